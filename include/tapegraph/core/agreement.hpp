@@ -4,20 +4,24 @@
 #include <cstdlib>
 #include <cstring>
 
-/// Choices that all objects of a program must have made alike. A header whose functions differ with a macro says
+/// Checks that all objects of a program were compiled with the same choices. A header whose
+/// functions depend on a macro declares
 ///
-///     TG_OBJECTS_AGREE(TG_INSTRUCTION_SETS, 7)    // the choice, and what this object was compiled with
+///     TG_OBJECTS_AGREE(TG_INSTRUCTION_SETS, 7)    // the choice, and its value in this object
 ///
-/// and objects with different values are refused: otherwise the linker would keep either definition of each function.
+/// and objects with different values are refused; otherwise the linker would silently keep one
+/// definition of each function.
 ///
-/// - Within one program by the linker: "multiple definition of tapegraph_objects_differ_in_TG_INSTRUCTION_SETS". The symbol is
-///   not weak, but an alias of a variable that the linker keeps one of (it is `inline`), whose name has the value in it. So
-///   equal objects share one definition, and different ones have two.
-/// - Between a program and a shared library by a check before main, for that is when their functions become one: it prints
-///   both values and aborts. A library whose symbols are hidden keeps its own functions and is not asked.
+/// - The linker checks within one program: "multiple definition of
+///   tapegraph_objects_differ_in_TG_INSTRUCTION_SETS". The symbol is a strong alias of an `inline` variable, of
+///   which the linker keeps one and whose name contains the value. So equal objects share one definition, and
+///   different ones have two.
+/// - A check before main compares a program with its shared libraries, because that is when their functions are
+///   merged: it prints both values and aborts. A library with hidden symbols keeps its own functions and is not
+///   checked.
 
 namespace tapegraph::detail {
-/// `first` is what the object that the dynamic linker found first was compiled with.
+/// `first` is the value of the object that the dynamic linker found first.
 inline bool objects_agree(const char* choice, const char* own, const char* first) {
     if (std::strcmp(own, first) == 0) return true;
     std::fprintf(
@@ -35,7 +39,7 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
     [[gnu::used]] inline const char variable = 0;                                                                      \
     extern const char symbol __attribute__((alias(#variable)));                                                        \
     }
-#else // no aliases, or a module, whose names are not these: the check before main has to do
+#else // no aliases, or a module, which mangles these names: only the check before main remains
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)
 #endif
 

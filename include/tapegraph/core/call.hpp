@@ -20,7 +20,7 @@ struct buffer_view {
     void* data = nullptr;
     dtype type = dtype::f32;
     std::int8_t memory = 0;  ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
-    std::int16_t copies = 1; ///< how often the element of a number is there, one copy behind the other
+    std::int16_t copies = 1; ///< copies of a scalar's element that are stored, one after the other
     int rank = 0;
     std::int64_t extents[max_rank]{};
 
@@ -36,7 +36,8 @@ struct buffer_view {
     std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
 };
 
-/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
+/// State of random kernels: a value is a pure function of (seed, step, the node's ordinal, the
+/// element).
 struct random_state {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
@@ -52,16 +53,19 @@ struct kernel_call {
     buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
     void* workspace = nullptr;
     const random_state* random = nullptr;
-    /// Where a device's kernels note what they cannot throw; null on the CPU.
+    /// Where a device's kernels record errors, since they cannot throw; null on the CPU.
     void* fault = nullptr;
-    /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
+    /// A device's stream: everything above lies in that device's memory (`random` too); null on the
+    /// CPU.
     void* stream = nullptr;
-    /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+    /// Values of the program's symbolic extents, in the CPU's memory; null in eager mode.
     const std::int64_t* symbols = nullptr;
-    /// Where a kernel may keep what it makes of a variable until the next run (runtime/kept_memory.hpp); null where the program updates
-    /// variables, on a device and in eager mode.
+    /// Where a kernel may keep what it derives from a variable until the next run
+    /// (runtime/kept_memory.hpp). Null on a device, in eager mode, and where the program updates
+    /// variables.
     runtime::kept_memory* kept = nullptr;
-    /// The instructions of a fused kernel that no compiler has seen (cpu/interpreter.hpp); null where it is a function of its own.
+    /// The instructions of an interpreted fused kernel (cpu/interpreter.hpp); null where it was
+    /// compiled to a function.
     const cpu::interpreted_region* region = nullptr;
 };
 

@@ -6,8 +6,9 @@
 
 namespace tapegraph::detail {
 
-/// Seconds since some fixed moment, on a clock that nobody sets. <chrono> has one, too, but is long, and from g++ 13 on includes
-/// streams and <format>; the umbrella header should not bring that into every program.
+/// Seconds since a fixed moment, on a monotonic clock. <chrono> has one, too, but is a long header
+/// that includes streams and <format> from g++ 13 on; the umbrella header should not bring those
+/// into every program.
 inline double steady_seconds() {
     std::timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);

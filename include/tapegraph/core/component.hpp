@@ -2,15 +2,15 @@
 
 #include <tapegraph/core/config.hpp>
 
-/// The compiled component, `tapegraph::kernels` to CMake: what does not depend on a program's models, compiled once per build
-/// instead of once per source. A library of headers alone stays the default; the same functions are compiled either way, so
-/// the bits are the same.
+/// The compiled component, `tapegraph::kernels` in CMake: functions that do not depend on a
+/// program's models, compiled once per build instead of once per source. Header-only use stays the
+/// default; the same functions are compiled either way, so the bits are the same.
 ///
-/// TG_COMPONENT says which it is: not defined, everything is compiled where it is used; 1, the program links the component; 2,
-/// the component itself is being compiled, and TG_PART is which of its parts, each an object of its own: the name of a room of
-/// ops/ or of a folder.
+/// TG_COMPONENT selects the variant: not defined, everything is compiled where it is used; 1, the
+/// program links the component; 2, the component itself is being compiled. TG_PART then names the
+/// part, each an object of its own: a room of ops/ or a folder.
 ///
-/// A header that defines templates says behind them with which arguments the component holds them:
+/// After its templates, a header lists the arguments for which the component instantiates them:
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
@@ -27,7 +27,7 @@
 /// something else.
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
-#define TG_DEFINITION [[gnu::weak]] // found by whoever links the component and has none of its own
+#define TG_DEFINITION [[gnu::weak]] // lets programs use it that link the component and have no definition of their own
 #else
 #define TG_DEFINITION inline
 #endif

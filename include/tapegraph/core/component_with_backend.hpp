@@ -2,8 +2,9 @@
 
 #include <tapegraph/core/config.hpp>
 
-/// The component (core/component.hpp) in a program with a GPU backend. What asks whether there is one, or calls what does, is not the
-/// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
+/// The component (core/component.hpp) in a program with a GPU backend. Code that asks for a
+/// backend, or calls code that does, cannot come from the component, which was compiled without
+/// one: the program itself compiles the tape, programs and models.
 
 #define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)

@@ -1,8 +1,8 @@
 #pragma once
 
-/// The few compiler-dependent words the whole library uses, and what it needs of the compiler.
-/// Every other header reads this one before anything else, so what is wrong with a command is one error: the include of a
-/// file that does not exist ends the compilation, where #error alone would let thousands of others follow.
+/// Compiler-dependent macros of the whole library, and its requirements on the compiler. Every
+/// other header includes this one first, so a wrong command gives one error: including a file that
+/// does not exist ends the compilation, where #error alone would let thousands of errors follow.
 
 #if __cplusplus < 202002L
 #error "TapeGraph needs C++20: compile with -std=c++20"
@@ -17,8 +17,8 @@
 #error "TapeGraph needs g++ 12 or clang 16 at least"
 #include <tapegraph/core/see_the_error_above>
 #endif
-// The functions of core/math are made of roundings that -ffast-math takes for algebra: exp would be off by 0.4, and NaN would
-// pass every check. Of its parts clang tells -ffinite-math-only alone.
+// The functions of core/math rely on roundings that -ffast-math simplifies away: exp would be off
+// by 0.4, and NaN would pass every check. clang reports only -ffinite-math-only among its parts.
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #define TG_FAST_MATH
 #elif defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
@@ -51,7 +51,8 @@ TG_OBJECTS_AGREE(version,
 
 namespace tapegraph {
 
-/// False for every T, but only once T is known: for static_assert in templates that are not to be used.
+/// False for every T, but only once T is known: for static_assert in templates that must not be
+/// instantiated.
 template <class T>
 inline constexpr bool always_false = false;
 

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
+/// Devices, where tensors live and kernels run. This header does not depend on CUDA: the backend,
+/// if a program has one, lists the devices.
 
 namespace tapegraph {
 
@@ -22,7 +23,8 @@ class device {
 public:
     constexpr device() = default;
     static constexpr device cpu() { return {}; }
-    /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+    /// Throws argument_error for a negative index. Whether that GPU exists is checked when it is
+    /// used.
     static constexpr device cuda(int index = 0) {
         if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
         device d;
@@ -39,7 +41,7 @@ public:
     /// "cpu", "cuda:0"; parse() reads it.
     std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
 
-    // Written out: nvcc's front end loses defaulted ones.
+    // Not defaulted, because nvcc's front end loses defaulted ones.
     friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
     /// The CPU comes first.
     friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
@@ -63,10 +65,10 @@ inline device device::parse(std::string_view text) {
                          "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
 }
 
-/// What a device is; a number that is not known is 0.
+/// Properties of a device; unknown numbers are 0.
 struct device_report {
     device id;
-    std::string name;         ///< the maker's
+    std::string name;         ///< the maker's name
     std::size_t memory = 0;   ///< bytes
     int major = 0, minor = 0; ///< compute capability, of GPUs
     int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
@@ -78,11 +80,12 @@ class device_runtime;
 
 namespace detail {
 
-/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
-/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
+/// Functions that the CUDA backend sets in programs that contain it (cuda/devices.hpp); null
+/// otherwise. Functions of this header test them instead of a macro, so that sources compiled with
+/// and without CUDA have the same definitions.
 struct device_backend {
     int (*count)() = nullptr;
-    std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
+    std::string (*why_none)() = nullptr; ///< CUDA's explanation of a count of 0
     device_report (*report)(int) = nullptr;
     runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
 };
@@ -101,7 +104,7 @@ inline std::string readable_bytes(std::size_t bytes) {
     return text;
 }
 
-// What Linux says about the processor; elsewhere nothing is known.
+// The processor's properties, read from Linux; unknown elsewhere.
 template <class = void>
 device_report cpu_report() {
     device_report r{device::cpu(), "processor"};
@@ -121,7 +124,7 @@ device_report cpu_report() {
         if (line.substr(0, 9) != "MemTotal:") return;
         const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
         std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-        r.memory *= 1024; // the file says kB and means KiB
+        r.memory *= 1024; // the file means KiB by kB
     });
     return r;
 }
@@ -180,11 +183,11 @@ inline void check_available(device d) {
     if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
 }
 
-/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+/// The device if it can be used, else the CPU; the first fallback prints the reason to stderr.
 inline device available_or_cpu(device wanted) {
     const std::string why = detail::why_unavailable(wanted);
     if (why.empty()) return wanted;
-    // One line for a process, however often it asks.
+    // One line per process.
     static const bool said = [&] {
         return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
     }();

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Element types as run-time values: what files, data sets and error messages speak of.
+/// Element types as run-time values, as used by files, data sets and error messages.
 
 namespace tapegraph {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-/// Settings that a program takes from its environment.
+/// Settings read from environment variables.
 
 namespace tapegraph::detail {
 
-/// The value of a variable; null where it is not set, or empty.
+/// The value of a variable; null where it is unset or empty.
 inline const char* environment(const char* variable) {
     const char* const value = std::getenv(variable);
     return value == nullptr || *value == 0 ? nullptr : value;
@@ -23,8 +23,8 @@ inline const char* environment(const char* variable) {
     throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
 }
 
-/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
-/// variable, its value and the words.
+/// The index of a variable's value in a list of words; `otherwise` where it is not set. Throws
+/// argument_error that names the variable, its value and the words.
 template <class = void>
 int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
     const char* const value = environment(variable);

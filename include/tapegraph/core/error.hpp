@@ -29,14 +29,15 @@ struct range_error : error {
     using error::error;
 };
 
-/// The same of an index among others: which, and where it stands, counted in order.
+/// range_error for an element of an index tensor: the index and its flat position.
 struct index_error : range_error {
     index_error(const std::string& what, std::int64_t which, std::int64_t where)
         : range_error(what), index(which), position(where) {}
     std::int64_t index, position;
 };
 
-/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
+/// The message for an index outside [0, extent); `position` is where the index stands, "12" or "[3,
+/// 1]".
 inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
                                  std::int64_t extent) {
     return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
@@ -68,13 +69,14 @@ struct device_error : error {
     using error::error;
 };
 
-/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
+/// A device's memory is exhausted; the message names the size asked for, the limit and the largest
+/// buffers.
 struct out_of_memory : device_error {
     explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
         : device_error(text), asked(asked_for), in_use(held) {}
 
-    std::size_t asked;  ///< bytes that were not to be had
-    std::size_t in_use; ///< bytes in buffers beside them
+    std::size_t asked;  ///< bytes requested
+    std::size_t in_use; ///< bytes in use by other buffers
 };
 
 } // namespace tapegraph

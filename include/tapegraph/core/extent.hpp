@@ -38,7 +38,7 @@ public:
         int first = 0, count = 0;
     };
 
-    /// As many factors as a shape has axes.
+    /// A monomial has at most as many factors as a shape has axes.
     static constexpr int atom_bits = 8, top = 64 - atom_bits;
     /// The index of the first factor of a product of atoms; the others follow `atom_bits` lower.
     static constexpr int first_atom(std::uint64_t product) { return static_cast<int>(product >> top) - 1; }
@@ -46,15 +46,15 @@ public:
     list<atom> atoms;
     list<monomial> monomials;
     list<polynomial> polynomials;
-    /// What could not be decided while tracing and is checked when extents are bound: left equals right, or, where an
-    /// operation is named, left is at least right.
+    /// A condition that tracing could not decide and that is checked when extents are bound: left
+    /// equals right, or, where an operation is named, left is at least right.
     struct requirement {
         std::int64_t left = 0, right = 0;
         const char* at_least_for = nullptr;
     };
     list<requirement> requirements;
 
-    /// A new symbol; an empty name is never shared, the same name is the same symbol.
+    /// Returns the symbol of this name. An empty name always makes a new one.
     constexpr std::int64_t symbol(std::string_view name) {
         for (int i = 0; i < atoms.size(); ++i)
             if (!name.empty() && atoms[i].name == name) return of_atom(i);
@@ -147,7 +147,8 @@ public:
         return sum;
     }
 
-    /// The symbol an extent consists of (atom index), or -1 when it is a number or a larger polynomial.
+    /// The atom index of the symbol that an extent consists of, or -1 for a number or a larger
+    /// polynomial.
     constexpr int symbol_of(std::int64_t value) const {
         if (!is_symbolic(value)) return -1;
         const polynomial p = polynomials[detail::symbolic_index(value)];

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
+/// 16-bit floating-point types. They are storage types: arithmetic on them is done in float.
 ///
 /// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
 /// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
@@ -26,12 +26,14 @@ TG_HD constexpr Bits mask_of(bool condition) {
     return Bits(0) - static_cast<Bits>(condition);
 }
 
-// Magnitudes have no sign bit: signed comparisons, which every instruction set has for vectors, order them.
+// Orders magnitudes, which have no sign bit, by signed comparison, because every instruction set
+// has that for vectors.
 TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
     return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
 }
 
-// Round to nearest, ties to even; NaN keeps its upper payload and becomes quiet, as the processors' conversions do it.
+// Rounds to nearest, ties to even. NaN keeps its upper payload and becomes quiet, as in the
+// processors' conversions.
 TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
     const auto u = __builtin_bit_cast(std::uint32_t, x);
     const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
@@ -47,7 +49,8 @@ TG_HD constexpr std::uint16_t half_bits(float x) {
     const std::uint32_t magnitude = u & 0x7FFFFFFFu;
     // Normal: the exponent's bias changes from 127 to 15, 13 bits of the fraction are rounded away.
     const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
-    // Denormal, below 2^-14: the adder rounds at 2^-24, the last bit of 0.5, and leaves the pattern behind it.
+    // Denormal, below 2^-14: the adder rounds at 2^-24, the last bit of 0.5, and leaves the pattern
+    // in the low bits.
     const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
     const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
     const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
@@ -61,7 +64,7 @@ TG_HD constexpr float float_of_half(std::uint16_t bits) {
     const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
     const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu); // infinity and NaN
     const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
-    // Denormal: behind the bits of 2^-14 the pattern is a fraction of it.
+    // Denormal: the pattern, placed in the low bits of 2^-14, is a fraction of it.
     const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
     const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
     const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
@@ -69,7 +72,8 @@ TG_HD constexpr float float_of_half(std::uint16_t bits) {
     return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
 }
 
-// What the 16-bit number nearest to x stands for: float_of_*(*_bits(x)) in fewer steps, for values that stay in registers.
+// The value of the 16-bit number nearest to x: float_of_*(*_bits(x)) in fewer steps, for values
+// that stay in registers.
 TG_HD constexpr float rounded_to_bfloat16(float x) {
     const auto u = __builtin_bit_cast(std::uint32_t, x);
     const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
@@ -87,8 +91,10 @@ TG_HD constexpr float rounded_to_half(float x) {
     return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
 }
 
-// The float beside x whose last bit is odd, unless x is a float: rounding that to 16 bits is rounding x, because an odd
-// float never lies halfway between two 16-bit numbers. What no 16-bit type holds stops at the largest float.
+// Rounds x to odd: x itself if it is a float, else the neighbouring float whose last bit is odd.
+// Rounding the result to 16 bits gives the same as rounding x, because an odd float never lies
+// halfway between two 16-bit numbers. Magnitudes beyond every 16-bit type stop at the largest
+// float.
 TG_HD constexpr float rounded_to_odd(double x) {
     constexpr double largest = std::numeric_limits<float>::max();
     const auto u = __builtin_bit_cast(std::uint64_t, x);
@@ -107,7 +113,7 @@ TG_HD constexpr float rounded_to_odd(double x) {
     return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
 }
 
-// A float that rounds to 16 bits as the number itself does.
+// A float that rounds to the same 16-bit number as the argument does.
 template <class Number>
 TG_HD constexpr float before_rounding(Number x) {
     if constexpr (std::is_same_v<Number, float>) {
@@ -115,7 +121,7 @@ TG_HD constexpr float before_rounding(Number x) {
     } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
         return static_cast<float>(x);
     } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-        // From 2^53 on the last 11 bits only say that there is a rest.
+        // From 2^53 on the last 11 bits only say that there is a remainder.
         const bool negative = x < Number(0);
         const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
         const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
@@ -131,7 +137,7 @@ TG_HD constexpr float before_rounding(Number x) {
 
 /// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
 struct bfloat16 {
-    std::uint16_t bits; // no initialiser: arrays of them must be trivial
+    std::uint16_t bits; // no initialiser, so that arrays of them are trivial
 
     bfloat16() = default;
     template <class Number>
@@ -180,11 +186,11 @@ struct dtype_traits<half> {
     static constexpr dtype value = dtype::f16;
 };
 
-/// Types that are only stored in: bfloat16 and half.
+/// Types used for storage only: bfloat16 and half.
 template <class T>
 concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
 
-// For loops: g++ does not vectorise what stores the structures themselves.
+// For loops over bits: g++ does not vectorise loops that store the structures themselves.
 template <storage_type T>
 TG_HD constexpr std::uint16_t storage_bits(float x) {
     if constexpr (std::is_same_v<T, half>)
@@ -220,7 +226,7 @@ struct arithmetic_type<T> {
 };
 } // namespace detail
 
-/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
+/// The type that arithmetic on T uses: float for the 16-bit types, T itself otherwise.
 template <class T>
 using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
 

@@ -8,11 +8,12 @@
 #include <span>
 #include <string_view>
 
-/// Hashes by which ranks compare what they must have alike. Templates: programs that compare nothing do not compile them.
+/// Hashes by which ranks compare values that must agree. They are templates, so that programs that
+/// compare nothing do not compile them.
 
 namespace tapegraph::detail {
 
-/// FNV-1a over bytes, 64 bits; `before` goes on from an earlier hash.
+/// FNV-1a over bytes, 64 bits; `before` continues an earlier hash.
 template <class = void>
 std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
     for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
@@ -22,7 +23,8 @@ template <class = void>
 std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
     return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
 }
-/// Of numbers: four lines of eight bytes at a time, about as fast as memory. Not the hash of the bytes above.
+/// Hash of numbers: four lanes of eight bytes at a time, about as fast as memory. It differs from
+/// the hash of bytes above.
 template <class = void>
 std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
     std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};

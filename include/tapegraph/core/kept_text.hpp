@@ -14,7 +14,7 @@
 namespace tapegraph {
 
 namespace detail {
-/// The same text in memory that stays, once for each text that the process has asked for.
+/// Copies a text into memory that lives as long as the process, once per distinct text.
 std::string_view text_that_stays(std::string_view text);
 #if TG_DEFINES(graph)
 TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
@@ -26,7 +26,8 @@ TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
 #endif
 } // namespace detail
 
-/// A name that a trace may keep: while the compiler traces, names are literals; at run time they may be made as the program goes.
+/// A name that a trace may keep. In constant evaluation names are literals; at run time they may be
+/// temporary and are copied.
 constexpr std::string_view kept_text(std::string_view text) {
     return std::is_constant_evaluated() ? text : detail::text_that_stays(text);
 }

@@ -9,12 +9,14 @@ namespace tapegraph {
 
 /// A growable array of trivial elements for constant evaluation and run time alike.
 ///
-/// std::vector would do, but each of its calls is a dozen constant-evaluated ones, and the passes push thousands of
-/// elements inside the compiler's budget.
+/// std::vector would do, but each of its calls costs a dozen constant-evaluated ones, and the
+/// passes push thousands of elements within the compiler's budget.
 ///
-/// nvcc's front end (13.0) now and then forgets to destroy what owns memory, and calls that a leak, in loops of some thousand steps in
-/// constant evaluation. Seen so: a range-based for over a function's result, a temporary in the condition of an if, a block of an if with
-/// another if in it, and a while loop with a continue, whose function then forgets its own objects. Results get names before such a loop.
+/// In loops of some thousand steps of constant evaluation, nvcc's front end (13.0) sometimes
+/// forgets to destroy objects that own memory, and reports a leak. This was seen for a range-based
+/// for over a function's result, a temporary in the condition of an if, a block of an if with
+/// another if in it, and a while loop with a continue, whose function then forgets its own objects.
+/// Name results before such a loop.
 template <class T>
 class list {
 public:

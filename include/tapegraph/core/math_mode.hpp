@@ -9,12 +9,13 @@
 
 namespace tapegraph {
 
-/// How a GPU multiplies the float operands of convolutions and matrix products, and of recurrent layers that take a launch a step. Sums are float in each. The CPU, and
-/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+/// How a GPU multiplies the float operands of convolutions, matrix products, and recurrent layers
+/// that take one launch per step. Sums are float in each mode. The CPU, and devices without such
+/// units (compute capability below 8.0), always compute as with fp32; double is not affected.
 enum class math_mode : std::uint8_t {
-    fp32,  ///< every product in float: the default, because both modes and all devices are compared
+    fp32,  ///< products in float: the default, because both modes and all devices then agree
     tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
-    tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+    tf32x3 ///< on tensor cores, each operand split in two parts: nearly fp32's accuracy
 };
 
 constexpr std::string_view name_of(math_mode mode) {
@@ -27,24 +28,25 @@ inline std::atomic<math_mode>& math_mode_setting() {
     static std::atomic<math_mode> mode{math_mode::fp32};
     return mode;
 }
-/// Of this thread's innermost math_mode_scope.
+/// The mode of this thread's innermost math_mode_scope.
 inline std::optional<math_mode>& scoped_math_mode() {
     static thread_local std::optional<math_mode> mode;
     return mode;
 }
 } // namespace detail
 
-/// What this thread's kernels are given: its innermost math_mode_scope's, or the process's.
+/// The mode that this thread's kernels use: its innermost math_mode_scope's, or the process's.
 inline math_mode current_math_mode() {
     const auto& scoped = detail::scoped_math_mode();
     return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
 }
 
-/// For the whole process, from the next kernel on, where neither a math_mode_scope nor compile_options::math_mode says otherwise.
+/// Sets the mode of the whole process, from the next kernel on. A math_mode_scope and
+/// compile_options::math_mode take precedence.
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
 
-/// While it lives, this thread's kernels compute in a mode, whatever the process's is. Programs that are made meanwhile keep it.
-/// Without a mode it changes nothing.
+/// While it lives, this thread's kernels compute in the given mode, whatever the process's is;
+/// programs compiled meanwhile keep it. An empty mode changes nothing.
 class math_mode_scope {
 public:
     explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {

@@ -6,7 +6,7 @@
 
 namespace tapegraph {
 
-/// Room for Capacity objects of which the first `count` exist: no time goes into the others.
+/// Storage for Capacity objects of which only the first `count` are constructed.
 template <class T, int Capacity>
 class partial_array {
 public:

@@ -12,18 +12,18 @@
 #include <string_view>
 #include <type_traits>
 
-/// Values as text.
+/// Printing of values.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// The fewest digits that give the value back.
+/// The fewest digits that read back as the same value.
 template <class T>
 char* number_text(char* first, char* last, T value, std::chars_format format = std::chars_format::general) {
     if constexpr (storage_type<T>) {
         char* end = first;
-        const int least = format == std::chars_format::scientific ? 0 : 1; // digits behind the point, or all
+        const int least = format == std::chars_format::scientific ? 0 : 1; // digits after the point, or all digits
         for (int digits = least; digits <= least + 4; ++digits) {
             float back = 0;
             end = std::to_chars(first, last, static_cast<float>(value), format, digits).ptr;
@@ -54,7 +54,9 @@ void print_value(std::string& text, T value) {
 
 /// One element, before the column it stands in is known.
 struct element_text {
-    char digits[48]; ///< the fewest digits that give it back, in scientific notation; of no float, the whole text
+    /// The fewest digits that read back as the value, in scientific notation; for other types the
+    /// whole text
+    char digits[48];
     int length = 0;
     double value = 0;
     std::string_view text() const { return {digits, static_cast<std::size_t>(length)}; }
@@ -81,8 +83,9 @@ void read_element(const void* data, std::int64_t at, element_text& out) {
     out.length = static_cast<int>(end - out.digits);
 }
 
-/// Elements in columns, as NumPy prints arrays. Numbers with a point have at most eight digits behind it, in scientific notation
-/// where the elements shown span more than three decades or reach 1e8 or below 1e-4.
+/// Prints elements in columns, as NumPy does. Floating-point numbers have at most eight digits
+/// after the point, and are in scientific notation where the elements shown span more than three
+/// decades or reach 1e8 or below 1e-4.
 template <class = void> // a template, so that programs that print nothing do not compile it
 class array_printer {
 public:
@@ -106,7 +109,8 @@ private:
     static constexpr std::int64_t edge = 3;
     static constexpr int precision = 8;
 
-    // Three times: for the range of the numbers, for the width of their columns, and to write.
+    // Runs three times: to find the range of the numbers, then the width of their columns, then to
+    // write.
     void walk(int axis, std::int64_t at, int indent, std::string* text) {
         if (axis == shape_.rank()) return element(at, text);
         std::int64_t stride = 1;
@@ -165,7 +169,7 @@ private:
         text.append(static_cast<std::size_t>(std::max(0, width_ - static_cast<int>(word.size()))), ' ').append(word);
     }
 
-    // "1.25e+07" with so many digits behind the point.
+    // "1.25e+07" with this many digits after the point.
     static std::string scientific(double value, int digits) {
         char buffer[48];
         std::string text(
@@ -173,7 +177,7 @@ private:
         if (digits == 0) text.insert(text.find('e'), 1, '.');
         return text;
     }
-    // With the fewest digits, at most eight behind the point.
+    // With the fewest digits, at most eight after the point.
     static std::string shortest(const element_text& e) {
         std::string text(e.text());
         if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-'))
@@ -217,7 +221,8 @@ private:
 
 TG_COMPILED(runtime, class array_printer<void>)
 
-/// "[[1. 2.]\n [3. 4.]]": nested brackets, of more than 1000 elements three at either end of long axes; a scalar alone.
+/// Nested brackets, "[[1. 2.]\n [3. 4.]]"; of more than 1000 elements, three at either end of long
+/// axes; a scalar without brackets.
 template <class T>
 std::string array_text(const T* data, const shape& s) {
     if (s.rank() > 0) return array_printer<>(s, data, &read_element<T>, is_floating_type<T>).print();

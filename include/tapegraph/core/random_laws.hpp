@@ -5,7 +5,8 @@
 
 #include <limits>
 
-/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
+/// Distributions derived from uniform and normal numbers of the same address, computed where the
+/// number is drawn.
 
 namespace tapegraph {
 
@@ -15,7 +16,7 @@ enum class distribution : std::int64_t { uniform, normal, truncated_normal, expo
 
 namespace tapegraph::random {
 
-/// The largest T below b, which is finite.
+/// The largest T below b; b is finite.
 template <class T>
 requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
     using bits = math::detail::bits_t<T>;
@@ -24,15 +25,16 @@ requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
     return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
 }
 
-/// The same of the 16-bit types.
+/// The same for the 16-bit types.
 template <storage_type T>
 constexpr T just_below(T b) {
     const bool zero = (b.bits & 0x7FFFu) == 0, positive = b.bits < 0x8000u;
     return T::from_bits(static_cast<std::uint16_t>(zero ? 0x8001u : b.bits + (positive ? -1 : 1)));
 }
 
-/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
-/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
+/// Element `index` of the truncated normal distribution. Attempt k reads the number 2^40 k blocks
+/// further, so attempts of different elements never collide. Beyond 2 deviations lie 4.55 % of the
+/// normal numbers.
 template <class T>
 TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
     T x = 0;
@@ -43,13 +45,13 @@ TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
     return T(0);
 }
 
-/// 1 with a probability, from a uniform number in [0, 1).
+/// 1 with the given probability, else 0, from a uniform number in [0, 1).
 template <class T>
 TG_HD constexpr T bernoulli_of(T uniform, T probability) {
     return math::detail::select(uniform < probability, T(1), T(0));
 }
 
-/// Exponential with a mean, from a uniform number in [0, 1).
+/// An exponential number with the given mean, from a uniform number in [0, 1).
 template <class T>
 TG_HD constexpr T exponential_of(T uniform, T mean) {
     return (T(0) - math::log(T(1) - uniform)) * mean;
@@ -66,7 +68,7 @@ struct scaling {
     }
 };
 
-/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
+/// Maps [0, 1) to [low, high); rounding must not reach the excluded end.
 template <class T>
 constexpr scaling<T> uniform_scaling(double low, double high) {
     const T offset = static_cast<T>(low), end = static_cast<T>(high);
@@ -86,8 +88,9 @@ TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
     return a1 * b1 + (left >> 32) + (right >> 32);
 }
 
-/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
+/// Element `index` of uniform integers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast
+/// random integer generation in an interval", 2019, without its rejection: the probabilities differ
+/// by less than range / 2^64). Two per block.
 TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
     const std::uint64_t block = index / 2;
     std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-/// What reductions fold values with, on every backend.
+/// The fold of each kind of reduction, on every backend.
 
 namespace tapegraph {
 
@@ -28,8 +28,9 @@ inline constexpr T identity = R == reduction::sum       ? T(0)
                               : R == reduction::maximum ? smallest_value<T>
                                                         : largest_value<T>;
 
-// `a` is what has been folded. A NaN in it fails the first comparison and stays; one in `b` is taken by the second, which
-// does not wait for `a`: that chain is what the loops are as fast as.
+// `a` is the accumulator. A NaN in it fails the first comparison and stays; a NaN in `b` is taken
+// by the second, which does not wait for `a`: the chain through `a` limits the speed of these
+// loops.
 template <reduction R, class V>
 TG_HD constexpr void combine(V& a, const V& b) {
     if constexpr (R == reduction::sum)
@@ -42,7 +43,8 @@ TG_HD constexpr void combine(V& a, const V& b) {
     }
 }
 
-/// How many results a reduction of an empty domain has. Throws argument_error for a maximum or minimum of nothing.
+/// The number of results of a reduction over an empty domain. Throws argument_error for a maximum
+/// or minimum of nothing.
 inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
     std::int64_t outputs = 1;
     int empty = 0;

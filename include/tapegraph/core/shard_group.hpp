@@ -2,14 +2,15 @@
 
 #include <tapegraph/core/call.hpp>
 
-/// What the shards of a step have in common while they run.
+/// The interface through which the shards of a step exchange sums while they run.
 
 namespace tapegraph {
 
-/// The shards of a batch, as one of them sees the others.
+/// The shards of a batch, seen from one of them.
 class shard_group {
 public:
-    /// `out`: the sum of what all shards bring to their call of the same number. Returns when all have come.
+    /// Sums `in` over all shards into `out`, matching calls by their order. Returns when every
+    /// shard has called it.
     virtual void add(const buffer_view& in, const buffer_view& out) = 0;
 
 protected:
@@ -23,7 +24,7 @@ inline shard_group*& shards_of_thread() {
 }
 } // namespace detail
 
-/// The group of the shard that this thread runs; null where nothing is cut.
+/// The group of the shard that this thread runs; null where the batch is not sharded.
 inline shard_group* current_shards() { return detail::shards_of_thread(); }
 
 /// While it lives, this thread runs a shard of a group.

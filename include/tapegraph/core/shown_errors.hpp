@@ -2,31 +2,35 @@
 
 #include <tapegraph/core/fixed_string.hpp>
 
-/// What a mistake looks like: a type that is never defined, whose arguments are the facts. Using it is the error. The umbrella headers
-/// include this one first, because g++ prints the way from the user's file to it.
+/// Types that carry error messages: they are never defined, and their template arguments are the
+/// facts shown. Using one is the error. The umbrella headers include this file first, because g++
+/// prints the include path from the user's file to it.
 
 namespace tapegraph {
 
-/// Shown when a model does not fit together: what, where, the operands, the scope.
+/// Shown when the parts of a model do not fit: what, where, the operands, the scope.
 template <fixed_string... Facts>
 struct ill_formed_model;
 
-/// Shown when a model, a loss or a function cannot be traced at all, or is given what it cannot take: what to do.
+/// Shown when a model, a loss or a function cannot be traced, or is given an argument it cannot
+/// take: what to do.
 template <fixed_string... Advice>
 struct cannot_be_compiled;
 
-/// Shown when a call's options in braces are not those of the structure named: one is misspelt, has another type, or comes before another
-/// that the structure has first.
+/// Shown when a call's options in braces do not match the structure named: one is misspelt, has
+/// another type, or is out of the structure's order.
 template <class Options>
 struct no_such_option_in;
 
-/// The other arguments of a call whose options are wrong. Whatever fits a function that computes fits it better than this.
+/// Stands for the other arguments of a call whose options are wrong. Overloads that compute
+/// something match better than this.
 struct any_argument {
     template <class T>
-    constexpr any_argument(const T&) {} // NOLINT: anything is one
+    constexpr any_argument(const T&) {} // NOLINT: matches anything
 };
 
-/// What a function returns that cannot be called: it becomes whatever is made of it, so that nothing more is said.
+/// The result of a function that cannot be called: it converts to any type, so that no further
+/// errors follow.
 struct refused_value {
     template <class T>
     constexpr operator T() const { // NOLINT
@@ -36,8 +40,9 @@ struct refused_value {
 
 } // namespace tapegraph
 
-/// Behind the declaration of an overload that is there to be named in an error. Options in braces that fit nothing else reach
-/// `...`: that g++ tells of no other function, and clang of what such an overload would return.
+/// Follows the declaration of an overload that exists to be named in an error. Options in braces
+/// that match nothing else reach `...`; g++ then lists no other function, and clang the return type
+/// of such an overload.
 #ifdef __clang__
 #define TG_MISTAKE
 #else

@@ -8,7 +8,8 @@
 
 namespace tapegraph {
 
-/// Whether `to_string` says what a T is, and streams take it: std::cout << x. Headers of types that do specialise it.
+/// Whether `to_string` formats a T and streams accept it: std::cout << x. Headers of such types
+/// specialise it.
 template <class T>
 inline constexpr bool has_text = false;
 template <>
@@ -18,7 +19,7 @@ inline constexpr bool has_text<dtype> = true;
 
 inline std::string to_string(dtype type) { return name_of(type); }
 
-/// For any stream that takes a std::string_view; this header knows none.
+/// Accepts any stream that takes a std::string_view, so that this header includes none.
 template <class Stream, class T>
     requires(has_text<T>&& requires(Stream& out, std::string_view text) { out << text; })
 Stream& operator<<(Stream& out, const T& value) {

@@ -9,12 +9,12 @@
 #include <unistd.h>
 #endif
 
-/// How much a core keeps near it. Only the order in which kernels walk over memory follows from it, never the order of a sum: bits are the
-/// same on every processor of one instruction set.
+/// Cache sizes of a core. They only affect the order in which kernels traverse memory, never the
+/// order of a sum: bits are the same on every processor of one instruction set.
 
 namespace tapegraph::cpu {
 
-/// Bytes of a core's L2, of which kernels use 1 MiB at most; as much where the system does not tell.
+/// Bytes of a core's L2, at most 1 MiB; 1 MiB also where the system does not report it.
 inline std::int64_t l2_bytes() {
     static const std::int64_t bytes = [] {
         std::int64_t told = 0;
@@ -27,7 +27,8 @@ inline std::int64_t l2_bytes() {
     return bytes;
 }
 
-/// How many parts of so many bytes stay in a core's L2 while other operands stream past them; one at least.
+/// The number of parts of this size that stay in a core's L2 while other operands stream past them;
+/// at least one.
 inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
     return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
 }

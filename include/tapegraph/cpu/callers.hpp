@@ -11,23 +11,24 @@
 #include <omp.h>
 #endif
 
-/// How many threads of the program are at work in the library, and how many each may then have for its regions. A thread that has no
-/// processor for a worker waits for one that another caller's work keeps from running: milliseconds for a prediction of microseconds.
+/// Counts the threads of the program that are running the library, and limits the threads that each
+/// may use for its regions. With more workers than processors, a thread would wait for a worker
+/// that another caller's work keeps from running: milliseconds for a prediction of microseconds.
 
 namespace tapegraph::cpu {
 
 namespace detail {
 
-/// Whether this thread is inside a region: what it opens there runs on it alone.
+/// Whether this thread is inside a region; regions that it opens there run on it alone.
 inline constinit thread_local bool in_team = false;
-/// Whether it is among those that are counted here.
+/// Whether this thread is counted as a caller.
 inline constinit thread_local bool counted_as_caller = false;
 
 struct alignas(64) caller_counter {
     std::atomic<int> callers{0};
 };
 
-/// Counters that threads share out among each other, so that many who come and go every microsecond do not wait for one line of memory.
+/// Counters distributed over threads, so that many short calls do not contend for one cache line.
 template <class = void>
 class caller_count {
 public:
@@ -35,7 +36,7 @@ public:
         if (counter_of_thread == nullptr) choose();
         return *counter_of_thread;
     }
-    /// The number of callers; beyond `enough` it may be less.
+    /// The number of callers; counting may stop at `enough`.
     static int at_least(int enough) {
         int sum = 0;
         for (int i = 0; i < shares && sum < enough; ++i) sum += counters[i].callers.load(std::memory_order_relaxed);
@@ -44,7 +45,8 @@ public:
 
 private:
     [[gnu::noinline]] static void choose() {
-        // A child of fork() has the counts of its parent's threads, and none but one of these.
+        // A child of fork() inherits the counts of its parent's threads, but only one of the
+        // threads.
         [[maybe_unused]] static const int told = pthread_atfork(nullptr, nullptr, [] {
             for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
             if (counted_as_caller) own().store(1, std::memory_order_relaxed);
@@ -58,7 +60,7 @@ private:
     inline static constinit thread_local std::atomic<int>* counter_of_thread = nullptr;
 };
 
-/// 0: those that the system says.
+/// 0: as many as the system reports.
 inline std::atomic<int> assumed_processors{0};
 template <class = void>
 int processors() {
@@ -73,8 +75,8 @@ int processors() {
 
 } // namespace detail
 
-/// While one lives, its thread counts as at work in the library: while it runs a program, a model's step or prediction, or a region. What
-/// is inside another one, or on a worker of a region, counts no more.
+/// While one lives, its thread counts as running the library: a program, a model's step or
+/// prediction, or a region. Nested ones, and those on a worker of a region, do not count again.
 class at_work {
 public:
     explicit at_work(bool counts = true) : counts_(counts && !detail::counted_as_caller && !detail::in_team) {
@@ -94,13 +96,14 @@ private:
     bool counts_;
 };
 
-/// The threads that a region may have which asks for `wanted`: all of them for a caller that is alone, for one of several those that leave
-/// each other caller a processor, and none beside its own where callers are as many as processors or more.
+/// The number of threads for a region that asks for `wanted`: all of them for a single caller; for
+/// one of several, as many as leave each other caller a processor; only the caller's own where
+/// callers are as many as processors or more.
 constexpr int threads_beside(int wanted, int callers, int processors) {
     return callers <= 1 ? wanted : std::clamp(processors - callers + 1, 1, wanted);
 }
 
-/// The same now, of a thread that is at_work.
+/// The same for the current number of callers, for a thread that is at_work.
 template <class = void>
 int threads_now(int wanted) {
     const int processors = detail::processors();

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// A hash of numbers in memory, as fast as memory, by which the CPU tells whether they have changed.
+/// A hash of numbers in memory, as fast as reading them, by which the CPU detects changes.
 
 namespace tapegraph::cpu {
 
@@ -19,8 +19,8 @@ struct content_hash_body {
     struct state {
         std::uint64_t sum[lanes], key[lanes];
     };
-    // Each word is multiplied, half by half, by a key of its own place, so that words that change places change the sum; and is added as it
-    // is, so that a half of zero hides nothing.
+    // Each word is multiplied, half by half, by a key that depends on its place, so that exchanged
+    // words change the sum; it is also added unmultiplied, so that a half of zero hides nothing.
     TG_INLINE static void add(state& s, const std::byte* from) {
         std::uint64_t word[lanes];
         std::memcpy(word, from, block);
@@ -56,7 +56,7 @@ struct content_hash_body {
 
 } // namespace detail
 
-/// 64 bits of `bytes` bytes, alike for equal bytes on every instruction set.
+/// A 64-bit hash of `bytes` bytes, the same on every instruction set.
 inline std::uint64_t content_hash(const void* data, std::size_t bytes) {
     std::uint64_t result = 0;
     dispatch<detail::content_hash_body>(static_cast<const std::byte*>(data), bytes, &result);

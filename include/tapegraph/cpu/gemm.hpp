@@ -11,13 +11,15 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Matrix products. Both operands are packed block by block into what the tile kernel reads (cpu/gemm_kernel.hpp); a
-/// product with one row or one column goes to kernels bound by memory instead (cpu/gemm_vector.hpp).
+/// Matrix products. Both operands are packed block by block into the layout that the tile kernel
+/// reads (cpu/gemm_kernel.hpp); memory-bound kernels compute products with one row or one column
+/// (cpu/gemm_vector.hpp).
 
 namespace tapegraph::cpu {
 
-/// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of stored rows. A
-/// transposed operand is stored [k, m] or [n, k]. Then c = relu(c + bias) as far as asked for: once all of k is added.
+/// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of
+/// stored rows. A transposed operand is stored [k, m] or [n, k]. If requested, c = relu(c + bias)
+/// follows once all of k is added.
 template <class T>
 struct gemm_arguments {
     std::int64_t m, n, k;
@@ -30,12 +32,12 @@ struct gemm_arguments {
     T* c;
     std::int64_t ldc;
     bool accumulate = false;
-    const T* packed_b = nullptr; // op(b) as gemm_pack_b left it, instead of b
+    const T* packed_b = nullptr; // op(b) as packed by gemm_pack_b, instead of b
     const T* bias = nullptr;     // [n], for every row
     bool relu = false;
 };
 
-/// What follows the sums, where the kernel that adds them does not do it.
+/// Bias and relu, where the kernel that adds the sums does not apply them.
 template <class T>
 void finish_rows(const gemm_arguments<T>& g) {
     for (std::int64_t i = 0; i < g.m && (g.bias != nullptr || g.relu); ++i) {
@@ -56,35 +58,38 @@ double multiply_adds(const gemm_arguments<T>& g) {
     return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
 }
 
-/// Block sizes. They and the order of summation depend on the shape alone, not on the threads.
+/// Block sizes. They and the order of summation depend only on the shape, not on the threads.
 struct gemm_plan {
     std::int64_t block_m, block_n, block_k;
     bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
-    bool b_stays;  // whole panels of b are read where they lie
+    bool b_stays;  // whole panels of b are read in place
     bool pack_a;
     bool part_of_lines; // a is packed where tiles have few rows
     bool packed_b;      // by the caller
-    bool rows_first;    // a tile meets all panels, which stay in L2, before the next one does
+    bool rows_first;    // a tile visits all panels, which stay in L2, before the next tile does
 
-    /// Of k, what is added up in registers: 1,024, or 256 of a long sum for few columns (the gradient by a layer's weights over many
-    /// rows), so that a piece of both factors comes in from memory just once and stays in L2 until all of the result has met it.
-    /// Not by how operands are stored, nor by m: one mode may hand over transposed or by itself what another copies and joins.
+    /// The block of k that is summed in registers: 1,024, or 256 of a long sum for few columns (the
+    /// gradient by a layer's weights over many rows), so that a block of both factors is read from
+    /// memory only once and stays in L2 until all of the result has used it. It depends neither on
+    /// the storage of operands nor on m: one mode may pass an operand transposed or alone that the
+    /// other copies and joins.
     static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
 
     template <class T>
     explicit gemm_plan(const gemm_arguments<T>& g) {
         constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-        // Equal parts of k and m, so that the last is not a sliver.
+        // Equal parts of k and m, so that the last is not tiny.
         block_k = equal_part(g.k, most_k(g.n, g.k));
         block_m = equal_part(g.m, 1536);
         block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
         packed_b = g.packed_b != nullptr;
-        // Few rows do not make up for a copy. Rows of b far apart would share a few cache sets.
+        // A few rows do not pay for a copy. Rows of b far apart would share a few cache sets.
         b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
         shared_b = g.m > 96 && !b_stays;
-        // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
-        // they are scattered and read often. A narrow product reads each number once; copying would cost as much. Many rows of 512
-        // bytes share L1's sets as well: tiles that take less than half of a line at a time lose a tenth by that, others nothing.
+        // Rows of a are read in place unless a stride of pages would make them share a few cache
+        // sets, or unless they are scattered and read often. A narrow product reads each number
+        // once, so copying would cost as much. Many rows of 512 bytes share L1's sets as well:
+        // tiles that read less than half of a line at a time lose a tenth to that, others nothing.
         const bool scattered = g.n > 96 && g.lda * bytes > 1024;
         part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
         pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
@@ -129,7 +134,7 @@ struct gemm_block {
         const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
         pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
     }
-    /// `b` null: where it lies.
+    /// A null `b` is read in place.
     void multiply(std::int64_t tile, std::int64_t panel, const T* b) const {
         const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
         tile_job<T> job{};
@@ -166,8 +171,8 @@ struct gemm_block {
         return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
     }
 
-    // What the next tile or panel reads is asked for in between, a part at each product, into L2: it comes in while this one
-    // computes. Part `part` of `parts` of the rows of a tile:
+    // Prefetches the operands of the next tile or panel into L2, a part at each product, while this
+    // one computes. Part `part` of `parts` of the rows of a tile:
     TG_INLINE void ask_for_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
         if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
         const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
@@ -175,7 +180,7 @@ struct gemm_block {
         for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r)
             for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(from + r * g.lda + i, 0, 2);
     }
-    // Of the rows of a panel of b; behind the last panel is the first one of the next rows.
+    // The rows of a panel of b; after the last panel, those of the first one of the next rows.
     TG_INLINE void ask_for_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
         const bool below = panel >= layout().count();
         if (below && first_k + 2 * k > g.k) return;
@@ -199,7 +204,8 @@ struct gemm_block {
                 pack_b(task - packs, packed_b + layout().offset(task - packs, k));
         });
         if (!plan.shared_b && !plan.packed_b) {
-            // Threads may share a panel that is not copied, where there are fewer panels than threads.
+            // Where there are fewer panels than threads, threads may share a panel that is not
+            // copied.
             const std::int64_t shares =
                 plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
             for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
@@ -214,7 +220,8 @@ struct gemm_block {
             });
             return;
         }
-        // A task is as many tiles as keep their part of a in L2 while the panels pass by, times some panels.
+        // A task is as many tiles as keep their part of a in L2 while the panels stream past, times
+        // some panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
         std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
         if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
@@ -250,7 +257,8 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
         const detail::gemm_plan plan(g);
         cut.take<T>(plan.a_elements());
         cut.take<T>(plan.b_elements(threads));
-        // A batch of one record turns a matrix into a vector; what is planned for a larger batch must do for it, too.
+        // A batch of one record turns a matrix into a vector, and workspace planned for a larger
+        // batch must suffice for it.
         detail::workspace_cutter vector(nullptr);
         vector.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
         return std::max(cut.used(), vector.used());
@@ -264,8 +272,8 @@ std::size_t gemm_packed_bytes(std::int64_t n, std::int64_t k) {
     return static_cast<std::size_t>(panel_layout::padded(n, tile_kernels<T>::most_lanes) * k) * sizeof(T);
 }
 
-/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row or column gemm
-/// reads b itself, so keep that too.
+/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row
+/// or column gemm reads b itself, so b must be kept, too.
 template <class T>
 void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
     const panel_layout layout{g.n, active_tile_kernels<T>().lanes};
@@ -275,7 +283,7 @@ void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
                  });
 }
 
-/// The product `g` describes. `workspace` is aligned to 64 bytes.
+/// Computes the product `g`. `workspace` is aligned to 64 bytes.
 template <class T>
 void gemm(const gemm_arguments<T>& g, void* workspace) {
     if (g.m <= 0 || g.n <= 0) return;
@@ -332,8 +340,8 @@ std::size_t gemm_batched_workspace_bytes(const gemm_arguments<T>& first, std::in
                     batch > 1 ? gemm_workspace_bytes(first, 1) * static_cast<std::size_t>(threads) : 0);
 }
 
-/// `batch` products of one shape; `place(i, g)` points a copy of `first` at product i. Products are shared out among the
-/// threads where they are small, and rows of one among them where they are large: the bits are the same either way.
+/// `batch` products of one shape; `place(i, g)` points a copy of `first` at product i. Threads
+/// divide small products among them, and the rows of large ones: the bits are the same either way.
 template <class T, class Place>
 void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {
     const auto product = [&](std::int64_t i) {

@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <utility>
 
-/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and `Vectors` vectors of
-/// columns, held in registers,
+/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and
+/// `Vectors` vectors of columns, held in registers,
 ///   c[r, n] (+)= sum over k of a[r, k] * b[k, n],
-/// where b is a packed panel and a is any memory that three nested loops can walk. What differs between GEMM and the
-/// three passes of a convolution is only the walk (cpu/convolution_*.hpp), so the kernels are instantiated once per
-/// instruction set and element type, and everything around them is ordinary code compiled once.
+/// where b is a packed panel and a is any memory that three nested loops can traverse. GEMM and the
+/// three passes of a convolution differ only in that traversal (cpu/convolution_*.hpp), so the
+/// kernels are instantiated once per instruction set and element type, and everything around them
+/// is ordinary code compiled once.
 
 namespace tapegraph::cpu {
 
@@ -23,7 +24,7 @@ struct tile_walk {
     std::int64_t outer = 1, a_outer = 0;
     std::int64_t middle = 1, a_middle = 0;
     std::int64_t inner = 0, a_inner = 1;
-    std::int64_t b_skip = 0;  // panel elements left out after each outer step
+    std::int64_t b_skip = 0;  // panel elements skipped after each outer step
     std::int64_t b_inner = 0; // from one k to the next in b; 0: the width of the panel
 };
 
@@ -35,11 +36,12 @@ struct tile_job {
     const T* b; // [k, Vectors * lanes]
     T* c;
     std::int64_t c_row;
-    std::int64_t columns;         // of the panel's Vectors * lanes, those that exist
+    std::int64_t columns;         // how many of the panel's Vectors * lanes exist
     bool accumulate;              // rows are updated in order, so rows of c may overlap each other shifted
     const T* bias = nullptr;      // [columns], added at the end
     bool relu = false;
-    // What the next call will read, fetched into L2 meanwhile: b so many elements further on, and k elements a row from here.
+    // Prefetches into L2 for the next call: b this many elements further on, and k elements per row
+    // from here.
     std::int64_t b_ahead = 0;
     const T* a_ahead = nullptr;
 };
@@ -96,11 +98,12 @@ struct tile {
         const std::int64_t row = job.a_row;
         const T* b = job.b;
         const std::int64_t b_ahead = job.b_ahead;
-        // Where nothing is wanted, the same line again: an address that is not mapped would be looked up each time.
+        // Without a prefetch target, the same line again: an unmapped address would be looked up
+        // each time.
         const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
         const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
         const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
-        // The sums take long enough to bring c in.
+        // Fetches c; the sums take long enough for it to arrive.
         for (int r = 0; r < Rows; ++r) {
             __builtin_prefetch(job.c + r * job.c_row, 1);
             __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
@@ -137,7 +140,8 @@ struct tile {
     }
 };
 
-/// What happens to a tile between registers and memory when it is more than a store. Compiled once for all tiles.
+/// The transfer of a tile between registers and memory where it is more than a store. Compiled once
+/// for all tiles.
 template <class Isa, class T>
 struct tile_finish {
     using v = vector<T, Isa::vector_bytes>;
@@ -180,8 +184,9 @@ struct tile_finish {
     }
 };
 
-// Functions for one instruction set in which a * b + c is one fused operation where the processor has it: unlike in
-// elementwise kernels (on<Isa>), there is no other evaluation of the same formula that has to give the same bits.
+// Functions for one instruction set in which a * b + c is one fused operation where the processor
+// has it. Unlike for elementwise kernels (on<Isa>), no other evaluation of the same formula has to
+// give the same bits.
 #if defined(__clang__)
 #define TG_FUSED(...) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
@@ -234,7 +239,7 @@ void dispatch_fused(Args... args) {
 #if TG_INSTRUCTION_SETS & 1
     case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
 #endif
-    default: __builtin_unreachable(); // the active set is one that is compiled
+    default: __builtin_unreachable(); // only compiled sets become active
     }
 }
 
@@ -283,12 +288,12 @@ const tile_kernels<T>& active_tile_kernels() {
 #if TG_INSTRUCTION_SETS & 1
     case instruction_set::baseline: return detail::tile_table<baseline, T>();
 #endif
-    default: __builtin_unreachable(); // the active set is one that is compiled
+    default: __builtin_unreachable(); // only compiled sets become active
     }
 }
 
-/// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes where that is enough; each panel is
-/// contiguous [k, width] and padded with zeros.
+/// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes columns where that
+/// suffices; each panel is contiguous [k, width] and padded with zeros.
 struct panel_layout {
     std::int64_t n;
     int lanes;
@@ -316,7 +321,8 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
     constexpr std::int64_t side = v::lanes;
     const std::int64_t whole_rows = rows / side * side;
     const std::int64_t whole_columns = columns / side * side;
-    // A cache line of each row at a time: rows a power of two apart would not keep theirs.
+    // Copies a cache line of each row at a time: rows a power of two apart would evict each other's
+    // lines.
     constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
     for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
         for (std::int64_t r = 0; r < whole_rows; r += side)
@@ -363,7 +369,7 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
         // A constant size keeps memcpy from being a call.
         if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
             for (std::int64_t i = 0; i < k; ++i) {
-                // Rows far apart are beyond the processor's own prefetching.
+                // The processor does not prefetch rows far apart by itself.
                 __builtin_prefetch(from + (i + 16) * from_row);
                 __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
                 std::memcpy(to + i * width, from + i * from_row, 128);
@@ -377,7 +383,7 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
             for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
 }
 
-/// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as they can be.
+/// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as possible.
 template <class F>
 TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
     const std::int64_t tiles = (n + most - 1) / most;

@@ -3,9 +3,9 @@
 #include <tapegraph/cpu/gemm.hpp>
 #include <tapegraph/cpu/widen.hpp>
 
-/// Matrix products of 16-bit operands. Packing converts them to float, the tile kernels of cpu/gemm_kernel.hpp sum in
-/// float, and a block of the result is rounded when all of k has been added: the bits are those of the float product of
-/// the same numbers, rounded once.
+/// Matrix products of 16-bit operands. Packing converts them to float, the tile kernels of
+/// cpu/gemm_kernel.hpp sum in float, and a block of the result is rounded once all of k has been
+/// added: the bits are those of the float product of the same numbers, rounded once.
 
 namespace tapegraph::cpu {
 
@@ -24,7 +24,7 @@ void transpose_widened(float* to, std::int64_t to_row, const T* from, std::int64
     }
 }
 
-/// pack_panel of cpu/gemm_kernel.hpp with the conversion.
+/// pack_panel of cpu/gemm_kernel.hpp with a conversion to float.
 template <storage_type T>
 void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
                         bool transposed, std::int64_t k) {
@@ -39,7 +39,7 @@ void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t pane
             for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = 0;
 }
 
-/// Block sizes; they follow from the shape alone. Those of k are gemm's, which fixes the order of summation.
+/// Block sizes, from the shape alone. Those of k are gemm's, which fixes the order of summation.
 struct storage_gemm_plan {
     std::int64_t block_m, block_n, block_k;
     bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
@@ -115,7 +115,8 @@ struct storage_gemm_block {
             });
             return;
         }
-        // As many tiles as keep their part of a in L2 while the panels pass by, times some panels.
+        // As many tiles as keep their part of a in L2 while the panels stream past, times some
+        // panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(float));
         const std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
         const std::int64_t shares = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
@@ -143,7 +144,8 @@ struct storage_gemm_block {
     }
 };
 
-// A column is computed as the row that it is in the transposed product: panels of one column would be mostly padding.
+// Computes a column as a row of the transposed product, because panels of one column would be
+// mostly padding.
 template <storage_type T>
 gemm_arguments<T> rows_first(const gemm_arguments<T>& g) {
     if (g.n != 1 || g.ldc != 1) return g;
@@ -160,7 +162,7 @@ gemm_arguments<T> rows_first(const gemm_arguments<T>& g) {
     return t;
 }
 
-/// What becomes of finished sums.
+/// Rounds and stores finished sums.
 template <storage_type T>
 struct narrow_rows {
     void operator()(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float*,
@@ -186,15 +188,16 @@ std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int thr
     const detail::storage_gemm_plan plan(g);
     detail::workspace_cutter cut(nullptr);
     cut.take<float>(plan.a_elements());
-    // What is planned for a large batch must do for a small one, whose threads pack for themselves.
+    // Workspace planned for a large batch must suffice for a small one, whose threads pack for
+    // themselves.
     cut.take<float>(std::max(plan.b_elements(threads), threads * 32 * plan.block_k));
     cut.take<float>(plan.c_elements());
     cut.take<float>(g.n); // a bias
     return cut.used();
 }
 
-/// The product `g` describes, `accumulate` and `packed_b` apart. `workspace` is aligned to 64 bytes. With a bias Finish is
-/// detail::narrow_rows_biased.
+/// Computes the product `g`, but ignores `accumulate` and `packed_b`. `workspace` is aligned to 64
+/// bytes. With a bias Finish is detail::narrow_rows_biased.
 template <storage_type T, class Finish = detail::narrow_rows<T>>
 void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish& finish = {}) {
     const gemm_arguments<T> g = detail::rows_first(given);
@@ -208,7 +211,7 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
     if (bias != nullptr) {
         if (given.n == g.n)
             widen_rows(bias, 0, g.bias, 0, 1, g.n);
-        else // a column that is computed as a row
+        else // a column computed as a row
             std::fill_n(bias, g.n, static_cast<float>(*g.bias));
     }
     const auto& kernels = active_tile_kernels<float>();

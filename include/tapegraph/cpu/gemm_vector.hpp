@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-/// A matrix times a vector, bound by reading the matrix once: dot products where its rows are stored along k, sums of
-/// scaled rows where they are stored across k.
+/// A matrix times a vector, bound by reading the matrix once: dot products where its rows are
+/// stored along k, sums of scaled rows where they are stored across k.
 
 namespace tapegraph::cpu::detail {
 
@@ -26,7 +26,7 @@ struct gemm_vector_arguments {
     bool accumulate;
 };
 
-// Columns of the matrix that one task of the column kernel sums at a time: they stay in L1 with room to spare.
+// Columns of the matrix that one task of the column kernel sums at a time; they fit easily into L1.
 inline constexpr std::int64_t vector_strip = 1024;
 
 /// Scratch: x without its stride, then a strip of y for each thread.
@@ -145,7 +145,7 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
         });
         return;
     }
-    // Strips short enough to share out, and no shorter than a few cache lines.
+    // Strips short enough to divide among threads, but at least a few cache lines wide.
     const std::int64_t width =
         std::min(vector_strip, std::max<std::int64_t>(128, divide_up(divide_up(g.rows, 8), 32) * 32));
     for_tasks(divide_up(g.rows, width), parallel, [&](std::int64_t task, int thread) {

@@ -6,41 +6,42 @@
 #include <memory>
 #include <vector>
 
-/// Fused regions without a compiler: the instructions of a region are data, and each is one call for a run of elements whose registers
-/// stay in the first cache. Graphs that are made when the program runs (graph/traced_program.hpp) use it.
+/// An interpreter of fused regions: the instructions of a region are data, and each is one call for
+/// a run of elements whose registers stay in the L1 cache. Graphs made at run time use it
+/// (graph/traced_program.hpp).
 ///
-/// Every instruction is rounded by itself, in compiled regions too, so both give the same bits.
+/// Every instruction is rounded by itself, also in compiled regions, so both give the same bits.
 
 namespace tapegraph::cpu {
 
 struct interpreted_region {
-    /// One instruction. A place below `slots` is an operand of the region, the others are registers. Without a function it copies its
-    /// operand.
+    /// One instruction. An index below `slots` is an operand of the region, any other a register.
+    /// An instruction without a function copies its operand.
     struct step {
         tile_function run = nullptr; ///< a compiled region of this instruction alone
-        /// Without one, the function of its operation (ir::operation::evaluate).
+        /// Used where `run` is null: the operation's own function (ir::operation::evaluate).
         bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count) = nullptr;
-        dtype common{}; ///< of the operands that are no conditions
+        dtype common{}; ///< element type of the operands that are not conditions
         dtype result{};
         int conditions = 0, operands = 0;
         int operand[4]{};
         int target = 0; ///< a register
     };
 
-    /// The region compiled as a whole, where the component has it; then there are no steps.
+    /// The region compiled as a whole, where the component has it; there are then no steps.
     tile_function whole = nullptr;
     int slots = 0, registers = 0;
     std::int64_t slot_sizes[most_slots]{}; ///< bytes of an element
     std::int64_t register_bytes = 0;       ///< of a run of `elements`
-    std::int64_t elements = 0;             ///< how many are computed at once
+    std::int64_t elements = 0;             ///< number of elements computed at once
     std::vector<step> steps;
     int results = 0;
-    int result[most_results]{}; ///< the place of each
+    int result[most_results]{}; ///< the index of each result
     std::int64_t result_sizes[most_results]{};
-    int direct = -1; ///< the result that the last instruction writes where it belongs
+    int direct = -1; ///< the result that the last instruction writes directly to its destination
 };
 
-/// Evaluates `t.region` over a tile. Results may be null, and lie where operands do.
+/// Evaluates `t.region` over a tile. Results may be null, and may overlap operands.
 void interpret_tile(const tile& t);
 
 namespace detail {
@@ -59,7 +60,8 @@ inline std::byte* interpreter_registers(std::size_t bytes) {
     return static_cast<std::byte*>(std::align(line, bytes, at, room));
 }
 
-/// An instruction by its operation's own function, which knows no 16-bit types: these are widened to float, and the value is rounded.
+/// Runs an instruction by its operation's own function, which takes no 16-bit types: operands are
+/// widened to float, and the value is rounded.
 void evaluate_step(const interpreted_region::step& s, const void* const* in, void* out, std::int64_t count);
 
 } // namespace detail
@@ -90,7 +92,7 @@ TG_DEFINITION void detail::evaluate_step(const interpreted_region::step& s, cons
             from[k] = wide[k];
         }
         std::byte* const to = static_cast<std::byte*>(out) + begin * size;
-        if (s.result != s.common) { // a question, or a cast
+        if (s.result != s.common) { // a comparison, or a cast
             s.evaluate(dtype::f32, from, to, now);
         } else {
             s.evaluate(dtype::f32, from, value, now);
@@ -132,7 +134,7 @@ TG_DEFINITION void interpret_tile(const tile& t) {
 }
 #endif
 
-/// Stands for a region that is interpreted where templates ask for its type.
+/// Stands for an interpreted region where templates expect a region's type.
 struct any_region;
 template <>
 inline void evaluate_tile<any_region>(const tile& t) {

@@ -4,16 +4,18 @@
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
 
-/// Instruction sets. One kernel body is inlined into a function for each of them and chosen at run time, so that a
-/// program built with a plain -O2 uses what the processor has. The set is a template parameter, never a macro: functions
-/// for different sets have different names and the linker cannot merge them.
+/// Instruction sets. One kernel body is inlined into a function for each of them, and the function
+/// is chosen at run time, so that a program built with a plain -O2 uses the processor's best set.
+/// The set is a template parameter, never a macro: functions for different sets have different
+/// names and the linker cannot merge them.
 ///
-/// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512). Fewer make a
-/// program smaller and its compilation shorter; on a processor that has none of them the first kernel throws. All sources of a
-/// program must define it alike, as a single digit; the linker sees to it. Unless it is defined, these are the sets that the
-/// program may meet: all of them, or those from what the compiler's own options (-march) require anyway. A program that nvcc
-/// compiles has a GPU for its kernels and leaves AVX-512 out, unless it is required. A program that links the component has the
-/// component's.
+/// TG_INSTRUCTION_SETS selects the sets that kernels are compiled for: the sum of 1 (baseline), 2
+/// (AVX2) and 4 (AVX-512). Fewer sets give a smaller program and a shorter compilation; on a
+/// processor that has none of them the first kernel throws. All sources of a program must define it
+/// alike, as a single digit; the linker checks that. By default these are the sets that the program
+/// may meet: all of them, or those from the compiler's own options (-march) up. A program compiled
+/// by nvcc has a GPU for its kernels and leaves AVX-512 out, unless it is required. A program that
+/// links the component uses the component's sets.
 
 #if !defined(__x86_64__)
 #undef TG_INSTRUCTION_SETS
@@ -70,7 +72,8 @@ inline instruction_set processor_instruction_set() {
 }
 
 namespace detail {
-// The best compiled set up to `most`; if there is none, the least one the processor runs.
+// The best compiled set up to `most`; if there is none, the lowest compiled one that the processor
+// can run.
 inline instruction_set best_instruction_set(instruction_set most) {
     const int last = static_cast<int>(processor_instruction_set());
     for (int i = static_cast<int>(most) < last ? static_cast<int>(most) : last; i >= 0; --i)
@@ -87,7 +90,7 @@ inline instruction_set best_instruction_set(instruction_set most) {
 inline instruction_set supported_instruction_set() { return detail::best_instruction_set(instruction_set::avx512); }
 
 namespace detail {
-// TAPEGRAPH_ISA lowers the choice; it never raises it above what the processor has.
+// TAPEGRAPH_ISA lowers the choice; it never raises it above the processor's own.
 inline instruction_set initial_instruction_set() {
     return best_instruction_set(static_cast<instruction_set>(
         tapegraph::detail::environment_choice("TAPEGRAPH_ISA", {"baseline", "avx2", "avx512"}, 2)));
@@ -101,14 +104,15 @@ inline instruction_set& current_instruction_set() {
 /// The instruction set in use by every kernel of the process.
 inline instruction_set active_instruction_set() { return detail::current_instruction_set(); }
 
-/// Chooses an instruction set (for tests and measurements); one that the processor lacks or that is not compiled is
-/// lowered to the next there is.
+/// Selects an instruction set (for tests and measurements). One that the processor lacks or that is
+/// not compiled is lowered to the next available set.
 inline void set_instruction_set(instruction_set set) {
     detail::current_instruction_set() = detail::best_instruction_set(set);
 }
 
-// g++ contracts a*b+c into fma across inlined operators unless told otherwise, and then fused and unfused evaluation
-// give different bits. clang only contracts within one source expression, which is the same in both.
+// g++ contracts a*b+c into fma across inlined operators unless told otherwise, and then fused and
+// unfused evaluation give different bits. clang contracts only within one source expression, which
+// is the same in both.
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
 #else
@@ -164,7 +168,7 @@ void dispatch(Args... args) {
 #if TG_INSTRUCTION_SETS & 1
     case instruction_set::baseline: return on<baseline>::run<Body>(args...);
 #endif
-    default: __builtin_unreachable(); // the active set is one that is compiled
+    default: __builtin_unreachable(); // only compiled sets become active
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-/// The driver of fused regions: how operands of any broadcast pattern become contiguous runs.
+/// The driver of fused regions: turns operands of any broadcast pattern into contiguous runs.
 
 namespace tapegraph::cpu {
 
@@ -18,8 +18,9 @@ inline constexpr std::size_t scratch_bytes = most_slots * tile_elements * sizeof
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t chunk_elements = 16384;
 
-/// How one operand is read. Direct: element i of the index space is element i of the operand. Periodic: the operand covers
-/// the trailing axes, so a table of one period and a tile serves every tile. Staged: gathered per tile.
+/// How one operand is read. Direct: element i of the index space is element i of the operand.
+/// Periodic: the operand covers the trailing axes, so a table of one period plus a tile serves
+/// every tile. Staged: gathered per tile.
 struct slot_plan {
     enum class access { direct, periodic, staged } how;
     const std::byte* data;
@@ -58,8 +59,8 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
 
 } // namespace detail
 
-/// Prepares the operands of a region once per call; then any range of the index space can be evaluated, from several
-/// threads at once. Element values do not depend on how the space is cut.
+/// Prepares the operands of a region once per call; any range of the index space can then be
+/// evaluated, from several threads at once. Element values do not depend on how the space is cut.
 class region_reader {
 public:
     region_reader(tile_function evaluate, const kernel_call& call)
@@ -73,7 +74,7 @@ public:
     }
 
     std::int64_t elements() const { return elements_; }
-    /// Whether every operand is read in place, so that runs may be as long as one likes.
+    /// Whether every operand is read in place, so that runs may have any length.
     bool direct() const { return direct_; }
 
     /// Writes result k of elements [begin, begin + count) to out[k]; null results are skipped.
@@ -93,7 +94,8 @@ public:
         }
     }
 
-    /// After how many elements what broadcasts repeats, 1 if nothing does; 0: that differs from place to place.
+    /// The number of elements after which broadcast operands repeat, 1 if none does; 0 if there is
+    /// no common period.
     std::int64_t period() const {
         std::int64_t longest = 1;
         for (int s = 0; s < inputs_; ++s) {
@@ -102,8 +104,9 @@ public:
         }
         return longest; // trailing axes: shorter periods divide longer ones
     }
-    /// Where the operands of elements from `begin` on lie, at most detail::tile_elements of them, and how far on those are that stand
-    /// `stride` elements behind, a multiple of period(), which is not 0.
+    /// Finds the operands of at most detail::tile_elements elements from `begin` on, and the
+    /// distance in each operand to the elements that come `stride` later; `stride` is a multiple of
+    /// period(), which is not 0.
     void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const {
         for (int s = 0; s < inputs_; ++s) {
             std::byte* none = nullptr;
@@ -144,8 +147,9 @@ private:
         p.data = table;
     }
 
-    // Sets an operand's strides. Whether it is the domain's trailing axes, extents of 1 in front: its strides are those of a contiguous
-    // block for the last axes and zero before.
+    // Sets an operand's strides. Returns whether the operand is the domain's trailing axes, with
+    // extents of 1 in front: its strides are those of a contiguous block for the last axes and zero
+    // before.
     bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
         const int lead = rank_ - view.rank;
         std::int64_t stride = 1, expected = 1;
@@ -217,7 +221,8 @@ void run_map(tile_function evaluate, const kernel_call& call);
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     const std::int64_t elements = call.domain.elements();
     if (elements == 0) return;
-    // The common case, every operand of full shape or there as often, needs none of the reader's tables.
+    // The common case, where every operand has the full shape or as many copies, needs none of the
+    // reader's tables.
     if (elements < detail::parallel_elements) {
         tile t;
         t.count = elements;

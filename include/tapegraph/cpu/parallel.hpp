@@ -6,8 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-/// Threads. Everything parallel goes through here; without OpenMP it all runs on one thread. OpenMP says how many threads there
-/// should be and whether the caller is one of its own teams; who waits how is ours (cpu/team.hpp).
+/// Threads. All parallel code goes through here; without OpenMP it runs on one thread. OpenMP
+/// determines the number of threads and whether the caller is in one of its own teams; waiting is
+/// implemented here (cpu/team.hpp).
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -20,7 +21,7 @@ namespace tapegraph {
 
 namespace cpu::detail {
 inline int& thread_setting() {
-    static int threads = 0; // 0: what OpenMP would take
+    static int threads = 0; // 0: OpenMP's default
     return threads;
 }
 } // namespace cpu::detail
@@ -35,14 +36,15 @@ inline int thread_count() {
 #endif
 }
 
-/// Limits the threads of every kernel of the process; 0 restores OpenMP's own choice.
+/// Limits the threads of every kernel of the process; 0 restores OpenMP's choice.
 inline void set_thread_count(int threads) { cpu::detail::thread_setting() = threads; }
 
 namespace cpu {
 
 namespace detail {
 
-/// Who is called between the tasks of a thread: an exchange that would stand still while a kernel runs.
+/// A callback between the tasks of a thread, for example an exchange that would stall while a
+/// kernel runs.
 struct task_listener {
     void (*call)(void* of) noexcept = nullptr;
     void* of = nullptr;
@@ -53,7 +55,7 @@ inline constinit thread_local task_listener listener_of_thread{};
 [[gnu::noinline]] inline void tell_listener() {
     if (listener_of_thread.call != nullptr) listener_of_thread.call(listener_of_thread.of);
 }
-/// While nobody listens, one load.
+/// Without listeners, this costs one load.
 inline void task_done() {
     if (task_listeners.load(std::memory_order_relaxed) != 0) [[unlikely]]
         tell_listener();
@@ -71,7 +73,8 @@ team_work work_of(const F& f) {
 
 } // namespace detail
 
-/// While it lives, call(of) runs on this thread between the tasks that it has of parallel_for and its like.
+/// While it lives, call(of) runs on this thread between its tasks of parallel_for and similar
+/// functions.
 class listen_between_tasks {
 public:
     listen_between_tasks(void (*call)(void*) noexcept, void* of) : before_(detail::listener_of_thread) {
@@ -89,9 +92,10 @@ private:
     detail::task_listener before_;
 };
 
-/// Calls f(task, thread) for every task in [0, tasks), on several threads when `parallel` holds; `thread`, below thread_count(), picks
-/// scratch. Threads take the next task when they are done with one, and who gets no processor takes none: which thread runs a task
-/// is open, so a task's result must depend on its number alone.
+/// Calls f(task, thread) for every task in [0, tasks), on several threads when `parallel` holds;
+/// `thread`, below thread_count(), selects scratch memory. A thread takes the next task when it has
+/// finished one, and a thread without a processor takes none. Which thread runs a task is
+/// unspecified, so a task's result must depend only on its number.
 template <class F>
 void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
@@ -122,7 +126,8 @@ void parallel_for(std::int64_t tasks, bool parallel, const F& f) {
     for_tasks(tasks, parallel, [&](std::int64_t task, int) { f(task); });
 }
 
-/// Calls f(thread, threads) once on each of `threads` threads (one when `parallel` does not hold), which may wait for each other.
+/// Calls f(thread, threads) once on each of `threads` threads (one when `parallel` does not hold);
+/// they may wait for each other.
 template <class F>
 void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)

@@ -6,8 +6,9 @@
 
 /// Reductions over any axes of a row-major domain whose values are in memory or produced tile by tile.
 ///
-/// A tile is folded in T, results of tiles in double (64-bit integers), partial results of tasks in their order. Tiles, tasks and lanes
-/// follow from the shape alone, so the bits depend neither on threads nor on the instruction set nor on the producer.
+/// A tile is folded in T, results of tiles in double (64-bit integers), partial results of tasks in
+/// their order. Tiles, tasks and lanes follow from the shape alone, so the bits depend neither on
+/// threads nor on the instruction set nor on the source of the values.
 
 namespace tapegraph::cpu {
 
@@ -43,8 +44,8 @@ struct driver {
     const leaves<T>& leaf;
     const reduce_sources<T>& source;
     T* const* out;       // of each value
-    sum_type* workspace; // of one value behind the other
-    bool in_memory;      // nothing is produced
+    sum_type* workspace; // that of one value after the other
+    bool in_memory;      // all values are read from memory
 
     // A tile of each value.
     struct value_tiles {
@@ -70,7 +71,7 @@ struct driver {
         }
     }
 
-    // Rows that lie behind one another, several to a tile.
+    // Consecutive rows, several to a tile.
     void short_rows_task(std::int64_t task) const {
         value_tiles tile;
         sum_type folded[tile_elements / 2];
@@ -85,7 +86,7 @@ struct driver {
         }
     }
 
-    // Blocks [inner, columns] that lie behind one another, several to a tile; folded in T altogether.
+    // Consecutive blocks [inner, columns], several to a tile; folded entirely in T.
     void blocks_task(std::int64_t task) const {
         value_tiles tile;
         const std::int64_t size = p.inner * p.columns, in_tile = tile_elements / size;
@@ -109,7 +110,7 @@ struct driver {
             const std::int64_t begin = base + p.reduced.offset(row) + tile * tile_elements;
             const std::int64_t left = p.inner - tile * tile_elements;
             sum_type folded[16];
-            std::int64_t count = 1; // full tiles in memory go to the leaf several at once
+            std::int64_t count = 1; // the leaf takes several full tiles in memory at once
             if (in_memory && left >= tile_elements)
                 count = std::min({std::int64_t{16}, last - first, left / tile_elements});
             const std::int64_t length = std::min(tile_elements, left);
@@ -143,8 +144,9 @@ struct driver {
         for (std::int64_t i = 0; i < count; ++i) to[i] = value;
     }
 
-    // Folds tiles [first, last) of one unit into total[0, width of the chunk) of each value; returns that width. Groups of tiles are
-    // folded in T, row by row, so that it makes no difference how many tiles the leaf is given at once.
+    // Folds tiles [first, last) of one unit into total[0, width of the chunk) of each value;
+    // returns that width. Groups of tiles are folded in T, row by row, so the number of tiles that
+    // the leaf receives at once makes no difference.
     std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last,
                              sum_type (*total)[widest_columns]) const {
         value_tiles buffer;
@@ -168,7 +170,7 @@ struct driver {
             const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
             const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
             const std::int64_t rest =
-                rows % p.pack; // rows of which no whole pack is left: another width, places differ
+                rows % p.pack; // rows left after the last whole pack: their width and their places differ
             if (adds) {
                 source.add_columns(source.state, begin, rows / p.pack, packed, p.chunks > 1 ? p.columns : packed,
                                    partial[0]);
@@ -250,8 +252,9 @@ struct driver {
 
 } // namespace reduce_detail
 
-/// Several values of a domain at once: out[k][kept axes] as `reduce_axes` gives it for the k-th, bit for bit. `workspace` has what that needs
-/// for each of them, one behind the other.
+/// Reduces several values of a domain at once: out[k][kept axes] equals the result of `reduce_axes`
+/// for the k-th, bit for bit. `workspace` holds the workspace of `reduce_axes` for each of them,
+/// one after the other.
 template <reduction R, class T>
 void reduce_several(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_sources<T>& source,
                     T* const* out, void* workspace) {
@@ -275,9 +278,10 @@ std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::u
     return reduce_detail::make_plan(rank, extents, axes).workspace_bytes();
 }
 
-/// out[kept axes] = R over the axes whose bit is set in `axes`. rank <= 8; the kept axes stay in order. An empty sum is 0,
-/// an empty product 1. NaN wins in a maximum or minimum. `workspace` may be null where no bytes are asked for.
-/// Throws argument_error for a maximum or minimum of nothing.
+/// out[kept axes] = R over the axes whose bit is set in `axes`. rank <= 8; the kept axes stay in
+/// order. An empty sum is 0, an empty product 1. NaN wins in a maximum or minimum. `workspace` may
+/// be null where reduce_workspace_bytes is 0. Throws argument_error for a maximum or minimum of
+/// nothing.
 template <reduction R, class T>
 void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_source<T>& source, T* out,
                  void* workspace) {

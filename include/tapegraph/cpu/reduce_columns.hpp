@@ -2,15 +2,16 @@
 
 #include <tapegraph/cpu/reduce_leaves.hpp>
 
-/// Reductions down the columns of a tile, and what the drivers need of all kinds.
+/// Reductions down the columns of a tile, and functions that the drivers need for all kinds.
 
 namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
-// Folds the columns of x[rows, width], whose rows lie `stride` apart, row by row into `partial`: column c into partial[c],
-// but for the last ones of a width that is no multiple of the lanes, which stand at the end of a unit of their own: units
-// that overlapped in memory would wait for one another. `column_place` says where.
+// Folds the columns of x[rows, width], whose rows lie `stride` apart, row by row into `partial`:
+// column c into partial[c], except for the last ones of a width that is not a multiple of the
+// lanes. These are stored at the end of a unit of their own, because units that overlap in memory
+// would wait for one another. `column_place` gives the place.
 template <reduction R, class T>
 struct columns_body {
     template <class Isa>
@@ -28,7 +29,7 @@ struct columns_body {
     }
 
 private:
-    // In the order of memory, several rows for one access to `partial`.
+    // In memory order, several rows per access to `partial`.
     template <class Isa, int Rows>
     TG_INLINE static void fold_rows(const T* x, std::int64_t stride, std::int64_t width, T* partial) {
         constexpr std::int64_t n = unit<Isa, T>::lanes;
@@ -60,7 +61,7 @@ constexpr std::int64_t column_place(std::int64_t c, std::int64_t width) {
     return whole == 0 || c < whole ? c : whole + lanes_of<T> - (width - c);
 }
 
-// Joins what `columns_body` has folded to total[0, width) and starts it anew.
+// Joins the folds of `columns_body` to total[0, width) and resets them.
 template <reduction R, class T>
 struct join_columns_body {
     template <class Isa>
@@ -81,7 +82,7 @@ struct join_columns_body {
     }
 };
 
-// out[u, c] = fold of column c of x[u], for small blocks x[units, rows, width] that lie behind one another.
+// out[u, c] = fold of column c of x[u], for consecutive small blocks x[units, rows, width].
 template <reduction R, class T>
 struct blocks_body {
     template <class Isa>
@@ -92,7 +93,8 @@ struct blocks_body {
         for (std::int64_t u = 0; u < units; ++u, x += rows * width, out += width) {
             for (std::int64_t c = 0; c < width; c += n) {
                 const std::int64_t at = c == 0 || c + n <= width ? c : width - n;
-                // Narrow rows are read together with what lies behind them; the last ones from a copy.
+                // Loads of narrow rows reach into the memory after them; the last rows are read
+                // from a copy.
                 std::int64_t whole = rows;
                 if (width < n) {
                     const std::int64_t room = end - x - n;
@@ -129,7 +131,8 @@ struct blocks_body {
     }
 };
 
-// The drivers below know the kind of reduction at run time only, so that they are compiled once for each T.
+// The drivers below take the kind of reduction at run time, so that they are compiled once for each
+// T.
 template <class T>
 struct leaves {
     reduction kind;

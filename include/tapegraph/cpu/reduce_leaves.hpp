@@ -14,12 +14,13 @@
 #include <type_traits>
 #include <utility>
 
-/// What a reduction does to one tile: rows are folded across vector lanes, or down their columns.
+/// Reductions of one tile: rows are folded across vector lanes, or down their columns.
 
 namespace tapegraph::cpu {
 
-/// Where the values of a domain come from: `direct`, or `produce`, which writes the elements [begin, begin + count) of the
-/// row-major domain and is called from several threads at once with counts up to 2,048.
+/// The source of a domain's values: `direct` memory, or `produce`, which writes the elements
+/// [begin, begin + count) of the row-major domain and is called from several threads at once with
+/// counts up to 2,048.
 template <class T>
 struct reduce_source {
     const T* direct = nullptr;
@@ -27,23 +28,25 @@ struct reduce_source {
     const void* state = nullptr;
 };
 
-/// How many values of a domain are reduced in one pass at most.
+/// The maximum number of values of a domain that one pass reduces.
 inline constexpr int most_reduced = 4;
 
 namespace reduce_detail {
-inline constexpr std::int64_t tile_elements = 2048; // 8 or 16 KiB: stays in L1 beside the accumulators
+inline constexpr std::int64_t tile_elements = 2048; // 8 or 16 KiB: stays in L1 together with the accumulators
 }
 
-/// The same for several values of a domain that are reduced over the same axes. Those that are not `direct` one call of `produce` writes,
-/// the k-th from out + k * reduce_detail::tile_elements on; it may write what is direct, which is read behind it.
+/// The same for several values of a domain that are reduced over the same axes. One call of
+/// `produce` writes all that are not `direct`, the k-th from out + k * reduce_detail::tile_elements
+/// on; it may also write direct ones, which are read afterwards.
 template <class T>
 struct reduce_sources {
     int count = 1;
     const T* direct[most_reduced] = {};
     void (*produce)(const void* state, std::int64_t begin, std::int64_t count, T* out) = nullptr;
     const void* state = nullptr;
-    /// If not null, what sums down columns in place of `produce` where the number of columns is a multiple of `period`: adds `rows` rows of
-    /// `columns` elements, the first of them at `begin`, the next `stride` elements behind, to partial + k * widest_partial as
+    /// If not null, the function that sums down columns instead of `produce` where the number of
+    /// columns is a multiple of `period`. It adds `rows` rows of `columns` elements, the first at
+    /// `begin` and each next one `stride` elements later, to partial + k * widest_partial as
     /// reduce_detail::columns_body does.
     void (*add_columns)(const void* state, std::int64_t begin, std::int64_t rows, std::int64_t columns,
                         std::int64_t stride, T* partial) = nullptr;
@@ -54,19 +57,20 @@ using tapegraph::reduction;
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
+inline constexpr std::int64_t task_elements = 32768; // below two of these, threads cost more than they save
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
 inline constexpr std::int64_t widest_columns = 1024;
 inline constexpr std::int64_t widest_partial = widest_columns + 64;
 inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
-inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
+inline constexpr std::int64_t rows_at_once = 16; // rows read per access to the accumulators
 inline constexpr std::int64_t longest_block = 256;
 inline constexpr std::int64_t prefetch_bytes = 2048;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// What results of tiles are joined in. Sums and products of integers are those of unsigned ones: they wrap around.
+/// The type that accumulates results of tiles. Integer sums and products use unsigned types: they
+/// wrap around.
 template <class T>
 using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
                                        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
@@ -76,7 +80,8 @@ using tapegraph::detail::identity;
 using tapegraph::detail::largest_value;
 using tapegraph::detail::smallest_value;
 
-// All bits of the middle 64 bytes: a window of 64 bytes over it keeps the first or the last lanes of a unit.
+// All bits of the middle 64 bytes are set: a 64-byte window over the array keeps the first or the
+// last lanes of a unit.
 template <class Integer>
 struct lane_window {
     static constexpr int lanes = 64 / static_cast<int>(sizeof(Integer));
@@ -91,7 +96,7 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
-// `combine` for sums and products of whole vectors, which nvcc allows in functions of the host alone.
+// `combine` for sums and products of whole vectors, which nvcc allows only in host functions.
 template <reduction R, class V>
 TG_INLINE void combine_vectors(V& a, const V& b) {
     if constexpr (R == reduction::sum)
@@ -220,7 +225,7 @@ struct rows_body {
     TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
         using lanes = unit<Isa, T>;
         constexpr std::int64_t n = lanes::lanes;
-        // Loads of short rows reach into the rows behind; the last ones come from a copy that can be read whole.
+        // Loads of short rows reach into the following rows; the last ones use a padded copy.
         T padded[n] = {};
         const std::int64_t whole = rows * length >= n ? (rows * length - n) / length + 1 : 0;
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -247,7 +252,7 @@ struct rows_body {
                         b.template fold<R>(p + i + n);
                         c.template fold<R>(p + i + 2 * n);
                         d.template fold<R>(p + i + 3 * n);
-                        if constexpr (!arithmetic<R>) // comparisons fill the window before loads far ahead begin
+                        if constexpr (!arithmetic<R>) // comparisons fill the window before far loads begin
                             for (std::int64_t k = 0; k < 4 * n; k += n)
                                 __builtin_prefetch(p + i + k + prefetch_bytes / static_cast<std::int64_t>(sizeof(T)));
                     }
@@ -268,7 +273,7 @@ struct rows_body {
     }
 };
 
-// Rows of at most `narrowest` elements are reduced as many at once as there are lanes.
+// Rows of at most `narrowest` elements are reduced together, as many as there are lanes.
 inline constexpr std::int64_t narrowest = 8;
 template <reduction R, int Length, class T>
 TG_INLINE T narrow_row(const T* x) {

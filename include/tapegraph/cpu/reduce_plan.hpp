@@ -6,8 +6,9 @@
 
 /// How a reduction is cut into tiles and tasks, from its shape alone.
 ///
-/// Neighbouring axes of one fate are merged, so that a domain alternates between kept and reduced groups. When the last
-/// group is reduced, tiles of rows are folded across vector lanes; when it is kept, tiles are folded down their columns.
+/// Neighbouring axes that are both kept or both reduced are merged, so that a domain alternates
+/// between kept and reduced groups. When the last group is reduced, tiles of rows are folded across
+/// vector lanes; when it is kept, tiles are folded down their columns.
 
 namespace tapegraph::cpu::reduce_detail {
 

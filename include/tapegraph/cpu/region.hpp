@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstring>
 
-/// Fused regions on the CPU: one vectorised loop per result over contiguous pieces ("tiles") of every operand. The driver,
-/// which is the same for all regions, cuts the index space into tiles and lays broadcast operands out for them.
+/// Fused regions on the CPU: one vectorised loop per result over contiguous tiles of every operand.
+/// The driver, shared by all regions, cuts the index space into tiles and stages broadcast operands
+/// for them.
 
 namespace tapegraph::cpu {
 
@@ -22,8 +23,9 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     template <int... S>
     struct pointers : machine::reg<S, const machine::word_t<Slots>*>... {};
 
-    // One element of one result. A function of its own: registers declared in the loop itself would become an array in
-    // memory, one per lane, and the loop would stay scalar. What a result does not need is left out.
+    // One element of one result. It is a function of its own, because registers declared in the
+    // loop itself would become an array in memory, one per lane, and the loop would stay scalar.
+    // Instructions that the result does not need are left out.
     template <int Register, int... S>
     TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i) {
         typename evaluator::file f;
@@ -54,7 +56,8 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     }
 };
 
-/// All results of an element at once: what they share is computed once, and each may lie where an operand does.
+/// All results of an element at once: common subexpressions are computed once, and a result may
+/// overwrite an operand.
 template <class Region>
 struct merged_region_body;
 

@@ -6,25 +6,28 @@
 #include <algorithm>
 #include <atomic>
 
-/// What a word from one thread of a team to another and the answer take. Between cores that share a cache it is a tenth of a
-/// microsecond, between others half of one and more, and where a thread runs may change from one moment to the next; whether
-/// threads that meet at every step are quicker than one alone depends on it.
+/// The latency of a message from one thread of a team to another and back. Between cores that share
+/// a cache it is a tenth of a microsecond, between others half a microsecond or more, and the cores
+/// that run the threads may change at any moment. It decides whether threads that synchronise at
+/// every step are faster than one alone.
 
 namespace tapegraph::cpu {
 
 class round_trip {
 public:
-    /// Seconds, as last measured.
+    /// The last measurement, in seconds.
     static double seconds() { return seconds_.load(std::memory_order_relaxed); }
-    /// Sets what is measured, until the next measurement: for tests.
+    /// Overrides the measurement until the next one: for tests.
     static void assume(double seconds) {
         seconds_.store(seconds, std::memory_order_relaxed);
         measured_.store(now(), std::memory_order_relaxed);
     }
-    /// Whether the last measurement is old. Asked outside of the team, so that all its threads do the same.
+    /// Whether the last measurement is out of date. Called outside of the team, so that all its
+    /// threads decide alike.
     static bool is_due() { return now() - measured_.load(std::memory_order_relaxed) > interval; }
 
-    /// Measures between the first and the last thread of a team, both of which call it; one of a team alone does nothing.
+    /// Measures between the first and the last thread of a team; both call it. A team of one does
+    /// nothing.
     void measure(int thread, int threads) {
         if (threads < 2 || (thread != 0 && thread != threads - 1)) return;
         double least = most, before = now();
@@ -48,7 +51,8 @@ private:
     static constexpr double interval = 0.05, most = 1e-4; // seconds
     static double now() { return tapegraph::detail::steady_seconds(); }
 
-    // Looks without a pause, which would be half of what is measured. Gives up when the other one does not run.
+    // Polls without a pause instruction, which would be half of the latency. Gives up when the
+    // other thread does not run.
     static bool hears(const std::atomic<int>& from, int what) {
         double end = 0;
         for (int looks = 1; from.load(std::memory_order_acquire) < what; ++looks)

@@ -2,21 +2,22 @@
 
 #include <tapegraph/cpu/map.hpp>
 
-/// Sums of a region's results down columns, where the values are made: nothing but the operands is read, and what broadcasts over the rows
-/// stays in the first cache.
+/// Sums of a region's results down columns, added as they are computed: only the operands are read,
+/// and those that broadcast over the rows stay in the L1 cache.
 
 namespace tapegraph::cpu {
 
 /// Rows of a domain whose columns are summed.
 struct column_block {
     const void* in[most_slots];
-    std::int64_t stride[most_slots]; ///< elements from row to row; 0: every row has the same
-    void* out[most_results];         ///< what has been summed so far, then written results
+    std::int64_t stride[most_slots]; ///< elements from row to row; 0 for an operand that is the same in every row
+    void* out[most_results];         ///< the sums so far, then the written results
     std::int64_t rows, columns, written_stride;
 };
 
-/// out[k][c] += result k of row r, column c, for the first `Sums` results and r in order; the others are written. As `columns_body`
-/// (cpu/reduce_columns.hpp) leaves them, sums of the last columns, which fill no 64 bytes, stand at the end of 64 bytes of their own.
+/// out[k][c] += result k of row r, column c, for the first `Sums` results and r in order; the
+/// others are written. As in `columns_body` (cpu/reduce_columns.hpp), sums of the last columns,
+/// which fill no 64 bytes, are stored at the end of 64 bytes of their own.
 template <class Region, int Sums>
 struct sum_columns_body;
 
@@ -56,7 +57,7 @@ struct sum_columns_body<region<slots<Slots...>, results<Results...>, Instruction
                               std::integer_sequence<int, K...>) {
         const std::int64_t whole = b.columns & -lanes, rest = b.columns - whole, back = b.columns - lanes;
         alignas(64) std::byte
-            ends[count][lanes * 8]; // written results of the last lanes: some of them have been written before
+            ends[count][lanes * 8]; // written results of the last lanes, some of which have been written before
         for (std::int64_t r = 0; r < b.rows; ++r) {
             const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(b.in[S]) + r * b.stride[S]}...};
             const targets<K...> to{{static_cast<word<K>*>(b.out[K]) + (K < Sums ? 0 : r * b.written_stride)}...};

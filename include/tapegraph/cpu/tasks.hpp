@@ -6,19 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How matrix and convolution kernels divide their workspace and hand out work.
+/// How matrix and convolution kernels divide their workspace and their work.
 
 namespace tapegraph::cpu::detail {
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// The equal parts that `whole` is cut into when none may be longer than `most`.
+/// The size of the equal parts into which `whole` is cut when none may be longer than `most`.
 inline std::int64_t equal_part(std::int64_t whole, std::int64_t most) {
     if (whole <= 0 || most >= whole) return whole;
     return divide_up(whole, divide_up(whole, most < 1 ? 1 : most));
 }
 
-/// Parts of the caller's workspace, each aligned to 64 bytes. Counting and handing out are the same walk.
+/// Divides the caller's workspace into parts aligned to 64 bytes. The same calls compute its size
+/// and hand out the parts.
 class workspace_cutter {
 public:
     explicit workspace_cutter(void* memory) : memory_(static_cast<std::byte*>(memory)) {}

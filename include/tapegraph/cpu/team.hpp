@@ -16,17 +16,21 @@
 #include <pthread.h>
 #endif
 
-/// Teams of threads: what parallel_for and its like run on. Made for machines that others use as well: who waits spins for a moment
-/// and then sleeps, and nobody waits for a thread that has not begun. A region is open while the caller works; whoever comes while it
-/// is open takes part, and when nothing is left to begin the caller closes it and waits for those inside alone. A worker that gets no
-/// processor therefore costs its share of the work and no more.
+/// Teams of threads, on which parallel_for and similar functions run. They are designed for
+/// machines that other programs use as well: waiting threads spin for a moment and then sleep, and
+/// nobody waits for a thread that has not started. A region is open while the caller works; workers
+/// that arrive meanwhile take part, and when no work is left the caller closes the region and waits
+/// only for the workers inside. A worker that gets no processor therefore costs only its share of
+/// the work.
 ///
-/// A thread that opens a region takes a team off the shelf and puts it back; there are as many teams as ever had a region open at once.
-/// Where callers are as many as processors, a region is its caller's alone (cpu/callers.hpp): workers would only take turns with them.
+/// A thread that opens a region takes a team from the pool and returns it afterwards; there are as
+/// many teams as regions were ever open at once. Where there are as many callers as processors, a
+/// region runs on its caller alone (cpu/callers.hpp), because workers would only compete with the
+/// callers.
 
 namespace tapegraph::cpu::detail {
 
-/// What a team runs: call(f, thread, threads).
+/// The work of a team: call(f, thread, threads).
 struct team_work {
     void (*call)(const void* f, int thread, int threads);
     const void* f;
@@ -42,12 +46,13 @@ inline void relax() {
 #endif
 }
 
-/// How long it pays to spin. A thread that finds a hole in its own time was not running: somebody else wants the processor, and
-/// spinning takes from what this program is given.
+/// Limits spinning. A thread that finds a gap in its own time was descheduled: another process
+/// wants the processor, and spinning wastes this program's share.
 template <class = void>
 class patience {
 public:
-    /// Spins until done() holds, for `seconds` at most and for a few microseconds on a crowded machine; false: it does not yet.
+    /// Spins until done() holds, for `seconds` at most and only a few microseconds on a crowded
+    /// machine; returns false if it still does not hold.
     template <class Done>
     static bool lasts(double seconds, const Done& done) {
         if (done()) return true;
@@ -65,7 +70,8 @@ public:
         }
     }
 
-    /// More threads than processors wait for each other whatever else runs.
+    /// Treats the machine as crowded when there are more threads than processors, since these wait
+    /// for each other in any case.
     static void crowd(int threads) {
         if (threads > processors())
             crowded_until_.store(tapegraph::detail::steady_seconds() + while_crowded, std::memory_order_relaxed);
@@ -79,9 +85,10 @@ private:
 template <class = void>
 class thread_team {
 public:
-    thread_team* next = nullptr; // on the shelf
+    thread_team* next = nullptr; // in the pool
 
-    /// Calls work(0, threads) here and work(thread, threads) on workers: with `all` on every one, else on those that come in time.
+    /// Calls work(0, threads) here and work(thread, threads) on workers: on every one if `all`,
+    /// else on those that arrive in time.
     void run(int threads, bool all, const team_work& work) {
         while (static_cast<int>(workers_.size()) < threads - 1 && start()) {}
         const auto seats =
@@ -113,7 +120,8 @@ public:
     }
 
 private:
-    // gate_: seats that are free in the lower half, workers inside in the upper. 0: closed.
+    // gate_ holds the free seats in the lower half and the workers inside in the upper half. 0:
+    // closed.
     static constexpr std::uint32_t free_mask = 0xffff, one_inside = 0x10000;
 
     bool start() {
@@ -133,7 +141,7 @@ private:
             const std::uint32_t rung = bell_.load();
             if (quit_.load(std::memory_order_relaxed)) return;
             if (const std::uint32_t seat = enter(last)) {
-                last = round_.load(std::memory_order_relaxed); // stays while somebody is inside
+                last = round_.load(std::memory_order_relaxed); // does not change while a worker is inside
                 work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
                 if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
             } else if (!patience<>::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
@@ -142,7 +150,7 @@ private:
         }
     }
 
-    // The number of a seat in the open region, or 0; nobody sits twice.
+    // Returns the number of a seat in the open region, or 0; a worker enters each region once.
     std::uint32_t enter(std::uint32_t last) {
         std::uint32_t g = gate_.load(std::memory_order_acquire);
         while ((g & free_mask) != 0 && round_.load(std::memory_order_relaxed) != last)
@@ -152,7 +160,7 @@ private:
         return 0;
     }
 
-    alignas(64) std::atomic<std::uint32_t> bell_{0}; // rung when a region opens: what workers wait for
+    alignas(64) std::atomic<std::uint32_t> bell_{0}; // incremented when a region opens; workers wait on it
     std::atomic<std::uint32_t> round_{0};
     std::atomic<bool> quit_{false};
     const team_work* work_ = nullptr;
@@ -161,8 +169,9 @@ private:
     alignas(64) std::vector<pthread_t> workers_{};
 };
 
-/// Teams that nobody uses at the moment. When the program ends, or the library that holds this code is unloaded, they are sent home,
-/// and what is still computed runs on its own thread. A child of fork() has none of its parent's threads, and makes teams of its own.
+/// The pool of idle teams. When the program ends, or the library that contains this code is
+/// unloaded, their threads are joined, and later regions run on the calling thread alone. A child
+/// of fork() has none of its parent's threads, and creates teams of its own.
 template <class = void>
 class team_shelf {
 public:
@@ -179,7 +188,7 @@ public:
         }
     }
 
-    /// Null once the program ends.
+    /// Returns null once the program ends.
     static thread_team<>* take() {
         if (!open_.load(std::memory_order_acquire)) return nullptr;
         team_shelf& shelf = instance();
@@ -211,8 +220,8 @@ private:
     thread_team<>* spare_ = nullptr;
 };
 
-/// Opens a region of at most `threads` threads, fewer where other callers need the processors; `all`: of as many as the system gives,
-/// all of which take part.
+/// Opens a region of at most `threads` threads, fewer where other callers need the processors; with
+/// `all`, every thread that the system provides takes part.
 void run_team(int threads, bool all, const team_work& work);
 #if TG_DEFINES(runtime)
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {

@@ -7,12 +7,15 @@
 #include <cstddef>
 #include <utility>
 
-/// Tiles, the pieces in which fused regions are evaluated, and their last elements, which fill no vector.
+/// Tiles, the pieces in which fused regions are evaluated, and their remainders, which do not fill
+/// a vector.
 ///
-/// A loop over vectors leaves up to a vector less one element behind. Compilers add loops for them, of shorter vectors and of single
-/// elements; a formula with an exponential has then three copies of hundreds of instructions, and 14 doubles take four turns where
-/// two vectors would do. Here the loop takes whole vectors alone, and once more one vector in which the elements that are left
-/// stand beside copies of their first: masked loads and stores, which cost a few instructions an operand.
+/// A loop over vectors leaves a remainder of less than one vector. Compilers add loops of shorter
+/// vectors and of single elements for it; a formula with an exponential then has three copies of
+/// hundreds of instructions, and 14 doubles take four iterations where two vectors would do. Here
+/// the loop processes whole vectors only, followed by one vector that holds the remainder padded
+/// with copies of its first element, by masked loads and stores, which cost a few instructions per
+/// operand.
 
 namespace tapegraph::cpu {
 
@@ -21,20 +24,22 @@ inline constexpr int most_results = 12;
 
 struct interpreted_region;
 
-/// A run of elements of the index space: every operand contiguous. Results may be null (not wanted) and may coincide
-/// with operands at the same elements when there is one result.
+/// A run of elements of the index space, in which every operand is contiguous. Results may be null
+/// (not wanted), and a single result may overwrite operands at the same elements.
 struct tile {
     const void* in[most_slots];
     void* out[most_results];
     std::int64_t count;
-    const interpreted_region* region; ///< what an interpreter runs (cpu/interpreter.hpp); compiled regions do not look
+    /// The instructions for an interpreter (cpu/interpreter.hpp); compiled regions ignore it
+    const interpreted_region* region;
 };
 
 using tile_function = void (*)(const tile&);
 
 namespace detail {
 
-// Indices as wide as the elements, and conditions instead of shorter loops: these become masks.
+// Uses indices as wide as the elements, and conditions instead of shorter loops: these compile to
+// masks.
 template <std::int64_t Lanes, class Word>
 TG_INLINE const Word* beside_copies(const Word* from, std::int64_t count, std::byte* memory) {
     using index = integer_of_size<sizeof(Word)>;
@@ -55,8 +60,8 @@ TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count)
 
 } // namespace detail
 
-/// Runs `Body::run<Lanes>(tile)`, which leaves out what fills no vector of `Lanes` elements, over a whole tile; where that does not pay
-/// `Body::run<1>`, which leaves out nothing.
+/// Runs `Body::run<Lanes>(tile)`, which skips a remainder that fills no vector of `Lanes` elements,
+/// over a whole tile; where masks do not pay, `Body::run<1>`, which skips nothing.
 template <class Body>
 struct in_whole_vectors;
 
@@ -67,8 +72,9 @@ struct in_whole_vectors<Loops<region<slots<Slots...>, results<Results...>, Instr
     template <int Register>
     using word = typename evaluator::template word<Register>;
 
-    /// Elements that fill a vector of each type. 1 where the processor has no masks for them, and for short formulas: twelve vectors of
-    /// a few instructions and three elements more took 5 % longer with masks (Zen 5).
+    /// Elements per vector of each type. 1 where the processor has no masks for them, and for short
+    /// formulas: twelve vectors of a few instructions and three more elements took 5 % longer with
+    /// masks (Zen 5).
     template <class Isa>
     static constexpr std::int64_t lanes = [] {
         if ((0 + ... + Instructions::operation::instructions) < 16) return std::int64_t{1};
@@ -94,7 +100,7 @@ private:
         const std::int64_t rest = t.count % Lanes, whole = t.count - rest;
         alignas(64) std::byte in[sizeof...(S) + 1][Lanes * 8], out[sizeof...(R)][Lanes * 8];
         tile end;
-        for (const tile* part = &t;; part = &end) { // the body stands here once
+        for (const tile* part = &t;; part = &end) { // a single call site, so that the body is inlined once
             body::template run<Lanes>(*part);
             if (rest == 0) return;
             if (part == &end) break;

@@ -6,8 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
-/// Explicit vectors of a width chosen by the instruction set: GCC's vector extension, no intrinsics. Vectors are passed
-/// by reference and never returned: by value their calling convention would depend on the target of the caller.
+/// Explicit vectors of a width chosen by the instruction set, by GCC's vector extension without
+/// intrinsics. Vectors are passed by reference and never returned: by value, their calling
+/// convention would depend on the target of the caller.
 
 namespace tapegraph::cpu {
 
@@ -17,12 +18,13 @@ using integer_of_size = std::conditional_t<
     Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
 } // namespace detail
 
-/// Puts together lanes of a and b by number, those of b after those of a; as many as a has.
+/// Combines lanes of a and b by number, those of b following those of a; the result has as many
+/// lanes as a.
 template <int... Lanes, class V>
 TG_INLINE void shuffle(V& to, const V& a, const V& b) {
 #if defined(__clang__)
     to = __builtin_shufflevector(a, b, Lanes...);
-#else // nvcc's front end loses the pack in __builtin_shufflevector
+#else // nvcc's front end drops the pack in __builtin_shufflevector
     typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
     constexpr mask lanes = {Lanes...};
     to = __builtin_shuffle(a, b, lanes);
@@ -47,7 +49,7 @@ struct vector {
         c = a * b + c;
     }
 
-    /// Lanes from `count` on are zero and their memory is not touched.
+    /// Loads the first `count` lanes; the others are zero and their memory is not read.
     TG_INLINE static void load_first(type& v, const T* p, int count) {
         alignas(Bytes) T lane[lanes] = {};
         copy_first(lane, p, count);
@@ -60,7 +62,7 @@ struct vector {
     }
 
 private:
-    // Pieces of constant size become single moves; a memcpy of run-time size would be a call.
+    // Pieces of constant size compile to single moves; a memcpy of run-time size would be a call.
     TG_INLINE static void copy_first(T* to, const T* from, int count) {
         piece<8>(to, from, count);
         piece<4>(to, from, count);

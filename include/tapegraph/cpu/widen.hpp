@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-/// Between the 16-bit types and float.
+/// Conversions between the 16-bit types and float.
 
 namespace tapegraph::cpu {
 
@@ -35,7 +35,8 @@ struct narrow_body {
     }
 };
 
-/// Rounds relu(from + bias) to T, for rows of `columns` elements. Each operation rounds as it does alone.
+/// Rounds relu(from + bias) to T, for rows of `columns` elements. Each operation rounds as it would
+/// alone.
 template <storage_type T, bool Relu>
 struct narrow_biased_body {
     template <class Isa>
@@ -52,7 +53,7 @@ struct narrow_biased_body {
     }
 };
 
-inline constexpr std::int64_t widen_piece = 16384; // elements; what threads share, from four of them on
+inline constexpr std::int64_t widen_piece = 16384; // elements per task; threads share the work from four tasks on
 
 } // namespace detail
 
@@ -83,7 +84,7 @@ void narrow(T* to, const float* from, std::int64_t count) {
     });
 }
 
-/// Converts a tile of a type that the caller no longer knows; on the calling thread.
+/// Converts a tile of a type-erased element type; on the calling thread.
 using widen_function = void (*)(const void* from, float* to, std::int64_t count);
 
 template <storage_type T>
@@ -91,7 +92,8 @@ void widen_tile(const void* from, float* to, std::int64_t count) {
     dispatch<detail::widen_body<T>>(to, std::int64_t{0}, static_cast<const T*>(from), std::int64_t{0}, std::int64_t{1}, count);
 }
 
-// For code that every program contains, whatever its types: no instruction sets, so that nobody else pays much.
+// For code that every program contains, whatever its types: compiled for no instruction set in
+// particular, so that it stays small.
 inline void widen(dtype type, const void* from, float* to, std::int64_t count) {
     if (type == dtype::bf16)
         detail::widen_body<bfloat16>::run<baseline>(to, 0, static_cast<const bfloat16*>(from), 0, 1, count);

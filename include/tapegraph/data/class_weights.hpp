@@ -14,8 +14,8 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Columns with one more, "sample_weight", unless they have it, and what is written there: of each record's class, times what the column
-/// held.
+/// Adds a column "sample_weight", if there is none, and multiplies it by the weight of each
+/// record's class.
 template <class = void>
 class class_weighting {
 public:
@@ -45,7 +45,7 @@ public:
     bool weighted() const { return weighted_; }
     std::size_t weight_bytes() const { return columns_[weights_].record_bytes(); }
     std::size_t label_bytes() const { return columns_[labels_].record_bytes(); }
-    /// Writes the weight of a record, in whose place the column's own stands, if there is one.
+    /// Multiplies the weight of a record, in place of the column's own if there is one.
     void weigh(std::int64_t record, const std::byte* label, std::byte* weight) const {
         const double factor = by_class_.empty() ? 1 : by_class_[class_of(record, label)];
         if (columns_[weights_].type == dtype::f64)
@@ -84,7 +84,7 @@ private:
     bool weighted_ = false;
 };
 
-/// A data set of records by number with such a column.
+/// A data set of numbered records with such a column.
 template <class = void>
 class class_weighted_source final : public source {
 public:
@@ -102,7 +102,7 @@ private:
     class_weighting<> weighting_;
 };
 
-/// What makes whole batches, with such a column.
+/// A source of whole batches, with such a column.
 template <class = void>
 class class_weighted_batches final : public batch_source {
 public:
@@ -133,13 +133,13 @@ private:
             if (!inner_->next(to)) return false;
             const auto count = static_cast<std::size_t>(to.count);
             const std::size_t step = weighting_.weight_bytes(), which = weighting_.weights();
-            weights_.resize(count); // doubles, for floats, too
+            weights_.resize(count); // doubles, even for floats
             auto* const own = reinterpret_cast<std::byte*>(weights_.data());
             if (weighting_.weighted() && count > 0) std::memcpy(own, (*to.data)[which], count * step);
             const std::byte* const labels = (*to.data)[weighting_.labels()];
             for (std::size_t i = 0; i < count; ++i)
                 weighting_.weigh(seen_++, labels + i * weighting_.label_bytes(), own + i * step);
-            columns_ = *to.columns; // their shapes may change from batch to batch
+            columns_ = *to.columns; // shapes may differ between batches
             data_ = *to.data;
             if (!weighting_.weighted()) {
                 columns_.push_back(weighting_.columns()[which]);
@@ -166,10 +166,11 @@ private:
 
 } // namespace detail
 
-/// The data set with a column "sample_weight", of type `type` unless it has one: `by_class[label]` of each record's label in column
-/// `labels`, or 1 where no weights are given, times what the column holds already. Throws dtype_error where labels are not int or weights
-/// not float, argument_error for a weight that is negative or not finite; a label without a weight is a range_error when its batch is
-/// asked for.
+/// Returns the data set with a column "sample_weight", of type `type` unless it has one:
+/// `by_class[label]` for each record's label in column `labels`, or 1 if no weights are given,
+/// times the existing weight. Throws dtype_error if labels are not int or weights not float,
+/// argument_error for a weight that is negative or not finite. A label without a weight throws
+/// range_error when its batch is requested.
 template <class = void>
 dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
                            dtype type = dtype::f32) {

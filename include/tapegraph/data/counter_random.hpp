@@ -7,14 +7,15 @@
 #include <utility>
 #include <vector>
 
-/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
-/// the same whichever thread asks and whatever was asked before.
+/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream,
+/// counter), so that record i or epoch e is the same whichever thread requests it and in whichever
+/// order.
 
 namespace tapegraph::data {
 
 class counter_random {
 public:
-    /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
+    /// The numbers of `stream` (a record, an epoch); there are 2^48 streams.
     counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
 
     std::uint64_t next() {
@@ -64,7 +65,8 @@ public:
 
 private:
     __extension__ typedef unsigned __int128 wide;
-    // Random nodes of a model number themselves from zero: with the same seed, data and model stay independent.
+    // Random nodes of a model are numbered from zero, so data and model are independent for equal
+    // seeds.
     static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
 
     random::address address_;
@@ -74,7 +76,8 @@ private:
     bool has_word_ = false, has_spare_ = false;
 };
 
-/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
+/// Fills `order` with a permutation of [0, order.size()) that depends only on (seed, epoch), by
+/// Fisher and Yates.
 inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
     counter_random random(seed, epoch);

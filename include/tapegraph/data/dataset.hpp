@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-/// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
+/// A data set: named columns of equal length, and the order of iteration. It is a value; copies
+/// share the data.
 ///
 ///     data::dataset train;
 ///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
@@ -26,10 +27,10 @@
 namespace tapegraph::data {
 
 struct batch_options {
-    bool drop_remainder = false; ///< leave out a last batch that is not full
+    bool drop_remainder = false; ///< omit an incomplete last batch
 };
 
-/// A template, so that programs that include it and read no data do not compile what it does.
+/// A template, so that programs that include it but read no data do not compile its functions.
 template <class = void>
 class basic_dataset {
     using dataset = basic_dataset;
@@ -39,22 +40,23 @@ public:
     explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
         if (!source_) throw argument_error("data set: null source");
     }
-    /// Batches, or records that batch() puts together, in an order of their own (data/pipeline.hpp): shuffle, subset, take and split
-    /// are the pipeline's.
+    /// Wraps a source of batches, or of records grouped by batch(), in an order of their own
+    /// (data/pipeline.hpp). Use the pipeline's shuffle, subset, take and split.
     explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
         batches_ = std::move(batches);
         if (!batches_) throw argument_error("data set: null source");
     }
 
-    /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
-    /// loader's thread; what it throws reaches whoever asks for the batch.
+    /// Generates records on demand: `generate(std::int64_t record, const record_writer& out)`
+    /// writes one. It runs on the loader's thread; its exceptions are rethrown where the batch is
+    /// requested.
     template <class Generate>
     static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
         return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
     }
 
-    /// Adds a column; `record_shape` is the shape of one record ([] for one value), records are contiguous. Throws
-    /// shape_error where the values do not fit the shape or the other columns.
+    /// Adds a column; `record_shape` is the shape of one record ([] for one value), and records are
+    /// contiguous. Throws shape_error if the values do not fit the shape or the other columns.
     template <class T>
         requires(!std::is_same_v<T, bool>)
     dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
@@ -64,8 +66,8 @@ public:
         return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
     }
 
-    /// Adds a tensor as a column, a record per place of its first axis. Its elements are shared until it is written to. Errors as above;
-    /// shape_error for a tensor of rank 0.
+    /// Adds a tensor as a column, with one record per index of its first axis. Its elements are
+    /// shared until it is written to. Throws as above, and shape_error for a tensor of rank 0.
     template <class Tensor>
         requires requires(const Tensor& t) { t.outline_view(), t.data(); }
     dataset& add(std::string name, Tensor values) {
@@ -78,7 +80,7 @@ public:
                           owner->size());
     }
 
-    /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
+    /// Adds a column without copying; the caller keeps it alive and unchanged.
     template <class T>
     dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
         std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
@@ -87,7 +89,7 @@ public:
                           static_cast<std::int64_t>(values.size()));
     }
 
-    /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
+    /// Visits the records of epoch e in a random order that depends only on (seed, e).
     dataset shuffle(std::uint64_t seed) const {
         check_records("shuffle");
         dataset result = *this;
@@ -106,7 +108,8 @@ public:
         return result;
     }
 
-    /// Keeps up to `depth` batches ready, made by a thread in the background; 0 makes each when it is asked for.
+    /// Keeps up to `depth` batches ready, assembled by a background thread; 0 assembles each on
+    /// request.
     dataset prefetch(std::int64_t depth) const {
         if (depth < 0 || depth > 4096)
             throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
@@ -130,7 +133,7 @@ public:
         return result;
     }
 
-    /// The first `count` records, or all where there are fewer.
+    /// The first `count` records, or all if there are fewer.
     dataset take(std::int64_t count) const {
         if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
         check_records("take");
@@ -139,10 +142,12 @@ public:
         return subset(records);
     }
 
-    /// What one of `parts` ranks reads that train together: of each batch of n records the rows [n part / parts, n (part + 1) / parts),
-    /// those of its shards. Size, batches and order are those of the whole set; other rows of a batch hold zeros, and their records
-    /// are never asked for. `fit` of a sharded model takes it, and counts over all ranks that an epoch saw every record once;
-    /// what is measured reads the whole set. Throws argument_error for a part that is none, and for a pipeline.
+    /// The part that one of `parts` ranks reads when they train together: of each batch of n
+    /// records the rows [n part / parts, n (part + 1) / parts), those of its shards. Size, batches
+    /// and order are those of the whole set; other rows of a batch are zeros, and their records are
+    /// never requested. `fit` of a sharded model takes such a set, and checks over all ranks that
+    /// an epoch read every record once; evaluation reads the whole set. Throws argument_error for
+    /// an invalid part, and for a pipeline.
     dataset shard(int part, int parts) const {
         check_records("shard");
         if (parts < 1 || part < 0 || part >= parts)
@@ -152,17 +157,17 @@ public:
         result.parts_ = parts;
         return result;
     }
-    /// What shard() was given; 0 of 1: everything.
+    /// The arguments of shard(); 0 of 1 means everything.
     int part() const { return part_; }
     int parts() const { return parts_; }
 
-    /// Number of records; below 0 where a pipeline does not know.
+    /// The number of records; negative if a pipeline does not know it.
     std::int64_t size() const {
         if (batches_) return batches_->size();
         return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
     }
     const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
-    /// What makes whole batches; null where records have numbers.
+    /// The source of whole batches; null if records are numbered.
     const std::shared_ptr<const batch_source>& batches() const { return batches_; }
     const source& records() const { return *source_; }
     /// The source's number of this set's record `position`.
@@ -170,13 +175,14 @@ public:
         return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
     }
 
-    /// 0 while batch() was not called.
+    /// 0 before batch() is called.
     std::int64_t batch_size() const { return batch_size_; }
-    /// What batch(), prefetch() and shuffle() were given.
+    /// The arguments of batch(), prefetch() and shuffle().
     bool drop_remainder() const { return drop_remainder_; }
     std::int64_t prefetch_depth() const { return prefetch_depth_; }
     std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
-    /// Batches of one epoch; below 0 where a pipeline does not know. Throws argument_error while batch() was not called.
+    /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
+    /// argument_error before batch() is called.
     std::int64_t batches_per_epoch() const {
         if (batches_) return batches_->batches();
         if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
@@ -192,7 +198,7 @@ private:
     dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
     std::shared_ptr<const source> source_;
-    std::shared_ptr<const batch_source> batches_; ///< in place of the records
+    std::shared_ptr<const batch_source> batches_; ///< instead of numbered records
     std::shared_ptr<const std::vector<std::int64_t>> indices_;
     std::optional<std::uint64_t> shuffle_seed_;
     std::int64_t batch_size_ = 0;
@@ -206,8 +212,8 @@ struct split_datasets {
     dataset train, validation;
 };
 
-/// Divides records at random: round(fraction * size) of them, but at least one on either side, go to validation. Throws
-/// argument_error for a fraction outside (0, 1) or fewer than two records.
+/// Splits records at random: round(fraction * size) of them, but at least one on either side, are
+/// for validation. Throws argument_error for a fraction outside (0, 1) or fewer than two records.
 template <class = void>
 split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
     if (!(fraction > 0 && fraction < 1))
@@ -216,7 +222,7 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
     if (all.size() < 2)
         throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
     std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
-    constexpr std::uint64_t split_stream = 0x73706C6974; // no epoch reaches it, so no epoch repeats the split's order
+    constexpr std::uint64_t split_stream = 0x73706C6974; // no epoch uses it, so no epoch repeats the split's order
     shuffle_order(seed, split_stream, order);
     auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
     held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
@@ -235,7 +241,8 @@ basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_p
     if (arrays == nullptr || indices_ || batches_)
         throw argument_error("dataset.add: column '" + column.name +
                              "': columns are added to arrays only, before subset, take and split");
-    auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
+    // Copies share the columns, so the old source must not change.
+    auto grown = std::make_shared<array_source>(*arrays);
     grown->add(std::move(column), std::move(data), values);
     source_ = std::move(grown);
     return *this;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// All functions of images: namespace tapegraph::data::images.
+/// Includes all functions of images: namespace tapegraph::data::images.
 
 #include <tapegraph/data/images/image.hpp>
 

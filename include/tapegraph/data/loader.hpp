@@ -21,8 +21,9 @@
 #include <thread>
 #include <vector>
 
-/// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
-/// buffers (the consumer keeps one while it works on it); all memory is taken when the loader is made.
+/// Iterates over a data set batch by batch. With prefetch(depth) one thread assembles batches into
+/// a ring of depth + 1 buffers (the consumer keeps one while it uses it); all memory is allocated
+/// when the loader is constructed.
 
 namespace tapegraph {
 template <class T>
@@ -31,7 +32,8 @@ class tensor;
 
 namespace tapegraph::data {
 
-/// How many records, and a sum over their numbers, scrambled, that tells one record twice from two.
+/// The number of records, and a sum over their scrambled numbers, which distinguishes one record
+/// read twice from two records.
 struct read_records {
     std::int64_t count = 0;
     std::uint64_t sum = 0;
@@ -48,7 +50,7 @@ struct read_records {
     }
 };
 
-/// Some records, column by column; valid until the next batch is asked for.
+/// Some records, by column; valid until the next batch is requested.
 class batch {
 public:
     /// Records in this batch; the last of an epoch may hold fewer than the others.
@@ -76,7 +78,8 @@ public:
     std::span<const T> values(std::string_view column) const {
         return values<T>(detail::find_column(*columns_, column));
     }
-    /// A copy of a column, [count, record shape...], for loops of one's own. The same errors. Needs <tapegraph/tensor.hpp>.
+    /// A copy of a column, [count, record shape...], for custom loops. Throws as above. Needs
+    /// <tapegraph/tensor.hpp>.
     template <class T>
     tapegraph::tensor<T> tensor(std::string_view column) const {
         const std::size_t index = detail::find_column(*columns_, column);
@@ -92,18 +95,18 @@ private:
         std::byte bytes[64];
     };
     const std::vector<column_spec>* columns_ = nullptr;
-    std::vector<std::vector<line>> memory_; ///< none where it stands somewhere else
+    std::vector<std::vector<line>> memory_; ///< empty if the batch is stored elsewhere
     std::vector<const std::byte*> data_;
-    read_records whole_, read_; ///< of a part of a set: what the batch consists of, and what was read for it
+    read_records whole_, read_; ///< for a part of a set: the records of the batch, and those read for it
     std::int64_t count_ = 0;
     std::int64_t index_ = 0;
 };
 
-template <class = void> // as basic_dataset is
+template <class = void> // a template, like basic_dataset
 class basic_loader {
 public:
-    /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
-    /// fewer records than one batch while the remainder is dropped.
+    /// Allocates all memory and starts the thread. Throws argument_error if the set is empty, has
+    /// no batch size, or has fewer records than one batch while the remainder is dropped.
     explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
         if (data_.batches()) {
             walk_ = data_.batches()->walk(data_.prefetch_depth());
@@ -143,8 +146,8 @@ public:
         work_.notify_one();
     }
 
-    /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
-    /// argument_error where the epoch has not so many.
+    /// Starts epoch `epoch` at batch `first`, abandoning a running one. Earlier batches are not
+    /// assembled. Throws argument_error if the epoch has fewer batches.
     void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
         if (first < 0 || (first > batches_ && batches_ >= 0))
             throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
@@ -175,8 +178,9 @@ public:
         }
     }
 
-    /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
-    /// the batches that were complete. Throws argument_error before begin_epoch().
+    /// The next batch, valid until the next call; null at the end of the epoch. Rethrows the
+    /// source's exception, after the batches that were complete. Throws argument_error before
+    /// begin_epoch().
     const batch* next() {
         const double asked = tapegraph::detail::steady_seconds();
         const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
@@ -188,13 +192,14 @@ public:
         return result;
     }
 
-    /// Of a part of a set (dataset.shard): the records of the batches since begin_epoch(), and which of them were read here.
+    /// For a part of a set (dataset.shard): the records of the batches since begin_epoch(), and
+    /// those of them that were read here.
     const read_records& whole() const { return whole_; }
     const read_records& read() const { return read_; }
 
     /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
     double wait_seconds() const { return wait_seconds_; }
-    /// Below 0 where a pipeline does not know.
+    /// Negative if a pipeline does not know it.
     std::int64_t batches_per_epoch() const { return batches_; }
     const dataset& data() const { return data_; }
 
@@ -229,9 +234,9 @@ public:
         begin_epoch(number);
         return {this};
     }
-    template <class = void> // not instantiated with the class
+    template <class = void> // not instantiated together with the class
     epoch_range epoch(std::uint64_t) && {
-        static_assert(sizeof(basic_loader) == 0, // never, and not before somebody calls it
+        static_assert(sizeof(basic_loader) == 0, // always false, but only once it is called
                       "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
         return {this};
     }
@@ -270,7 +275,7 @@ private:
         to.index_ = index;
     }
 
-    // A batch of another size has its own rows elsewhere.
+    // A batch of another size has its own rows at other places.
     void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
         for (std::size_t c = 0; c < places_.size(); ++c) {
             const std::size_t row = data_.columns()[c].record_bytes();
@@ -313,7 +318,7 @@ private:
         return nullptr;
     }
 
-    /// The thread: one epoch after the other, as they are requested.
+    /// The thread's function: assembles the requested epochs one after the other.
     void work() {
         std::unique_lock lock(mutex_);
         for (;;) {
@@ -351,7 +356,7 @@ private:
 
     dataset data_;
     std::int64_t batches_;
-    std::unique_ptr<batch_walk> walk_; ///< of a set that makes batches by itself
+    std::unique_ptr<batch_walk> walk_; ///< for a set that makes its own batches
     std::vector<std::int64_t> order_;
     std::vector<std::byte*> places_;
     std::vector<batch> ring_;
@@ -363,11 +368,11 @@ private:
     std::uint64_t epoch_ = 0;
     std::int64_t produced_ = 0; ///< batches assembled
     std::int64_t taken_ = 0;    ///< batches handed out
-    std::int64_t released_ = 0; ///< batches whose buffer may be used again
+    std::int64_t released_ = 0; ///< batches whose buffer may be reused
     double wait_seconds_ = 0;
     read_records whole_, read_;
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
-    std::jthread thread_; // last: it is joined before what it uses goes
+    std::jthread thread_; // last, so that it is joined before the members it uses are destroyed
 };
 using loader = basic_loader<>;
 

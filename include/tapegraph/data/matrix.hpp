@@ -9,7 +9,8 @@
 
 namespace tapegraph::data {
 
-/// Rows of equal length, one behind the other: what a preprocessing step makes of many records. `dataset.add(name, values, {columns})`
+/// Contiguous rows of equal length, such as the result of preprocessing many records.
+/// `dataset.add(name, values, {columns})` takes it as a column.
 /// takes it for a column.
 template <class T>
 struct matrix {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Lazy sets of typed elements: sources, what becomes of them, and how they are walked through. docs/data.md.
+/// Includes lazy sets of typed elements: sources, transformations, and iteration. docs/data.md.
 
 #include <tapegraph/data/dataset.hpp>
 

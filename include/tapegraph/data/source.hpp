@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-/// Where records come from. A source hands out records by number; order, batches and threads are the loader's business.
+/// Sources of records. A source provides records by number; the loader handles order, batches and
+/// threads.
 
 namespace tapegraph::data {
 
@@ -24,7 +25,7 @@ struct column_spec {
     dtype type = dtype::f32;
     std::vector<std::int64_t> shape{};
 
-    /// Elements in one record.
+    /// The number of elements in one record.
     std::int64_t record_size() const {
         std::int64_t size = 1;
         for (const auto extent : shape) size *= extent;
@@ -75,13 +76,14 @@ TG_COMPILED(data, void check_record_shape<void>(const column_spec&))
 
 } // namespace detail
 
-/// Where a generator puts one record: one span per column.
+/// The destination of one record of a generator: one span per column.
 class record_writer {
 public:
     record_writer(const std::vector<column_spec>& columns, std::span<std::byte* const> places)
         : columns_(columns), places_(places) {}
 
-    /// The place of one column's values, of the size its shape says. Throws dtype_error, argument_error.
+    /// The destination of one column's values, of the size of its shape. Throws dtype_error,
+    /// argument_error.
     template <class T>
     std::span<T> values(std::size_t column) const {
         if (column >= columns_.size())
@@ -100,8 +102,8 @@ private:
     std::span<std::byte* const> places_;
 };
 
-/// The seam for sources of all kinds. Each loader calls fill() from one thread at a time; a source that several loaders
-/// share must stand concurrent calls.
+/// The interface of all sources. Each loader calls fill() from one thread at a time; a source that
+/// several loaders share must support concurrent calls.
 class source {
 public:
     virtual ~source() = default;
@@ -121,8 +123,9 @@ public:
             std::memcpy(places[c], data_[c].get() + static_cast<std::size_t>(record) * bytes_[c], bytes_[c]);
     }
 
-    /// Appends a column of `values` elements. Throws shape_error where they are no whole number of records, or not as
-    /// many as the other columns have; argument_error where the name is taken.
+    /// Appends a column of `values` elements. Throws shape_error if they are not a whole number of
+    /// records, or a different number than the other columns have; argument_error if the name is
+    /// taken.
     template <class = void>
     void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
         detail::check_record_shape(column);
@@ -152,7 +155,7 @@ private:
 
 TG_COMPILED(data, void array_source::add<void>(column_spec, std::shared_ptr<const std::byte>, std::int64_t))
 
-/// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
+/// Records generated on demand by `generate(std::int64_t record, const record_writer& out)`.
 template <class Generate>
 class generated_source final : public source {
 public:

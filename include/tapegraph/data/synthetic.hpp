@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-/// Data sets that need no files. Record i depends on (seed, i) alone: on any thread count, and whatever `count` is.
+/// Data sets that need no files. Record i depends only on (seed, i), not on the thread count or
+/// `count`.
 
 namespace tapegraph::data {
 
@@ -25,11 +26,12 @@ struct texture_options {
     double noise = 0.08;   ///< standard deviation of the noise of each value
 };
 
-/// Two balanced classes of images, [count, height, width, 3], values in [0, 1]; record i has the label i % 2. Each shows
-/// a few round blobs on a shaded ground, striped across in class 0 ("horizontal") and down in class 1 ("vertical").
-/// Place, size, wavelength, phase, tilt and colours are drawn alike for both classes, so neither the mean colour nor any
-/// linear function of the pixels tells them apart, while a 3x3 convolution and a nonlinearity do. Throws argument_error
-/// for a negative count or size.
+/// Two balanced classes of images, [count, height, width, 3], values in [0, 1]; record i has the
+/// label i % 2. Each shows a few round blobs on a shaded background, with horizontal stripes in
+/// class 0 ("horizontal") and vertical ones in class 1 ("vertical"). Position, size, wavelength,
+/// phase, tilt and colours have the same distribution in both classes, so neither the mean colour
+/// nor any linear function of the pixels separates them, while a 3x3 convolution and a nonlinearity
+/// do. Throws argument_error for a negative count or size.
 labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options = {});
 #if TG_DEFINES(data)
 TG_DEFINITION labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options) {
@@ -89,7 +91,7 @@ TG_DEFINITION labelled_images textured_blobs(std::int64_t count, std::uint64_t s
 }
 #endif
 
-/// Points with a class each.
+/// Points, each with a class.
 struct labelled_points {
     std::vector<float> points; ///< [count, dimensions]
     std::int64_t count = 0, dimensions = 0;
@@ -129,7 +131,7 @@ TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t 
                              " dimensions in " + std::to_string(classes) + " classes, spread " +
                              std::to_string(spread));
     std::vector<double> centres;
-    counter_random places(seed, UINT64_MAX); // a stream no record has
+    counter_random places(seed, UINT64_MAX); // a stream that no record uses
     for (std::int64_t i = 0; i < classes * dimensions; ++i) centres.push_back(places.uniform(-3, 3));
     labelled_points result{{}, count, dimensions, {}};
     for (std::int64_t i = 0; i < count; ++i) {

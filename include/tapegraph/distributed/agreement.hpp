@@ -6,7 +6,8 @@
 #include <cstring>
 #include <initializer_list>
 
-/// What all ranks must have alike is compared once, at the start: later it would show as numbers that drift, or as a wait without end.
+/// Compares values that all ranks must agree on once, at the start: later a difference would cause
+/// drifting numbers, or an endless wait.
 
 namespace tapegraph::distributed {
 
@@ -14,7 +15,8 @@ using tapegraph::detail::hash_bytes;
 using tapegraph::detail::hash_text;
 using tapegraph::detail::hash_values;
 
-/// Something that all ranks must have alike. `shown`, where it is not empty, stands in the error instead of the hash.
+/// A value that all ranks must agree on. `shown`, if it is not empty, appears in the error instead
+/// of the hash.
 struct agreed_field {
     std::string name;
     std::uint64_t hash = 0;
@@ -27,8 +29,8 @@ inline agreed_field agreed_value(std::string name, std::string value) {
     return {std::move(name), hash, std::move(value)};
 }
 
-/// Throws exchange_error, the same on every rank, unless all ranks give the same fields in the same order:
-/// "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
+/// Throws exchange_error, the same on every rank, unless all ranks pass the same fields in the same
+/// order: "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
 template <class = void>
 void agree(exchange& ranks, std::span<const agreed_field> fields) {
     std::string own;

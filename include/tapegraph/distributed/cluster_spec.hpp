@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
-/// Jobs and tasks as TensorFlow's clusters name them, and how they become ranks. MPI starts the processes and knows their addresses:
-/// of an address the host counts, for the lines that start them.
+/// Jobs and tasks named as in TensorFlow's clusters, and their mapping to ranks. MPI starts the
+/// processes and knows their addresses: only the host of an address is used, for the lines that
+/// start them.
 
 namespace tapegraph {
 
-/// A process by its name: "/job:worker/task:1".
+/// The name of a process: "/job:worker/task:1".
 struct task_name {
     std::string job;
     int task = 0;
@@ -27,8 +28,8 @@ struct task_name {
     friend bool operator==(const task_name&, const task_name&) = default;
 };
 
-/// Reads "/job:worker/task:1", with "/replica:0" and a device behind it as TensorFlow writes them; a task that is not named is 0.
-/// Throws argument_error for anything else.
+/// Parses "/job:worker/task:1", also with "/replica:0" and a device after it, as TensorFlow writes
+/// them; a missing task is 0. Throws argument_error for anything else.
 template <class = void>
 task_name parse_task_name(std::string_view text) {
     const auto refuse = [&] {
@@ -56,14 +57,16 @@ task_name parse_task_name(std::string_view text) {
     return result;
 }
 
-/// Jobs, and of each the addresses of its tasks. Tasks are ranks in the order of jobs and, within, of tasks.
+/// Jobs, and the addresses of the tasks of each. Tasks are ranks in the order of jobs and, within a
+/// job, of tasks.
 template <class = void>
 class basic_cluster_spec {
 public:
     using job = std::pair<std::string, std::vector<std::string>>;
 
-    /// tg::cluster_spec{{"worker", {"one:2222", "two:2222"}}, {"ps", {"three:2222"}}}. Throws argument_error for a job named twice,
-    /// one without a name or a task, and an address without a host.
+    /// tg::cluster_spec{{"worker", {"one:2222", "two:2222"}}, {"ps", {"three:2222"}}}. Throws
+    /// argument_error for a job named twice, one without a name or a task, and an address without a
+    /// host.
     basic_cluster_spec(std::initializer_list<job> jobs) : basic_cluster_spec(std::vector<job>(jobs)) {}
     explicit basic_cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
         if (jobs_.empty()) throw argument_error("cluster_spec: no job");
@@ -79,7 +82,7 @@ public:
                     throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
         }
     }
-    /// Of "worker=one:2222,two:2222;ps=three:2222".
+    /// Parses "worker=one:2222,two:2222;ps=three:2222".
     static basic_cluster_spec from_string(std::string_view text) {
         std::vector<job> jobs;
         for (const std::string_view part : split(text, ';')) {
@@ -92,8 +95,8 @@ public:
         }
         return basic_cluster_spec(std::move(jobs));
     }
-    /// Of JSON, {"worker": ["one:2222", ...], ...}, tasks also by number: {"0": "one:2222", ...}. Throws data_error that begins
-    /// with `origin`.
+    /// Parses JSON, {"worker": ["one:2222", ...], ...}, with tasks also by number: {"0":
+    /// "one:2222", ...}. Throws data_error that begins with `origin`.
     static basic_cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
         io::json_reader json(text, origin);
         basic_cluster_spec result = read(json);
@@ -104,7 +107,7 @@ public:
         const auto bytes = io::read_file(path);
         return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
     }
-    /// The next value of a text.
+    /// Reads the next value of a JSON text.
     static basic_cluster_spec read(io::json_reader& json) {
         std::vector<job> jobs;
         json.begin_object();
@@ -132,13 +135,13 @@ public:
     }
 
     const std::vector<job>& jobs() const { return jobs_; }
-    /// All tasks: the ranks of a job.
+    /// The number of all tasks, which are the ranks of a job.
     int size() const {
         std::size_t count = 0;
         for (const job& each : jobs_) count += each.second.size();
         return static_cast<int>(count);
     }
-    /// The addresses of a job's tasks. Throws argument_error that names the jobs there are.
+    /// The addresses of a job's tasks. Throws argument_error that lists the existing jobs.
     const std::vector<std::string>& tasks(std::string_view name) const {
         std::string known;
         for (const job& each : jobs_) {
@@ -169,7 +172,8 @@ public:
         throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
     }
 
-    /// Hosts and how many ranks each takes, in order of ranks: a host stands once for each run of ranks side by side.
+    /// Hosts and the number of ranks on each, in order of ranks: a host occurs once for each run of
+    /// consecutive ranks.
     std::vector<std::pair<std::string, int>> hosts() const {
         std::vector<std::pair<std::string, int>> result;
         for (const job& each : jobs_)
@@ -180,8 +184,8 @@ public:
                     result.emplace_back(host, 1);
         return result;
     }
-    /// A host file for Open MPI ("one slots=2"), or MPICH ("one:2"). Throws argument_error where a host's ranks do not lie side by
-    /// side, which host files cannot say; mpirun_line can.
+    /// A host file for Open MPI ("one slots=2"), or MPICH ("one:2"). Throws argument_error if a
+    /// host's ranks are not consecutive, which host files cannot express; mpirun_line can.
     std::string host_file(bool mpich = false) const {
         std::string text;
         const auto machines = hosts();
@@ -194,7 +198,8 @@ public:
         }
         return text;
     }
-    /// The line that starts every task where it belongs: "mpirun -n 2 --host one:2 ./train : -n 1 --host three:1 ./train".
+    /// The command that starts every task on its host: "mpirun -n 2 --host one:2 ./train : -n 1
+    /// --host three:1 ./train".
     std::string mpirun_line(const std::string& program, bool mpich = false) const {
         std::string line = "mpirun";
         for (const auto& [host, count] : hosts()) {
@@ -204,7 +209,7 @@ public:
         }
         return line;
     }
-    /// As from_string reads it.
+    /// The text that from_string parses.
     std::string text() const {
         std::string result;
         for (const job& each : jobs_) {
@@ -213,11 +218,11 @@ public:
         }
         return result;
     }
-    // Of a template nvcc does not take a defaulted one.
+    // nvcc does not accept a defaulted one in a template.
     friend bool operator==(const basic_cluster_spec& a, const basic_cluster_spec& b) { return a.jobs_ == b.jobs_; }
 
 private:
-    // Of "host", "host:2222", "[::1]:2222".
+    // The host of "host", "host:2222", "[::1]:2222".
     static std::string host_of(const std::string& address) {
         if (address.starts_with('[')) {
             const std::size_t end = address.find(']');
@@ -239,14 +244,15 @@ private:
 };
 using cluster_spec = basic_cluster_spec<>;
 
-/// A cluster and which task of it this process is.
+/// A cluster, and the task of this process in it.
 struct cluster_config {
     cluster_spec cluster;
     std::optional<task_name> task;
 };
 
-/// What TF_CONFIG says: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}}; nothing where it is not set. Throws
-/// data_error for what is not that, argument_error or range_error for a task that the cluster does not have.
+/// Parses TF_CONFIG: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}};
+/// nullopt if it is not set. Throws data_error for an invalid value, argument_error or range_error
+/// for a task that the cluster does not have.
 template <class = void>
 std::optional<cluster_config> cluster_of_environment() {
     const char* const text = detail::environment("TF_CONFIG");

@@ -2,12 +2,13 @@
 
 #include <tapegraph/distributed/tree_sum.hpp>
 
-/// What ranks do together beside sums of gradients. Those without a class of their own wait until they are done.
+/// Collective operations of ranks other than sums of gradients. Functions wait until they are done.
 
 namespace tapegraph::distributed {
 
-/// Every rank brings a block of bytes, each as many as it likes; all get all blocks, one behind the other in order of ranks. For rows
-/// of sparse gradients in order of shards, for values that are compared. Memory grows to the largest result and stays.
+/// Every rank contributes a block of bytes, of any size; all get all blocks, concatenated in order
+/// of ranks. Used for rows of sparse gradients in order of shards, and for values that are
+/// compared. Memory grows to the largest result and stays.
 template <class = void>
 class basic_block_gather final : public operation {
 public:
@@ -24,7 +25,7 @@ public:
         for (request& each : requests_) ranks_->cancel(each);
     }
 
-    /// `block` must stay until it is done.
+    /// `block` must stay valid until it is done.
     void start(std::span<const std::byte> block) {
         if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
         own_ = block;
@@ -41,12 +42,12 @@ public:
     void wait() {
         if (!done()) ranks_->wait(*this, [this] { return done(); });
     }
-    /// The block that a rank brought.
+    /// The block contributed by a rank.
     std::span<const std::byte> block(int rank) const {
         const auto r = static_cast<std::size_t>(rank);
         return {all_.data() + offsets_[r], offsets_[r + 1] - offsets_[r]};
     }
-    /// All of them.
+    /// All blocks.
     std::span<const std::byte> blocks() const { return {all_.data(), offsets_.back()}; }
 
     bool advance() override {
@@ -70,7 +71,7 @@ private:
 
     template <class F>
     void each_peer(const F& f) {
-        // Each begins with another one, its neighbour.
+        // Each rank starts with another one, its neighbour.
         for (int k = 1; k < ranks_->size(); ++k) {
             const int peer = (ranks_->rank() + k) % ranks_->size();
             f(peer, static_cast<std::size_t>(peer));
@@ -112,7 +113,7 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
     if (root < 0 || root >= size)
         throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
     if (bytes.empty()) return;
-    const int mine = (ranks.rank() - root + size) % size; // the root's number is 0
+    const int mine = (ranks.rank() - root + size) % size; // the root is number 0
     const auto peer = [&](int number) { return (number + root) % size; };
     int bit = 1;
     for (; bit < size; bit *= 2)
@@ -128,13 +129,14 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
         }
 }
 
-/// Returns when all ranks have called it.
+/// Returns once all ranks have called it.
 template <class = void>
 void barrier(exchange& ranks, const std::string& label = "barrier") {
     const int channel = exchange::waiting_channel, size = ranks.size();
     const std::byte told{1};
     std::byte heard{};
-    // In round k every rank hears from the one 2^k before it (Hensgen, Finkel, Manber 1988): any number of ranks.
+    // In round k every rank receives from the one 2^k before it (Hensgen, Finkel, Manber 1988);
+    // works for any number of ranks.
     for (int distance = 1; distance < size; distance *= 2) {
         const int next = (ranks.rank() + distance) % size, before = (ranks.rank() + size - distance) % size;
         scoped_request to(ranks, ranks.start(next, std::span(&told, 1), {}, channel, label));

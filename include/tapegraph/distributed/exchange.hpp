@@ -18,19 +18,21 @@
 #include <utility>
 #include <vector>
 
-/// What runs between ranks. A rank is one participant of a job: a process of MPI, a thread, a GPU. Everything collective is written
-/// once, on pairs of messages (distributed/tree_sum.hpp); a transport moves pairs of messages and nothing else.
+/// Communication between ranks. A rank is one participant of a job: a process of MPI, a thread, a
+/// GPU. All collective operations are written once, on pairs of messages
+/// (distributed/tree_sum.hpp); a transport only moves pairs of messages.
 
 namespace tapegraph {
 
-/// Ranks that do not agree, do not answer, or a transport that fails; rank, peer, step and what was exchanged are named.
+/// Ranks that do not agree or do not answer, or a transport that fails; the message names rank,
+/// peer, step and the exchanged data.
 struct exchange_error : error {
     using error::error;
 };
 
 namespace distributed {
 
-/// A pair of messages under way, until test or wait returns it.
+/// A pair of messages in flight, until test or wait returns it.
 struct request {
     int slot = -1;
     bool valid() const { return slot >= 0; }
@@ -38,20 +40,21 @@ struct request {
 
 class exchange;
 
-/// Something of several rounds that exchange::progress drives on. It is under way from exchange::enlist until advance returns true.
+/// An operation of several rounds that exchange::progress advances. It is in flight from
+/// exchange::enlist until advance returns true.
 class operation {
 public:
     operation() = default;
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
-    /// Does what can be done now without waiting; whether all is done.
+    /// Does what is possible without waiting; returns whether the operation is complete.
     virtual bool advance() = 0;
-    /// What it waits for, for the error at the deadline.
+    /// The request that it waits for, for the error at the deadline.
     virtual request pending() const = 0;
 };
 
-/// The time after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 where it is not set.
+/// The seconds after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 by default.
 inline double deadline_of_environment() {
     const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
     if (text == nullptr) return 600;
@@ -63,12 +66,13 @@ inline double deadline_of_environment() {
     return seconds;
 }
 
-/// The interface between ranks. One thread of a rank calls it. Nothing is allocated once as many requests have been under way at a
-/// time as ever will be.
+/// The interface between ranks. One thread of a rank calls it. Nothing is allocated once the
+/// maximum number of concurrent requests has been reached.
 class exchange {
 public:
     exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
-        // How many requests are under way at a time depends on who comes first: room for more than the first steps happen to need.
+        // The number of concurrent requests depends on timing, so this reserves more than the first
+        // steps happen to need.
         slots_.reserve(usual_requests);
         free_.reserve(usual_requests);
         operations_.reserve(usual_requests);
@@ -79,7 +83,8 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    /// The rank that writes files: checkpoints, logs, events. 0, unless a tg::server says another.
+    /// The rank that writes files: checkpoints, logs, events. 0, unless a tg::server selects
+    /// another.
     int chief() const { return chief_; }
     bool is_chief() const { return rank_ == chief_; }
     void set_chief(int rank) {
@@ -89,14 +94,17 @@ public:
         chief_ = rank;
     }
 
-    /// The channel of what waits until it is done (barrier, broadcast, ...), one after the other.
+    /// The channel of operations that wait until they are done (barrier, broadcast, ...), one after
+    /// the other.
     static constexpr int waiting_channel = 0;
-    /// A number that messages of one purpose carry, so that they meet those of the same purpose: every rank opens its channels in
-    /// the same order. Messages of one channel between two ranks arrive in the order of their start.
+    /// A number carried by all messages of one purpose, by which they are matched: every rank opens
+    /// its channels in the same order. Messages of one channel between two ranks arrive in the
+    /// order of their start.
     int open_channel() { return channels_++; }
 
-    /// Begins to send these bytes to the peer and to receive as many as the second span has from it; either may be empty, and the
-    /// peer's other way round. Memory and label must live until the request is done. Throws range_error for a peer that is none.
+    /// Starts sending these bytes to the peer and receiving as many as the second span holds from
+    /// it; either may be empty, and the peer's are reversed. Memory and label must live until the
+    /// request is done. Throws range_error for an invalid peer.
     request start(int peer, std::span<const std::byte> send, std::span<std::byte> receive, int channel,
                   std::string_view label) {
         if (peer < 0 || peer >= size_ || peer == rank_)
@@ -116,17 +124,18 @@ public:
         try {
             start_pair(slot, peer, send, receive, channel);
         } catch (...) {
-            cancel_pair(slot); // one of the two may have begun
+            cancel_pair(slot); // one of the two may have started
             free_.push_back(slot);
             throw;
         }
         return {slot};
     }
 
-    /// Moves everything under way on, without waiting. Between ranks it is this that makes progress: call it now and then.
+    /// Advances everything in flight, without waiting. Communication only progresses in this
+    /// function: call it regularly.
     void progress() {
         poll();
-        if (advancing_) return; // an operation that starts another one
+        if (advancing_) return; // called from an operation that starts another one
         advancing_ = true;
         try {
             std::size_t kept = 0;
@@ -142,15 +151,15 @@ public:
         }
         advancing_ = false;
     }
-    /// Has progress drive an operation until it is done.
+    /// Makes progress advance an operation until it is done.
     void enlist(operation& which) { operations_.push_back(&which); }
-    /// Forgets an operation that ends before it is done.
+    /// Removes an operation that ends before it is done.
     void dismiss(const operation& which) {
         for (operation*& each : operations_)
             if (each == &which) each = nullptr;
     }
 
-    /// Whether a request is done; the request is empty then.
+    /// Returns whether a request is done; the request is then empty.
     bool test(request& of) {
         if (!of.valid() || !finished(of.slot)) return !of.valid();
         free_.push_back(std::exchange(of.slot, -1));
@@ -160,12 +169,13 @@ public:
     void wait(request& of) {
         wait_until([&] { return test(of); }, [&] { return of; });
     }
-    /// Waits for an operation that was enlisted. `done` is asked after each progress. Throws exchange_error at the deadline.
+    /// Waits for an enlisted operation. `done` is checked after each progress. Throws
+    /// exchange_error at the deadline.
     template <class Done>
     void wait(const operation& of, const Done& done) {
         wait_until(done, [&] { return of.pending(); });
     }
-    /// Gives up a request whose memory is about to end.
+    /// Cancels a request whose memory is about to be freed.
     void cancel(request& of) noexcept {
         if (!of.valid()) return;
         cancel_pair(of.slot);
@@ -179,35 +189,35 @@ public:
             throw argument_error("exchange: a deadline of " + std::to_string(seconds) + " s; expected more than 0");
         deadline_ = seconds;
     }
-    /// The step that errors name.
+    /// The step named in errors.
     std::int64_t step() const { return step_; }
     void set_step(std::int64_t step) { step_ = step; }
-    /// The bytes that were sent so far.
+    /// The number of bytes sent so far.
     std::int64_t bytes_sent() const { return bytes_sent_; }
 
-    /// Seconds on the clock that deadlines and times of exchanges are measured by.
+    /// Seconds on the clock that measures deadlines and times of exchanges.
     virtual double now() const { return tapegraph::detail::steady_seconds(); }
-    /// Memory for what sums receive, and their additions: the CPU's, unless a transport moves what lies in a device's memory.
+    /// Allocates memory for received summands: the CPU's, unless a transport moves device memory.
     virtual void* take(std::size_t bytes) { return ::operator new(bytes); }
     virtual void give_back(void* at) noexcept { ::operator delete(at); }
     virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
         kind.add(sum, left, right, count);
     }
-    /// Waits until a device's stream has done what it was given, where the transport has one. Throws exchange_error for what failed
-    /// meanwhile.
+    /// Waits until a device's stream has completed its work, if the transport has one. Throws
+    /// exchange_error for failures in the meantime.
     virtual void finish() {}
-    /// What the transport is called: "threads", "Open MPI 4.1.4".
+    /// The name of the transport: "threads", "Open MPI 4.1.4".
     virtual std::string name() const = 0;
 
 protected:
     static constexpr std::size_t usual_requests = 32;
     virtual void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
                             int channel) = 0;
-    /// Both messages of a slot are done.
+    /// Whether both messages of a slot are done.
     virtual bool finished(int slot) = 0;
     virtual void poll() = 0;
     virtual void cancel_pair(int slot) noexcept = 0;
-    /// Between two looks of one that waits until `last`: gives the processor to others, soon for longer.
+    /// Called between two polls while waiting until `last`: yields the processor, soon for longer.
     virtual void idle(int looks, double last) {
         static_cast<void>(last);
         const std::timespec pause{0, looks < 4096 ? 20'000 : 500'000};
@@ -252,8 +262,8 @@ private:
     std::vector<operation*> operations_;
 };
 
-/// A request on memory that ends with a scope. An exception, at the deadline say, gives it up, lest a message arrives in what is there
-/// by then.
+/// A request on memory that ends with a scope. An exception, for example at the deadline, cancels
+/// it, so that no message arrives in memory that is reused by then.
 class scoped_request {
 public:
     scoped_request(exchange& ranks, request of) : ranks_(&ranks), of_(of) {}

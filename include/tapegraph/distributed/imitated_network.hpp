@@ -11,19 +11,20 @@
 #include <mutex>
 #include <thread>
 
-/// A network that is computed: ranks are threads of which one runs at a time, the one whose virtual clock is behind all others'. So
-/// times come out the same on every machine and however loaded it is, what a step waits for is a number, and a peer that is silent
-/// for ten minutes is tested in none.
+/// A simulated network: ranks are threads of which one runs at a time, the one whose virtual clock
+/// is behind all others'. So times are the same on every machine under any load, the wait of a step
+/// is an exact number, and a peer that is silent for ten minutes is tested in no time.
 
 namespace tapegraph::distributed {
 
-/// Every rank's connection: full duplex, one message a direction at a time, to a switch that is never the bottleneck.
+/// Every rank's connection: full duplex, with one message per direction at a time, to a switch that
+/// is never the bottleneck.
 struct imitated_link {
     double bits_per_second = 10e9;
-    double latency = 50e-6; ///< seconds until the first bit arrives
-    double jitter = 0;      ///< up to so many seconds more, at random for each message: they arrive in another order
-    std::uint64_t seed = 0; ///< of what is random
-    double poll_seconds = 100e-9; ///< what one look at the network takes
+    double latency = 50e-6;       ///< seconds until the first bit arrives
+    double jitter = 0;            ///< maximum additional seconds, random for each message, which reorders their arrival
+    std::uint64_t seed = 0;       ///< of the random numbers
+    double poll_seconds = 100e-9; ///< the duration of one poll
 };
 
 class imitated_network;
@@ -35,9 +36,10 @@ public:
 
     std::string name() const override { return "imitated network"; }
     double now() const override { return clock_; }
-    /// Computes for so many seconds, and lets the network go on every `between` seconds, as parallel_for does between tasks.
+    /// Computes for this many seconds, and calls progress every `between` seconds, like
+    /// parallel_for between tasks.
     void compute(double seconds, double between = 1e-3);
-    /// Seconds in which this rank did nothing but wait: the exposed part of what is exchanged.
+    /// Seconds that this rank only waited: the exposed part of the exchanges.
     double waited() const { return waited_; }
 
 protected:
@@ -64,7 +66,7 @@ private:
     std::vector<transfer> transfers_;
 };
 
-/// The network and its clocks. f runs as each of the ranks, by run_on_network.
+/// The network and its clocks. run_on_network runs f as each of the ranks.
 class imitated_network {
 public:
     imitated_network(int size, imitated_link link) : link_(link) {
@@ -86,7 +88,7 @@ public:
         std::unique_lock lock(mutex_);
         wait_for_turn(lock, rank);
     }
-    /// A rank has ended; `why` ends the others, too, unless it is empty.
+    /// Called when a rank has ended; a nonempty `why` ends the others, too.
     void leave(int rank, const std::string& why) {
         const std::lock_guard lock(mutex_);
         if (!why.empty() && reason_.empty()) {
@@ -117,7 +119,7 @@ private:
         imitated_exchange& mine = *ranks_[static_cast<std::size_t>(rank)];
         mine.clock_ = std::max(mine.clock_, wake_[static_cast<std::size_t>(rank)]);
     }
-    // Whoever runs goes on at `when`; before that, all whose time is earlier.
+    // The running rank continues at `when`, after all whose time is earlier.
     void sleep_until(int rank, double when) {
         std::unique_lock lock(mutex_);
         wake_[static_cast<std::size_t>(rank)] = when;
@@ -131,7 +133,7 @@ private:
         for (int i = 0; i < 3; ++i) x = (x ^ x >> 31) * 0xD6E8FEB86659FD93u;
         return link_.jitter * static_cast<double>(x >> 11) * 0x1p-53;
     }
-    // Only the rank whose turn it is comes here.
+    // Only the rank with the turn gets here.
     void meet(const post& mine, bool sends) {
         std::vector<post>& others = sends ? receives_ : sends_;
         for (auto other = others.begin(); other != others.end(); ++other) {
@@ -159,7 +161,7 @@ private:
         const auto r = static_cast<std::size_t>(rank);
         imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
         of.end = std::max(of.end, end);
-        // Who waits for its last message wakes then.
+        // A rank that waits for its last message wakes then.
         if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
     }
 
@@ -210,8 +212,8 @@ inline void imitated_exchange::idle(int, double last) {
     waited_ += clock_ - before;
 }
 
-/// Runs f(imitated_exchange&) as `size` ranks of a network. When one throws, the others' exchanges do, too; what the first threw is
-/// thrown here.
+/// Runs f(imitated_exchange&) as `size` ranks of a network. If one throws, the others' exchanges
+/// do, too; the first exception is rethrown here.
 template <class F>
 void run_on_network(int size, imitated_link link, const F& f) {
     imitated_network network(size, link);

@@ -6,12 +6,12 @@
 #include <limits>
 #include <vector>
 
-/// Processes of MPI as ranks: messages by MPI_Isend and MPI_Irecv on a communicator of our own.
+/// Processes of MPI as ranks: messages by MPI_Isend and MPI_Irecv on a separate communicator.
 
 namespace tapegraph::distributed {
 
-/// Every process of a communicator makes one, together. MPI's calls come from the thread that calls the exchange, which must be the
-/// one that began MPI (MPI_THREAD_FUNNELED).
+/// Every process of a communicator constructs one, together. MPI is called on the thread that calls
+/// the exchange, which must be the one that initialized MPI (MPI_THREAD_FUNNELED).
 template <class = void>
 class basic_mpi_exchange final : public exchange {
 public:
@@ -28,7 +28,7 @@ public:
         if (set != 0) largest_tag_ = *static_cast<int*>(largest);
     }
     ~basic_mpi_exchange() override {
-        // Together as well; one that ends by an exception would wait for the others.
+        // Collective as well; after an exception it would wait for the others.
         if (std::uncaught_exceptions() == 0) MPI_Comm_free(&ranks_);
     }
     std::string name() const override { return compiled_mpi(); }
@@ -95,7 +95,7 @@ protected:
     }
 
 private:
-    // Counts are int: more bytes than that travel as one element of a type that is as long.
+    // Counts are int: more bytes than that are sent as one element of a sufficiently long type.
     struct message_type {
         MPI_Datatype type = MPI_BYTE;
         int count = 0;
@@ -122,7 +122,7 @@ private:
         message_type(const message_type&) = delete;
         message_type& operator=(const message_type&) = delete;
         ~message_type() {
-            if (type != MPI_BYTE) MPI_Type_free(&type); // messages under way keep it
+            if (type != MPI_BYTE) MPI_Type_free(&type); // messages in flight keep it
         }
     };
 
@@ -146,8 +146,8 @@ private:
     }
 
     MPI_Comm ranks_ = MPI_COMM_NULL;
-    int largest_tag_ = 32767;           // what the standard promises
-    std::vector<MPI_Request> requests_; // of each slot: what it receives, what it sends
+    int largest_tag_ = 32767;           // the standard's guaranteed minimum
+    std::vector<MPI_Request> requests_; // per slot: the receive and the send
     std::vector<std::size_t> expected_;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;

@@ -2,7 +2,7 @@
 
 #include <tapegraph/distributed/exchange.hpp>
 
-// The C++ bindings of old: they are not used, do not link with the C library alone, and are long.
+// The deprecated C++ bindings are not used, do not link with the C library alone, and are long.
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX 1
 #endif
@@ -16,11 +16,11 @@
 #include <string>
 #include <thread>
 
-/// The MPI of the program: begun, checked, ended.
+/// Initializes, checks and finalizes the program's MPI.
 
 namespace tapegraph::distributed {
 
-/// Throws exchange_error with MPI's own words unless a call succeeded.
+/// Throws exchange_error with MPI's message unless a call succeeded.
 inline void check_mpi(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -29,7 +29,7 @@ inline void check_mpi(int code, const char* call) {
     throw exchange_error(std::string("MPI: ") + call + " failed: " + text);
 }
 
-/// "Open MPI 4.1.4", "MPICH 4.0.2": the one that the program was compiled with.
+/// "Open MPI 4.1.4", "MPICH 4.0.2": the implementation that the program was compiled with.
 inline std::string compiled_mpi() {
 #if defined(OPEN_MPI)
     return "Open MPI " + std::to_string(OMPI_MAJOR_VERSION) + "." + std::to_string(OMPI_MINOR_VERSION) + "." +
@@ -41,7 +41,7 @@ inline std::string compiled_mpi() {
 #endif
 }
 
-/// What the environment of a launcher says about the number of processes; 0 where no launcher that is known says any.
+/// The number of processes according to a launcher's environment; 0 if no known launcher sets it.
 template <class = void>
 int launched_processes() {
     for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
@@ -53,12 +53,14 @@ int launched_processes() {
     return 0;
 }
 
-/// MPI from its beginning to its end. Where the program has begun it before, the program also ends it.
+/// MPI from initialization to finalization. If the program has initialized it before, the program
+/// also finalizes it.
 template <class = void>
 class basic_mpi_library {
 public:
-    /// Throws exchange_error where this MPI cannot be used: one that another program's mpirun starts, that is another one than at
-    /// compile time, or that takes no calls of programs with threads.
+    /// Throws exchange_error if this MPI cannot be used: started by another implementation's
+    /// mpirun, different from the one at compile time, or without support for programs with
+    /// threads.
     basic_mpi_library(int* argc, char*** argv) {
         int begun = 0, level = 0;
         check_mpi(MPI_Initialized(&begun), "MPI_Initialized");
@@ -85,7 +87,7 @@ public:
         if (ours_ && MPI_Finalized(&ended) == MPI_SUCCESS && ended == 0) MPI_Finalize();
     }
 
-    /// Throws exchange_error where the library that runs is not the one whose header was compiled.
+    /// Throws exchange_error if the running library is not the one whose header was compiled.
     static void require_same_library(std::string_view running) {
         const std::string compiled = compiled_mpi();
         const std::string_view family = compiled.starts_with("Open MPI") ? "Open MPI"
@@ -96,7 +98,7 @@ public:
                 "MPI: the program was compiled with " + compiled +
                 ", and runs with another library: " + std::string(running.substr(0, running.find('\n'))));
     }
-    /// Throws exchange_error where processes that were started together do not know each other.
+    /// Throws exchange_error if processes that were started together are not connected.
     static void require_same_launcher(int size, int launched) {
         if (size == 1 && launched > 1)
             throw exchange_error("MPI: one of " + std::to_string(launched) +
@@ -104,7 +106,8 @@ public:
                                  " and started by the mpirun of another MPI");
     }
 
-    /// Says what went wrong and ends all processes of the job. The others have a moment for saying it, too.
+    /// Prints the error and ends all processes of the job, after giving the others a moment to
+    /// print theirs.
     [[noreturn]] static void abort(const std::string& what, int code = 1) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -6,34 +6,40 @@
 #include <exception>
 #include <functional>
 
-/// GPUs as ranks: pairs of ncclSend and ncclRecv on a stream. The tree decides the bits, not the library.
+/// GPUs as ranks: pairs of ncclSend and ncclRecv on a stream. The tree determines the bits, not the
+/// library.
 
 namespace tapegraph::distributed {
 
-/// What is asked of the device whose memory is moved; of GPUs of this library tg::cuda::nccl_device_of knows it (cuda/nccl.cuh). All of it belongs to the thread's current device.
+/// Functions of the device whose memory is moved; for this library's GPUs tg::cuda::nccl_device_of
+/// provides them (cuda/nccl.cuh). All of them apply to the thread's current device.
 struct nccl_device {
     void* stream = nullptr; ///< cudaStream_t
-    /// Whether everything given to the stream is done (cudaStreamQuery).
+    /// Whether all work submitted to the stream is done (cudaStreamQuery).
     std::function<bool(void* stream)> finished{};
-    /// The device's memory.
+    /// Allocates device memory.
     std::function<void*(std::size_t bytes)> allocate{};
     std::function<void(void* at)> release{};
-    /// Gives the stream sum[i] = left[i] + right[i].
+    /// Submits sum[i] = left[i] + right[i] to the stream.
     std::function<void(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
                        void* stream)>
         add{};
 };
 
-/// A communicator as an exchange, for sums (tree_sum) of what lies in the device's memory: one rank for each process, or each thread, and
-/// its GPU. A pair of messages is done as soon as the stream has it: what the stream gets later sees it, so a sum is a row of sends,
-/// receives and additions that the host does not wait for, and that can be captured into a graph. finish() waits.
+/// A communicator as an exchange, for sums (tree_sum) of device memory: one rank per process, or
+/// per thread, with its GPU. A pair of messages counts as done once it is submitted to the stream,
+/// because later work on the stream sees it. So a sum is a sequence of sends, receives and
+/// additions that the host does not wait for, and that can be captured into a graph. finish()
+/// waits.
 ///
-/// What waits on the host (barrier, broadcast, agree, block_gather) belongs to the exchange that this one was made through.
+/// Operations that wait on the host (barrier, broadcast, agree, block_gather) use the exchange that
+/// this one was created through.
 template <class = void>
 class basic_nccl_exchange final : public exchange {
 public:
-    /// Together on all ranks of `through`, by which the first tells the others the communicator's id. Throws exchange_error where NCCL
-    /// does, argument_error for a device that lacks a function.
+    /// Constructed together on all ranks of `through`, by which the first sends the communicator's
+    /// id to the others. Throws exchange_error if NCCL fails, argument_error for a device that
+    /// lacks a function.
     basic_nccl_exchange(exchange& through, const nccl_device& device, const nccl_library& library)
         : exchange(through.rank(), through.size()), device_(device), library_(&library) {
         if (device.finished == nullptr || device.allocate == nullptr || device.release == nullptr ||
@@ -49,7 +55,7 @@ public:
     }
     ~basic_nccl_exchange() override {
         if (communicator_ == nullptr) return;
-        // To destroy is for all together; one that ends by an exception would wait for the others.
+        // Destruction is collective; after an exception it would wait for the others.
         if (std::uncaught_exceptions() == 0)
             static_cast<void>(of().destroy(communicator_));
         else
@@ -63,8 +69,8 @@ public:
         device_.add(kind, sum, left, right, count, device_.stream);
     }
 
-    /// Waits until the stream has done everything. Throws exchange_error for what failed meanwhile on any rank, and at the deadline; the
-    /// communicator is given up then.
+    /// Waits until the stream has completed everything. Throws exchange_error for failures on any
+    /// rank in the meantime, and at the deadline; the communicator is then aborted.
     void finish() override {
         const double first = now();
         for (int looks = 0;; ++looks) {
@@ -79,7 +85,7 @@ public:
             idle(looks, first + deadline());
         }
     }
-    /// Throws exchange_error where a rank has failed since. Cheap; what waits calls it.
+    /// Throws exchange_error if a rank has failed. It is cheap; waiting functions call it.
     void look_for_error() {
         if (communicator_ == nullptr) throw exchange_error("NCCL: rank " + std::to_string(rank()) + " was given up");
         int error = nccl_success;

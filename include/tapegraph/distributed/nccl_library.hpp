@@ -4,12 +4,13 @@
 
 #include <dlfcn.h>
 
-/// NCCL, loaded when a program asks for it: neither its header nor its library is needed to compile or to start. Names, types and numbers
-/// are those of NCCL 2's binary interface (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html).
+/// NCCL, loaded on demand: neither its header nor its library is needed to compile or to start.
+/// Names, types and numbers are those of NCCL 2's binary interface
+/// (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html).
 
 namespace tapegraph::distributed {
 
-/// What ranks of one communicator have in common; passed by value.
+/// Identifies a communicator, the same on all its ranks; passed by value.
 struct nccl_unique_id {
     char bytes[128];
 };
@@ -18,7 +19,7 @@ using nccl_communicator = void*;
 inline constexpr int nccl_success = 0, nccl_in_progress = 7;
 inline constexpr int nccl_bytes = 0; ///< ncclInt8
 
-/// The functions that are used, by their types.
+/// The functions used, with their types.
 struct nccl_functions {
     int (*get_version)(int* version);
     int (*get_unique_id)(nccl_unique_id* id);
@@ -38,11 +39,11 @@ struct nccl_functions {
 template <class = void>
 class basic_nccl_library {
 public:
-    /// The oldest whose sends and receives may be captured into a CUDA graph.
+    /// The oldest version whose sends and receives can be captured into a CUDA graph.
     static constexpr int oldest = 20900;
 
-    /// Opens `file`, by default what TAPEGRAPH_NCCL says, or libnccl.so.2. Throws exchange_error where there is none, where it lacks a
-    /// function, and where it is older than 2.9.
+    /// Opens `file`, by default that of TAPEGRAPH_NCCL, or libnccl.so.2. Throws exchange_error if
+    /// it is missing, lacks a function, or is older than 2.9.
     explicit basic_nccl_library(std::string file = {}) : file_(std::move(file)) {
         if (file_.empty()) {
             const char* const said = tapegraph::detail::environment("TAPEGRAPH_NCCL");
@@ -78,7 +79,8 @@ public:
     /// "2.32.3".
     const std::string& version() const { return version_; }
 
-    /// Throws exchange_error with NCCL's own words unless a call succeeded; `where` stands behind the call's name.
+    /// Throws exchange_error with NCCL's message unless a call succeeded; `where` follows the
+    /// call's name.
     void check(int code, const std::string& call, const std::string& where = {}, nccl_communicator of = nullptr) const {
         if (code == nccl_success || code == nccl_in_progress) return;
         std::string text = "NCCL: " + call + " failed" + where + ": ";

@@ -7,8 +7,9 @@
 #include <functional>
 #include <limits>
 
-/// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
-/// says what comes and how long it is; other blocks are of a length that both know.
+/// The protocol between a worker and a parameter server, and the server's loop. Messages are pairs
+/// of the exchange: a worker's header announces the content and its length; other blocks have a
+/// length that both know.
 
 namespace tapegraph::detail {
 
@@ -16,14 +17,16 @@ enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, sta
 
 struct parameter_header {
     parameter_request what = parameter_request::pull;
-    std::int64_t step = 0;  ///< steps that this worker has pushed
-    std::int64_t bytes = 0; ///< of what it pushes now
+    std::int64_t step = 0;  ///< number of steps that this worker has pushed
+    std::int64_t bytes = 0; ///< size of the current push
 };
 
-/// Channels of headers, of what workers send and of what they get. Groups of ranks have those from 1,024 on.
+/// Channels of headers, of workers' pushes and of their pulls. Groups of ranks use those from 1,024
+/// on.
 inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
 
-/// A server's side. Of memory it has the block that it gives out, and for each worker one that it has been sent and one that is under way.
+/// The server's side. It holds the block that it sends out, and for each worker a received one and
+/// one in flight.
 template <class = void>
 class basic_parameter_service {
 public:
@@ -32,13 +35,13 @@ public:
         std::int64_t max_staleness = -1;
     };
     struct functions {
-        /// Makes an update: what was pushed; the block of weights after it.
+        /// Applies an update: takes the pushed data, fills the block with the new weights.
         std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply;
         /// Fills a block with the optimizer's state.
         std::function<void(std::span<std::byte>)> state;
         std::size_t state_bytes = 0;
     };
-    /// `weights`: what the first pull gets.
+    /// `weights`: the result of the first pull.
     basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
                             rules how, functions calls)
         : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
@@ -54,8 +57,8 @@ public:
             for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
     }
 
-    /// Until every worker has left; then all get the last weights and the state. Throws exchange_error where nothing has come for the exchange's
-    /// deadline.
+    /// Serves until every worker has left; then all get the final weights and the state. Throws
+    /// exchange_error if nothing arrives within the exchange's deadline.
     void run() {
         for (client& each : clients_) listen(each);
         while (!all_left()) await([this] { return look(); });
@@ -73,10 +76,10 @@ private:
         parameter_header header;
         distributed::request heard, block, reply;
         std::vector<std::byte> pushed, given;
-        std::int64_t steps = 0; ///< pushed so far
+        std::int64_t steps = 0; ///< steps pushed so far
         bool waits = false, wants_state = false, left = false;
     };
-    // What the wait at the deadline is told of: the first worker that is still expected to say something.
+    // Names in the error at the deadline the first worker that is still expected to send.
     template <class Done>
     void await(const Done& done) {
         struct expected final : distributed::operation {
@@ -118,7 +121,7 @@ private:
         for (client& each : clients_) all = ranks_->test(each.reply) && all;
         return all;
     }
-    // A step of all is pushed by one worker; a pull waits for the update of the step before it.
+    // One worker pushes a common step; a pull waits for the update of the step before it.
     bool may_have(const client& c) const {
         if (how_.synchronous) return updates_ >= c.header.step;
         if (how_.max_staleness < 0) return true;
@@ -133,7 +136,8 @@ private:
         ++c.steps;
         ranks_->set_step(updates_);
     }
-    // Whether anything happened. Workers are looked at in turn, beginning with another one each time.
+    // Polls all workers; returns whether anything happened. Each time it starts with another
+    // worker.
     bool look() {
         bool something = false;
         for (std::size_t k = 0; k < clients_.size(); ++k) {

@@ -15,19 +15,19 @@
 #include <utility>
 #include <vector>
 
-/// Checkpoints that ranks write together: step-000120/model-00002-of-00004.safetensors is what rank 1 wrote, beside it stand an index that
-/// any number of ranks reads, also one, and state.json.
+/// Checkpoints that ranks write together: step-000120/model-00002-of-00004.safetensors is the part
+/// of rank 1, next to an index that any number of ranks can read, even one, and state.json.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// Which rank writes what of a model, and the index's text.
+/// The part of a model that each rank writes, and the index's text.
 struct rank_plan {
     std::vector<std::vector<io::safetensors_entry>> entries; ///< by rank
     std::vector<std::string> files;                          ///< by rank
     std::string index;
-    std::uint64_t fields = 0; ///< names, types and shapes, which all ranks have alike
+    std::uint64_t fields = 0; ///< names, types and shapes, on which all ranks must agree
 };
 
 inline std::size_t bytes_of(const io::safetensors_entry& e) {
@@ -36,8 +36,9 @@ inline std::size_t bytes_of(const io::safetensors_entry& e) {
     return static_cast<std::size_t>(count) * size_of(e.type);
 }
 
-/// Whole tensors, the largest first, go to whoever has least; one of more than a fair share is cut into slices, one for each rank. What
-/// a run remembers is the chief's, since only the chief has all of it.
+/// Assigns whole tensors, the largest first, to the rank that has least; a tensor of more than a
+/// fair share is cut into slices, one per rank. The state of a run goes to the chief, because only
+/// the chief has all of it.
 template <class = void>
 rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
     const auto count = static_cast<std::size_t>(ranks);
@@ -92,7 +93,8 @@ rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chie
     return plan;
 }
 
-/// A rank among those that write a checkpoint. Files are written by a thread, messages go from the thread that trains.
+/// A rank among those that write a checkpoint. A thread writes files, and the training thread sends
+/// messages.
 template <class = void>
 class basic_rank_checkpoints final : public checkpoint_parts {
 public:
@@ -118,7 +120,7 @@ public:
     }
     void begin(const files::path& folder, const std::string& state, bool background,
                std::function<void()> committed) override {
-        std::string place; // '+' and the path of the unfinished folder, or '-' and why there is none
+        std::string place; // '+' and the path of the unfinished folder, or '-' and the reason why there is none
         if (leads()) {
             try {
                 if (!claim_) claim_.emplace(folder.parent_path());
@@ -190,7 +192,7 @@ private:
         out.write(text);
         out.commit();
     }
-    /// What the chief says, on every rank.
+    /// Sends the chief's text to every rank.
     std::string told(std::string text) {
         std::uint64_t size = text.size();
         distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
@@ -200,13 +202,14 @@ private:
                                "checkpoint, what the chief says");
         return text;
     }
-    /// Tells the others how writing went, once.
+    /// Reports the result of writing to the others, once.
     void report() {
         if (writer_.joinable()) writer_.join();
         if (std::exchange(reported_, true)) return;
         reports_.start(std::as_bytes(std::span(report_.data(), report_.size())));
     }
-    /// All have written, or one could not: the first one in order of ranks is what all are told.
+    /// Concludes when all have written, or one failed: the first failure in order of ranks is
+    /// reported to all.
     void conclude() {
         if (std::exchange(concluded_, true)) return;
         const auto said = [&](int rank) {
@@ -234,23 +237,24 @@ private:
     weight_snapshot snapshot_;
     files::path name_;
     std::string saved_, fields_, file_, index_, report_, outcome_;
-    std::optional<io::folder_claim> claim_; // the chief's, as the next
+    std::optional<io::folder_claim> claim_; // the chief's, like the next
     std::optional<io::atomic_folder> folder_;
     std::function<void()> committed_;
     std::thread writer_;
     std::atomic<bool> written_{false};
     bool under_way_ = false, reported_ = false, concluded_ = false;
-    distributed::block_gather reports_; // sends what is above
+    distributed::block_gather reports_; // sends the members above
 };
 
 } // namespace detail
 
-/// Checkpoints whose parts these ranks write together, in a folder that all of them see:
+/// Checkpoints whose parts these ranks write together, in a folder visible to all of them:
 ///
 ///     model.fit(train, options, tg::keep_checkpoints{.folder = "run", .options = {.parts = tg::by_rank(ranks)}});
 ///
-/// Every rank gives the same options, and calls the manager's functions in the same order. Throws data_error, the same on every rank,
-/// that names the rank which could not write, or has other variables or another step. The exchange must outlive it.
+/// Every rank passes the same options, and calls the manager's functions in the same order. Throws
+/// data_error, the same on every rank, that names the rank which could not write, or has other
+/// variables or another step. The exchange must outlive it.
 template <class = void>
 std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
     return std::make_shared<detail::basic_rank_checkpoints<>>(ranks);

@@ -6,15 +6,18 @@
 
 namespace tapegraph::distributed {
 
-/// Some ranks of an exchange as an exchange of their own, numbered in their order: the workers of a cluster. Every member makes one,
-/// with the same members, and uses it on the thread of the exchange behind it.
+/// Some ranks of an exchange as an exchange of their own, numbered in their order: the workers of a
+/// cluster. Every member constructs one, with the same members, and uses it on the thread of the
+/// underlying exchange.
 template <class = void>
 class basic_rank_group final : public exchange {
 public:
-    /// A group of so many channels begins at `first_channel` of those behind it; groups that share members begin elsewhere.
+    /// A group uses this many channels of the underlying exchange, starting at `first_channel`;
+    /// groups that share members start elsewhere.
     static constexpr int channels = 1024;
 
-    /// Throws range_error for a rank that there is not, argument_error for one that stands twice, or where this one is not among them.
+    /// Throws range_error for an unknown rank, argument_error for a duplicate one, or if this one
+    /// is not among them.
     basic_rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
         : exchange(place_in(behind, members), static_cast<int>(members.size())),
           behind_(&behind),
@@ -26,7 +29,7 @@ public:
     }
     std::string name() const override { return std::to_string(size()) + " ranks of " + behind_->name(); }
     double now() const override { return behind_->now(); }
-    /// The number behind it of one of the group.
+    /// The rank in the underlying exchange of a member.
     int member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
 
 protected:

@@ -2,13 +2,15 @@
 
 #include <tapegraph/distributed/collectives.hpp>
 
-/// Sparse gradients between ranks: rows of a table and where they belong, instead of the table.
+/// Exchanges sparse gradients between ranks: rows of a table and their indices, instead of the
+/// table.
 
 namespace tapegraph::distributed {
 
-/// Every rank brings rows of `width` elements and an index for each, those of its shards one behind the other; all get all of them in
-/// order of ranks, so in order of shards, whatever their number on a rank. Who adds rows of
-/// the same index in this order has sums that do not depend on the number of ranks.
+/// Every rank contributes rows of `width` elements and an index for each, those of its shards one
+/// after the other. All get all of them in order of ranks, and thus in order of shards, whatever
+/// their number on a rank. Adding rows of the same index in this order gives sums that do not
+/// depend on the number of ranks.
 template <class T>
 class row_gather {
 public:
@@ -16,7 +18,8 @@ public:
     row_gather(exchange& ranks, std::size_t width, const std::string& label)
         : width_(width), indices_(ranks, label + ", indices"), rows_(ranks, label) {}
 
-    /// Both must stay until it is done. Throws shape_error unless there are `width` elements for each index.
+    /// Both must stay valid until it is done. Throws shape_error unless there are `width` elements
+    /// for each index.
     void start(std::span<const std::int64_t> indices, std::span<const T> rows) {
         if (rows.size() != indices.size() * width_)
             throw shape_error("row_gather: " + std::to_string(rows.size()) + " elements for " +
@@ -35,7 +38,7 @@ public:
     std::span<const T> rows() const { return elements<T>(rows_.blocks()); }
 
 private:
-    // The bytes come from operator new, which aligns for any of these.
+    // The bytes come from operator new, whose alignment suffices for these types.
     template <class Element>
     static std::span<const Element> elements(std::span<const std::byte> bytes) {
         return {reinterpret_cast<const Element*>(bytes.data()), bytes.size() / sizeof(Element)};

@@ -8,22 +8,25 @@
 #include <functional>
 #include <memory>
 
-/// A task among the others of its cluster.
+/// A task of a cluster.
 
 namespace tapegraph {
 
-/// Joins the cluster when it is made, on every rank: the ranks are the tasks in order, and all have the same cluster.
+/// Joins the cluster on construction, on every rank: the ranks are the tasks in order, and all have
+/// the same cluster.
 ///
 ///     tg::server server(ranks, spec);              // or server(ranks, spec, {"worker", 1}), checked against the rank
 ///     if (server.is_chief()) ...
 template <class = void>
 class basic_server {
 public:
-    /// Without a task this rank is the one that its number says. Throws exchange_error, the same on every rank, where the
-    /// numbers of ranks and tasks differ, where a rank was told to be another task, or another cluster.
+    /// Without a task this rank is the one of its number. Throws exchange_error, the same on every
+    /// rank, if the numbers of ranks and tasks differ, or if a rank was given another task, or
+    /// another cluster.
     basic_server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
         : ranks_(&ranks), spec_(std::move(spec)) {
-        // What differs on one rank is to be an error on all: everything is compared before anything is refused.
+        // A difference on one rank shall be an error on all: everything is compared before anything
+        // is refused.
         const int rank = ranks.rank();
         const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
         const std::string told = task ? task->text() : expected;
@@ -48,10 +51,11 @@ public:
     basic_server& operator=(const basic_server&) = delete;
 
     const cluster_spec& cluster() const { return spec_; }
-    /// Which task this rank is.
+    /// The task of this rank.
     const task_name& task() const { return task_; }
     distributed::exchange& ranks() const { return *ranks_; }
-    /// The one that writes checkpoints and events: the first task of job "chief" or "master", without one of "worker", else rank 0.
+    /// The task that writes checkpoints and events: the first one of job "chief" or "master",
+    /// otherwise of "worker", else rank 0.
     task_name chief() const {
         for (const char* name : {"chief", "master", "worker"})
             for (const auto& each : spec_.jobs())
@@ -60,21 +64,23 @@ public:
     }
     bool is_chief() const { return task_ == chief(); }
 
-    /// Whether a task computes steps: all do but parameter servers and evaluators.
+    /// Whether a task computes steps: all except parameter servers and evaluators.
     static bool computes(const task_name& of) { return of.job != "ps" && of.job != "evaluator"; }
-    /// The tasks that compute, as ranks of their own, in their order; null on a task that does not.
+    /// The computing tasks as ranks of their own, in their order; null on other tasks.
     distributed::exchange* workers() const { return workers_.get(); }
-    /// The same for models whose parts scope.with_device gives to tasks by name: `compile_options{.tasks = server.tasks()}`. It lives as
-    /// long as the server; null on a task that does not compute.
+    /// The same for models whose parts scope.with_device assigns to tasks by name:
+    /// `compile_options{.tasks = server.tasks()}`. It lives as long as the server; null on a task
+    /// that does not compute.
     task_group* tasks() const { return tasks_.get(); }
-    /// Ranks of the tasks that compute, and of job "ps", which may be none.
+    /// Ranks of the computing tasks, and of job "ps", which may be empty.
     const std::vector<int>& worker_ranks() const { return worker_ranks_; }
     const std::vector<int>& server_ranks() const { return server_ranks_; }
 
-    /// What join() does: parameter_servers (nn/parameter_servers.hpp) say it when they are made.
+    /// Sets the work of join(); parameter_servers (nn/parameter_servers.hpp) call it on
+    /// construction.
     void serve(std::function<void()> service) { service_ = std::move(service); }
-    /// On a parameter server: serves until all workers have ended. Throws argument_error on another task, and where nothing was made
-    /// that it could serve.
+    /// On a parameter server: serves until all workers have ended. Throws argument_error on another
+    /// task, and if there is nothing to serve.
     void join() {
         if (task_.job != "ps")
             throw argument_error("server.join: " + task_.text() + " is no parameter server; those of job 'ps' are");

@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How elements of a type are added, without the type: what runs between ranks is compiled once for all types.
+/// Type-erased addition of elements: communication between ranks is compiled once for all types.
 
 namespace tapegraph::distributed {
 
-/// sum[i] = left[i] + right[i]; the result may be either of them.
+/// sum[i] = left[i] + right[i]; the result may be either operand.
 struct sum_kind {
-    std::size_t bytes; ///< of an element
+    std::size_t bytes; ///< per element
     void (*add)(void* sum, const void* left, const void* right, std::size_t count);
-    dtype type; ///< for devices, which have kernels of their own
+    dtype type; ///< for devices, which have their own kernels
 };
 
 namespace detail {
@@ -39,8 +39,8 @@ void add_elements(void* sum, const void* left, const void* right, std::size_t co
 
 } // namespace detail
 
-/// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
-/// widens the values first, as tree_accumulator does.
+/// For float, double, and integers. The 16-bit types are added as float and rounded at every node
+/// of the tree; for float sums widen the values first, like tree_accumulator.
 template <class T>
 inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>, dtype_of<T>};
 

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <vector>
 
-/// Values between the tasks of a cluster as messages between ranks.
+/// Sends values between the tasks of a cluster as messages between ranks.
 
 namespace tapegraph::distributed {
 
-/// A task_group over an exchange between those tasks of a cluster that compute; `members`: what number each has in the cluster. All of
-/// these must outlive it. Made by tg::server.
+/// A task_group over an exchange between the computing tasks of a cluster; `members`: the number of
+/// each in the cluster. All of these must outlive it. Created by tg::server.
 template <class = void>
 class basic_task_exchange final : public task_group {
 public:
@@ -57,7 +57,7 @@ public:
     }
     void cancel(message which) noexcept override {
         ranks_->cancel(under_way_[static_cast<std::size_t>(which)]);
-        free_.push_back(which); // there is room: one was taken from it, or it has grown with under_way_
+        free_.push_back(which); // has capacity: either one was taken from it, or it has grown with under_way_
     }
     void progress() override { ranks_->progress(); }
     void broadcast(int from, std::span<std::byte> bytes, const std::string& label) override {
@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    static constexpr int most_channels = 960; // of a rank_group's 1,024; the others are for others
+    static constexpr int most_channels = 960; // of a rank_group's 1,024; the rest have other uses
 
     message keep(request of) {
         if (free_.empty()) {

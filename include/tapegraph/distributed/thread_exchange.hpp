@@ -10,12 +10,12 @@
 #include <mutex>
 #include <thread>
 
-/// Threads of one process as ranks: for tests, and for several devices in one process. A message is one copy, made by whichever of
-/// the two sides comes second.
+/// Threads of one process as ranks: for tests, and for several devices in one process. A message is
+/// one copy, made by the side that comes second.
 
 namespace tapegraph::distributed {
 
-/// The ranks of a process. Every rank's exchange belongs to one thread at a time.
+/// The ranks of a process. Each rank's exchange is used by one thread at a time.
 class thread_group {
 public:
     /// Throws argument_error for less than one rank.
@@ -28,7 +28,8 @@ public:
     int size() const { return size_; }
     exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
 
-    /// Ends the job: whatever a rank does next, or waits for, throws exchange_error with this reason. The first reason counts.
+    /// Ends the job: all later and waiting operations of ranks throw exchange_error with this
+    /// reason. The first reason counts.
     void abort(const std::string& why) {
         const std::lock_guard lock(mutex_);
         if (aborted_.load(std::memory_order_relaxed)) return;
@@ -84,7 +85,7 @@ private:
 
     private:
         thread_group& group_;
-        std::deque<counter> left_; // addresses stay
+        std::deque<counter> left_; // addresses are stable
     };
 
     mailbox& between(int from, int to) {
@@ -137,8 +138,8 @@ private:
     std::atomic<bool> aborted_{false};
 };
 
-/// Runs f(exchange&) as `size` ranks, each on a thread of its own, and waits for all. When one throws, the others' exchanges do, too;
-/// what the first threw is thrown here.
+/// Runs f(exchange&) as `size` ranks, each on a thread of its own, and waits for all. If one
+/// throws, the others' exchanges do, too; the first exception is rethrown here.
 template <class F>
 void run_ranks(int size, const F& f) {
     thread_group group(size);

@@ -9,8 +9,9 @@
 
 namespace tapegraph::distributed {
 
-/// Folds `shards` vectors of `count` elements as one balanced binary tree does: after shard 0, 1, 2, ... come in order, as a binary
-/// counter carries. Partial sums have type Sum, so those of 16-bit values are float by `tree_accumulator<float>`.
+/// Folds `shards` vectors of `count` elements like one balanced binary tree: shards 0, 1, 2, ...
+/// arrive in order, and sums carry like a binary counter. Partial sums have type Sum, so those of
+/// 16-bit values are float with `tree_accumulator<float>`.
 template <class Sum>
 class tree_accumulator {
 public:
@@ -21,7 +22,7 @@ public:
         if (partial_.empty()) partial_.emplace_back(count);
     }
 
-    /// The next shard's values. Throws argument_error for one too many.
+    /// Adds the next shard's values. Throws argument_error for one too many.
     template <class T>
     void add(const T* values) {
         if (added_ == shards_)
@@ -44,19 +45,20 @@ public:
         }
         partial_[level].swap(partial_[level - 1]); // the level was empty
     }
-    /// The sum of all shards, in place, for a tree_sum to go on with. Throws argument_error before the last came.
+    /// The sum of all shards, in place, as input of a tree_sum. Throws argument_error before the
+    /// last has arrived.
     Sum* sum() {
         if (added_ != shards_)
             throw argument_error("tree_accumulator: got " + std::to_string(added_) + " of its " +
                                  std::to_string(shards_) + " shards");
         return partial_[top_].data();
     }
-    /// Begins anew.
+    /// Resets it.
     void clear() {
         added_ = 0;
         top_ = 0;
     }
-    /// Vectors that are kept: log2 of the shards, or 1.
+    /// The number of vectors kept: log2 of the shards, or 1.
     std::size_t partial_sums() const { return partial_.size(); }
 
 private:

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <bit>
 
-/// The sum over ranks of a balanced binary tree whose leaves are the ranks in order. Reduce-scatter by halving the vector with
-/// neighbours first (distances 1, 2, 4, ...), then all-gather backwards: 2 (W - 1) / W of the bytes, as a ring, in 2 log2 W
-/// messages. It is Rabenseifner's algorithm (R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication
-/// Operations in MPICH, 2005) with the distances turned round, so that partners' blocks of ranks lie side by side: when every rank
-/// brings the balanced tree's sum over its own V / W shards, the result is that of the tree over V shards, whatever W is.
+/// Sums over ranks by a balanced binary tree whose leaves are the ranks in order. Reduce-scatter by
+/// halving the vector with neighbours first (distances 1, 2, 4, ...), then all-gather in reverse: 2
+/// (W - 1) / W of the bytes, like a ring, in 2 log2 W messages. It is Rabenseifner's algorithm (R.
+/// Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in MPICH,
+/// 2005) with reversed distances, so that partners' blocks of ranks are adjacent: if every rank
+/// contributes the balanced tree's sum over its own V / W shards, the result is that of the tree
+/// over V shards, whatever W is.
 
 namespace tapegraph::distributed {
 
@@ -23,7 +25,7 @@ struct slice {
 
 namespace detail {
 
-// Cut where a line of the cache ends for elements of 4 bytes.
+// Cuts at multiples of a cache line for elements of 4 bytes.
 inline constexpr std::size_t slice_step = 16;
 
 // The half of a range that a rank keeps in a round: the lower one where the round's bit of its number is 0.
@@ -42,7 +44,8 @@ inline slice slice_of(std::size_t count, int rank, int size) {
     return mine;
 }
 
-/// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: powers of two, the one dividing the other.
+/// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: both
+/// are powers of two, and one divides the other.
 template <class = void>
 void require_tree(int size, std::int64_t shards) {
     if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
@@ -52,15 +55,17 @@ void require_tree(int size, std::int64_t shards) {
                              " shards; expected a power of two from 1 to " + std::to_string(shards));
 }
 
-/// The sum of vectors of `count` elements over all ranks, of which one is under way at a time: start, go on computing with
-/// exchange::progress() now and then, wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W messages; the bits are the same.
-/// Every rank makes its sums in the same order, and with the same count.
+/// Sums vectors of `count` elements over all ranks, one at a time: start, continue computing with
+/// regular exchange::progress(), wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W
+/// messages; the bits are the same. Every rank creates its sums in the same order, and with the
+/// same count.
 template <class = void>
 class basic_tree_sum final : public operation {
 public:
     static constexpr std::size_t whole_bytes = 2048;
 
-    /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one. Throws argument_error unless the ranks' number is a power of two.
+    /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one.
+    /// Throws argument_error unless the number of ranks is a power of two.
     basic_tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
         : ranks_(&ranks),
           kind_(kind),
@@ -79,7 +84,7 @@ public:
         abandon();
         if (received_ != nullptr) ranks_->give_back(received_);
     }
-    /// Gives up what is under way, behind an error.
+    /// Cancels a sum in flight, after an error.
     void abandon() noexcept {
         if (state_ != state::idle) ranks_->dismiss(*this);
         ranks_->cancel(request_);
@@ -91,16 +96,16 @@ public:
     slice own() const { return slice_of(ranks_->rank()); }
     slice slice_of(int rank) const { return distributed::slice_of(count_, rank, ranks_->size()); }
 
-    /// All ranks get the whole sum, in place of what they bring.
+    /// All ranks get the whole sum, in place of their contributions.
     void start_all_reduce(void* data) {
         if (count_ * kind_.bytes <= whole_bytes)
             begin(data, state::whole, true);
         else
             begin(data, state::scatter, true);
     }
-    /// Each rank gets its own slice of the sum, in its place; the rest holds parts of sums.
+    /// Each rank gets its own slice of the sum, in place; the rest holds partial sums.
     void start_reduce_scatter(void* data) { begin(data, state::scatter, false); }
-    /// Each rank brings its own slice in its place; all get all of them.
+    /// Each rank contributes its own slice, in place; all get all of them.
     void start_all_gather(void* data) { begin(data, state::gather, false); }
 
     bool done() const { return state_ == state::idle; }
@@ -122,7 +127,7 @@ public:
 private:
     enum class state { idle, whole, scatter, gather };
 
-    // The range in which a round's partners share, 0 being the first.
+    // The range that a round's partners share; 0 is the first round.
     slice before(int round) const {
         slice range{0, count_};
         for (int k = 0; k < round; ++k) range = detail::half_of(range, upper(k));
@@ -166,7 +171,8 @@ private:
             return;
         }
         const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
-        // The lower ranks' sum stands on the left on both sides, which matters to nothing but the payloads of NaN.
+        // The lower ranks' sum is the left operand on both sides, which only affects the payloads
+        // of NaN.
         std::byte* const own = at(mine.begin);
         if (upper(round_))
             ranks_->add(kind_, own, received_, own, mine.size());

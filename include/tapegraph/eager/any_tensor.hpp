@@ -9,17 +9,17 @@
 
 namespace tapegraph {
 
-/// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
+/// A tensor's place on this thread's tape. It is never a pointer, because tapes come and go.
 struct tape_index {
-    std::uint32_t serial = 0; // 0: nowhere
+    std::uint32_t serial = 0; // 0: on no tape
     std::int32_t index = -1;
 };
 
 namespace detail {
-/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
-/// thread's, is never taken for one of this tape.
+/// The serial number of this thread's tape. No two tapes of a process share one, so a place on an
+/// ended tape, or on another thread's, is never mistaken for one on this tape.
 struct tape_serial {
-    static constexpr std::uint32_t none = ~std::uint32_t{0}; // where no tape lives
+    static constexpr std::uint32_t none = ~std::uint32_t{0}; // where no tape is alive
     static inline thread_local std::uint32_t current = none;
 
     static std::uint32_t next() {
@@ -31,7 +31,8 @@ struct tape_serial {
 };
 } // namespace detail
 
-/// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
+/// An eager tensor whose element type is a run-time value: shape, buffer, place on a tape.
+/// `tensor<T>` is the typed handle.
 class any_tensor {
 public:
     any_tensor() = default;
@@ -40,8 +41,8 @@ public:
         dims_.attach(nullptr);
     }
 
-    /// Over elements of somebody else, row by row, which `owner` keeps, in the CPU's memory or in that of `where`; see
-    /// eager/borrow.hpp and cuda/device_elements.hpp.
+    /// A tensor over external elements, row-major, which `owner` keeps alive, in the CPU's memory
+    /// or in that of `where`; see eager/borrow.hpp and cuda/device_elements.hpp.
     static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
                            bool read_only, runtime::device_runtime* where = nullptr) {
         any_tensor t = outline_of(type, dims);
@@ -58,16 +59,17 @@ public:
     tapegraph::tape_index tape_index() const { return tape_index_; }
     void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
     bool has_storage() const { return !storage_.empty(); }
-    /// The elements in the CPU's memory, to read. Waits for the device.
+    /// The elements in the CPU's memory, for reading. Waits for the device.
     const void* read() const { return storage_.data(false); }
-    /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
-    /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
+    /// The same for writing: a shared buffer is copied first, and a copy on a device is no longer
+    /// used. Throws argument_error for a tensor that a live gradient_tape of this thread follows.
+    /// Valid until the tensor is used otherwise.
     void* write() {
         if (tape_index_.serial != 0) leave_tape();
         unshare();
         return storage_.data(true);
     }
-    /// Sees to it that no other tensor is over this one's buffer.
+    /// Ensures that no other tensor shares this one's buffer.
     void unshare() {
         if (!storage_.shared()) return;
         const detail::storage_reference old = storage_;
@@ -75,16 +77,17 @@ public:
         storage_ = detail::storage_reference(bytes);
         if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
     }
-    /// Whether another tensor is over the same buffer, too.
+    /// Whether another tensor shares the buffer.
     bool shared() const { return storage_.shared(); }
-    /// Whether two tensors are over the same buffer.
+    /// Whether two tensors share a buffer.
     bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
 
-    /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
-    /// are copied there.
+    /// A view for the kernels of this thread's current device: to read, or to write a new tensor.
+    /// Elements that are elsewhere are copied there.
     buffer_view view() const { return view_on(runtime::current_runtime()); }
     buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
-    /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
+    /// The same for kernels that overwrite existing elements. Shared buffers and tapes are treated
+    /// as in `write`.
     buffer_view write_on(runtime::device_runtime* d) {
         if (tape_index_.serial != 0) leave_tape();
         unshare();
@@ -94,12 +97,13 @@ public:
         buffer_view v;
         v.type = type_;
         v.rank = dims_.rank();
-        // All of them, in the same wide pieces in which views are copied later: narrow stores would hold up wide loads.
+        // Copies all extents, in the same wide pieces in which views are copied later: narrow
+        // stores would delay wide loads.
         std::memcpy(v.extents, dims_.data(), sizeof v.extents);
         return v;
     }
 
-    /// The same elements under another shape of equal size; off the tape.
+    /// The same elements with another shape of equal size; off the tape.
     any_tensor viewed(const tapegraph::shape& dims) const {
         any_tensor other = *this;
         other.dims_ = dims;
@@ -131,8 +135,8 @@ protected:
         v.memory = runtime::memory_of(d);
         return v;
     }
-    // What a tape follows stands for a value that has been computed with: with other elements it would be another source, and
-    // the gradient by it would silently be zero.
+    // A tensor that a tape follows stands for a value that has been used: with other elements it
+    // would be another source, and the gradient by it would silently be zero.
     void leave_tape() {
         if (tape_index_.serial == detail::tape_serial::current)
             throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +

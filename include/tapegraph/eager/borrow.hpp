@@ -13,13 +13,14 @@
 #include <type_traits>
 #include <utility>
 
-/// Memory of other libraries as tensors, and tensors as theirs, without copies. Nothing of theirs is included: std::span and other
-/// contiguous ranges, mdspan and Kokkos views, matrices, maps and tensors of Eigen, xtensor's containers and cv::Mat are known by
-/// their functions.
+/// Zero-copy exchange of memory with other libraries, in both directions. None of their headers is
+/// included: std::span and other contiguous ranges, mdspan and Kokkos views, matrices, maps and
+/// tensors of Eigen, xtensor's containers and cv::Mat are recognized by their member functions.
 
 namespace tapegraph {
 
-/// Elements somewhere: element (i, j, ...) stands at data[i * strides[0] + j * strides[1] + ...]. Has the functions of std::mdspan.
+/// Strided elements: element (i, j, ...) is data[i * strides[0] + j * strides[1] + ...]. Has the
+/// member functions of std::mdspan.
 template <class T>
 struct strided_memory {
     using element_type = T;
@@ -46,7 +47,7 @@ struct strided_memory {
         for (int i = 0; i < axes; ++i) count *= extents[i];
         return count;
     }
-    /// Whether the elements stand one behind the other, the last axis first.
+    /// Whether the elements are contiguous, the last axis varying fastest.
     bool is_row_major() const {
         std::int64_t expected = 1;
         for (int i = axes - 1; i >= 0; --i) {
@@ -55,7 +56,7 @@ struct strided_memory {
         }
         return true;
     }
-    /// The same elements with the axes in the other order.
+    /// The same elements with the axes in reverse order.
     strided_memory transposed() const {
         strided_memory t{data, axes};
         for (int i = 0; i < axes; ++i) {
@@ -73,7 +74,7 @@ inline void check_axes(std::int64_t axes) {
         throw shape_error("borrow: memory of " + std::to_string(axes) + " axes, tensors have at most " +
                           std::to_string(max_rank));
 }
-/// Memory of so many axes by two functions of the axis.
+/// Describes memory with this many axes by two functions of the axis.
 template <class T, class Extent, class Stride>
 strided_memory<T> strided_by(T* data, std::int64_t axes, const Extent& extent, const Stride& stride) {
     check_axes(axes);
@@ -134,11 +135,11 @@ concept mat_like = requires(X& x) {
 template <class X>
 concept contiguous_values = std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
 
-/// Whether something that is about to go away only looks at its elements.
+/// Whether a temporary only refers to its elements.
 template <class X>
 concept looks_at = mdspan_like<X> || std::ranges::borrowed_range<X>;
 
-/// OpenCV's numbers of element types.
+/// Maps OpenCV's numbers of element types.
 constexpr dtype dtype_of_depth(int depth) {
     constexpr dtype known[] = {dtype::u8,  dtype::i8,  dtype::u16, dtype::i16,
                                dtype::i32, dtype::f32, dtype::f64, dtype::f16};
@@ -168,8 +169,8 @@ strided_memory<T> memory_of_mat(X& x) {
 
 } // namespace detail
 
-/// Where the elements of something of another library stand. For a matrix of OpenCV, [rows, cols, channels], the element type is
-/// named: `memory_of<std::uint8_t>(mat)`.
+/// The memory layout of another library's object. For an OpenCV matrix, [rows, cols, channels], the
+/// element type is given explicitly: `memory_of<std::uint8_t>(mat)`.
 template <class T = void, class X>
 auto memory_of(X& x) {
     if constexpr (detail::mdspan_like<X>) {
@@ -258,9 +259,10 @@ constexpr void refuse_temporary() {
 
 } // namespace detail
 
-/// A tensor over elements of somebody else, row by row, without copying them. They must stay where they are, and as they are, while the
-/// tensor or anything that shares its buffer lives; `owner`, if there is one, is held so long. Writing to the tensor copies them first.
-/// Throws shape_error for a negative extent, argument_error for an address that is not aligned.
+/// A tensor over external elements, row-major, without copying them. They must stay in place and
+/// unchanged while the tensor or anything that shares its buffer lives; `owner`, if given, is held
+/// as long. Writing to the tensor copies them first. Throws shape_error for a negative extent,
+/// argument_error for a misaligned address.
 template <class T>
 tensor<std::remove_const_t<T>> borrow(T* elements, const shape& dims, std::shared_ptr<const void> owner = {}) {
     strided_memory<T> m{elements, dims.rank()};
@@ -272,15 +274,17 @@ tensor<std::remove_const_t<T>> borrow(T* elements, const shape& dims, std::share
     }
     return detail::tensor_over(m, std::move(owner), true);
 }
-/// The same of something of another library that knows its shape: `borrow(matrix)`. Of a matrix of OpenCV the type is named:
-/// `borrow<std::uint8_t>(image)`. Throws shape_error where the elements do not stand row by row, as Eigen's do by default.
+/// The same for another library's object that knows its shape: `borrow(matrix)`. For an OpenCV
+/// matrix the element type is given explicitly: `borrow<std::uint8_t>(image)`. Throws shape_error
+/// where the elements are not row-major; Eigen's are column-major by default.
 template <class T = void, class X>
     requires(!std::is_pointer_v<std::remove_cvref_t<X>>)
 auto borrow(X&& x, std::shared_ptr<const void> owner = {}) {
     detail::refuse_temporary<X>();
     return detail::tensor_over(memory_of<T>(x), std::move(owner), true);
 }
-/// The same, but what is written to the tensor is written there, unless another tensor shares its buffer.
+/// The same, but writing to the tensor writes to the external elements, unless another tensor
+/// shares its buffer.
 template <class T = void, class X>
     requires(!std::is_pointer_v<std::remove_cvref_t<X>>)
 auto borrow_mutable(X&& x, std::shared_ptr<const void> owner = {}) {
@@ -289,14 +293,15 @@ auto borrow_mutable(X&& x, std::shared_ptr<const void> owner = {}) {
     static_assert(!std::is_const_v<typename decltype(m)::element_type>, "borrow_mutable: the elements are constant");
     return detail::tensor_over(m, std::move(owner), false);
 }
-/// What stands column by column, as a tensor whose axes are in the other order: Eigen's matrix [rows, cols] as [cols, rows].
+/// Borrows column-major elements as a tensor with the axes in reverse order: Eigen's matrix [rows,
+/// cols] as [cols, rows].
 template <class X>
 auto borrow_transposed(X&& x, std::shared_ptr<const void> owner = {}) {
     detail::refuse_temporary<X>();
     return detail::tensor_over(memory_of(x).transposed(), std::move(owner), true);
 }
-/// A tensor that takes over a container with its elements: `adopt(std::move(vector), {2, 3})`. It may be written to. Throws
-/// shape_error where the shape has another number of elements.
+/// A tensor that takes ownership of a container with its elements: `adopt(std::move(vector), {2,
+/// 3})`. It may be written to. Throws shape_error where the shape has another number of elements.
 template <detail::contiguous_values X>
     requires(!std::is_reference_v<X>)
 auto adopt(X&& x, const shape& dims) {
@@ -312,7 +317,7 @@ auto adopt(X&& x, const shape& dims) {
     }
     return detail::tensor_over(m, kept, std::is_const_v<element>);
 }
-/// The same with the shape that it has.
+/// The same with the container's own shape.
 template <class X>
     requires(!std::is_reference_v<X>)
 auto adopt(X&& x) {
@@ -320,7 +325,7 @@ auto adopt(X&& x) {
     const auto m = memory_of(*kept);
     return detail::tensor_over(m, kept, std::is_const_v<typename decltype(m)::element_type>);
 }
-/// A copy of elements that may stand in any order, also column by column.
+/// A copy of elements in any order, for example column-major.
 template <class T = void, class X>
 auto copy_of(X&& x) {
     const auto m = memory_of<T>(x);
@@ -334,7 +339,8 @@ auto copy_of(X&& x) {
     return result;
 }
 
-/// A tensor's elements, to be read, with the functions of std::mdspan. Good as of tensor::data.
+/// A tensor's elements, for reading, with the member functions of std::mdspan. Valid as long as
+/// tensor::data.
 template <class T>
 strided_memory<const T> view_of(const tensor<T>& t) {
     strided_memory<const T> m{t.data(), t.rank()};
@@ -345,8 +351,9 @@ strided_memory<const T> view_of(const tensor<T>& t) {
     }
     return m;
 }
-/// The same as a type that is made of a pointer and extents: `view_as<std::mdspan<const float, std::dextents<int, 2>>>(t)`. Of elements
-/// that are not constant, the tensor is written to, with the errors of mutable_data. Throws shape_error for another rank.
+/// The same as a type that is constructed from a pointer and extents: `view_as<std::mdspan<const
+/// float, std::dextents<int, 2>>>(t)`. Elements that are not const make the tensor writable, with
+/// the errors of mutable_data. Throws shape_error for another rank.
 template <class View, class Tensor>
 View view_as(Tensor& t) {
     constexpr auto axes = static_cast<std::size_t>(View::rank());

@@ -7,8 +7,9 @@
 
 namespace tapegraph::detail {
 
-/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
-/// the derivative, draws the same and meets the variables of the first.
+/// Tracks a checkpointed function that runs on this thread. The first run records which random
+/// nodes it drew; the second one, for the derivative, draws the same numbers and uses the variables
+/// of the first.
 class checkpointed_run {
 public:
     checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
@@ -26,7 +27,7 @@ public:
             if (run->second_) return true;
         return false;
     }
-    /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
+    /// The number of the next random operation; outside checkpoints `stream` assigns it.
     template <class Stream>
     static std::int64_t ordinal(Stream& stream) {
         return drawn(current(), stream);

@@ -6,8 +6,8 @@
 #include <tapegraph/ops/operation_list.hpp>
 #endif
 
-/// Operations of eager mode that the component (core/component.hpp) holds, and their records on the tape: on tensors of float,
-/// which most programs compute with. Others are compiled where they are used.
+/// Operations of eager mode that the component (core/component.hpp) contains, and their tape
+/// records: for float tensors, which most programs use. Others are compiled where they are used.
 
 namespace tapegraph {
 

@@ -2,7 +2,8 @@
 
 #include <tapegraph/eager/random.hpp>
 
-/// Tensors from extents: zeros<float>(2, 3) beside zeros<float>({2, 3}); eye, linspace.
+/// Creates tensors from extents: zeros<float>(2, 3) in addition to zeros<float>({2, 3}); eye,
+/// linspace.
 
 namespace tapegraph {
 
@@ -12,13 +13,13 @@ tensor<T> zeros(Extents... extents) { return zeros<T>(shape{static_cast<std::int
 template <class T, std::integral... Extents>
     requires(sizeof...(Extents) > 0)
 tensor<T> ones(Extents... extents) { return ones<T>(shape{static_cast<std::int64_t>(extents)...}); }
-/// A vector; other shapes are given in braces, full<T>({2, 3}, value).
+/// A vector; braces give other shapes, full<T>({2, 3}, value).
 template <class T, std::integral Extent>
 tensor<T> full(Extent extent, T value) {
     return full<T>(shape{static_cast<std::int64_t>(extent)}, value);
 }
 
-/// Ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
+/// Ones on diagonal `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
 template <class T, std::integral Rows, std::integral Columns>
 tensor<T> eye(Rows rows, Columns columns, std::int64_t offset = 0) {
     tensor<T> result = zeros<T>(rows, columns);
@@ -33,7 +34,7 @@ tensor<T> eye(Rows rows) {
     return eye<T>(rows, rows);
 }
 
-/// `count` numbers at equal distances from begin to end, both included; of one, begin.
+/// `count` evenly spaced numbers from begin to end, both included; just begin for a count of one.
 template <class T>
 tensor<T> linspace(double begin, double end, std::int64_t count) {
     return linspace<T>(tensor<T>(T(0)), begin, end, count);
@@ -52,12 +53,12 @@ tensor<T> normal(Extents... extents) { return normal<T>(shape{static_cast<std::i
 
 struct closeness {
     double rtol = 1e-5, atol = 1e-8;
-    bool equal_nan = false; ///< NaN beside NaN is close
+    bool equal_nan = false; ///< whether NaN counts as close to NaN
 };
 
-/// Whether |a - b| <= atol + rtol |b| everywhere, as NumPy's function of the name. Shapes broadcast; infinities are close to
-/// themselves, NaN to nothing unless `equal_nan`. Formulas are computed for it. Throws argument_error for tolerances that are
-/// negative or NaN.
+/// Whether |a - b| <= atol + rtol |b| everywhere, like NumPy's allclose. Shapes broadcast;
+/// infinities are close to themselves, NaN to nothing unless `equal_nan`. Formulas are evaluated.
+/// Throws argument_error for tolerances that are negative or NaN.
 template <tensor_like A, tensor_like B>
     requires(std::is_same_v<mode_of_t<A, B>, eager>)
 bool allclose(const A& a, const B& b, const closeness& options = {}) {

@@ -3,12 +3,14 @@
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/expr/jacobian.hpp>
 
-/// vjp, jvp, hvp, jacobian and hessian in eager mode: the function runs once under a tape, and sweeps over the records go
-/// either way, as often as it takes. While an outer tape records, the sweeps are recorded, too.
+/// vjp, jvp, hvp, jacobian and hessian in eager mode: the function runs once under a tape, and as
+/// many sweeps as needed go over the records in either direction. While an outer tape records, the
+/// sweeps are recorded, too.
 
 namespace tapegraph::detail {
 
-// Templates, like recorded_function, so that only programs that ask for these derivatives compile their kernels.
+// These are templates, like recorded_function, so that only programs that use these derivatives
+// compile their kernels.
 namespace jvp_kernels {
 
 template <class G>
@@ -49,7 +51,7 @@ inline constexpr forward_kernels kernels{&multiply_add<Tensor>,    &add<Tensor>,
 
 } // namespace jvp_kernels
 
-/// A function's stretch of the tape, from sources to results; what both sweeps need.
+/// A function's part of the tape, from sources to results, as needed by both sweeps.
 template <class Tensor>
 class recorded_function {
 public:
@@ -119,7 +121,7 @@ protected:
                           to_string(like.shape()));
     }
 
-    // While f runs: checkpoints in it record what happens inside.
+    // While it lives, checkpoints in f record their operations.
     class forward_wish {
     public:
         forward_wish() { tape_storage::instance().want_forward(1); }
@@ -157,7 +159,7 @@ private:
             static_cast<float*>(seed.write())[i] = 1;
         return result;
     }
-    // Lines side by side as an operation, which an outer tape can follow.
+    // Stacks lines by an operation, which an outer tape can follow.
     template <class T>
     static any_tensor stacked(const handles& lines, const shape& target, bool forward) {
         const shape line{1, lines[0].size()};
@@ -217,7 +219,7 @@ private:
     static auto typed(const handles& from, std::size_t first, std::index_sequence<I...>) {
         return arguments{std::tuple_element_t<I, arguments>(from[first + I])...};
     }
-    // The tensors of a structure, each for one of `like`.
+    // The tensors of a structure, one for each of `like`.
     template <class Given>
     static handles matched(const Given& given, const handles& like, const like_words& words) {
         handles found;

@@ -9,42 +9,43 @@
 #include <array>
 #include <cstddef>
 
-/// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
-/// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
+/// The code of a sealed formula. At compile time the functions that differentiate graphs trace and
+/// differentiate the formula's type. The result is two regions, one for the value and one for the
+/// adjoints of all leaves.
 
 namespace tapegraph::detail {
 
 inline constexpr int most_leaves = 12;
 inline constexpr int most_numbers = 16;
 
-/// Where an operand of the adjoint region comes from: leaf k is k, number k is first_number + k.
+/// The source of an operand of the adjoint region: leaf k is k, number k is first_number + k.
 enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
 
-/// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
+/// Shapes are unknown here: everything is traced as a scalar, and the drivers do the broadcasting.
 struct formula_facts {
     int forward = 0, backward = 0; // first words
     int leaves = 0, numbers = 0;
     int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
     int sources[most_leaves + most_numbers + 2]{}, slots = 0;
-    int result_leaf[most_leaves]{}, results = 0; // which leaf each result of the backward region is for
-    double constant[most_numbers]{}; // numbers that only the derivative has, behind the formula's own
+    int result_leaf[most_leaves]{}, results = 0; // the leaf of each result of the backward region
+    double constant[most_numbers]{}; // numbers that only the derivative has, after the formula's own
     int constants = 0;
     dtype leaf_type[most_leaves]{};
-    dtype type = dtype::f32;       // of the value
-    dtype domain_type = dtype::f32; // of what is computed over the index space (the reduction's operand)
+    dtype type = dtype::f32;       // type of the value
+    dtype domain_type = dtype::f32; // type of the values over the index space (the reduction's operand)
     const char* error = nullptr;
     bool too_long = false;
-    bool reduced = false; // `error` is the reduction's
+    bool reduced = false; // `error` comes from the reduction
 };
 
-/// What tracing writes, while the program is compiled.
+/// The result of tracing, at compile time.
 struct formula_trace : formula_facts {
-    int kernel_words[4096]{}; // the value's region, then the adjoints'
+    int kernel_words[4096]{}; // the value's region, followed by that of the adjoints
     const ir::operation* ops[64]{};
     int word_count = 0, op_count = 0;
 };
 
-/// What the program has of it.
+/// The part of it that the program contains.
 struct formula_code : formula_facts {
     const int* kernel_words;
     const ir::operation* const* ops;
@@ -55,7 +56,8 @@ struct formula_code : formula_facts {
     constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
 
-/// Appends the nodes of a formula given only its type. Leaves and numbers become inputs: their values are not part of it.
+/// Appends the nodes of a formula of which only the type is given. Leaves and numbers become
+/// inputs, because their values are not part of the type.
 struct formula_tracer {
     ir::trace& t;
     list<int> leaves{}, numbers{};
@@ -148,7 +150,8 @@ constexpr formula_trace make_formula() {
         targets.push_back(c.adjoint);
     }
     if (code.results == 0) return code;
-    // Merge what the adjoints have in common. Numbers that derivatives introduce become slots like all numbers.
+    // Merges common subexpressions of the adjoints. Numbers that derivatives introduce become slots
+    // like all numbers.
     for (int k = 0; k < targets.size(); ++k) t.outputs.push_back({"", targets[k]});
     ir::eliminate_common_subexpressions(t);
     for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
@@ -157,7 +160,7 @@ constexpr formula_trace make_formula() {
     code.backward = write(back);
     for (int slot : back.slots) {
         int source = source_of(slot, output, adjoint);
-        if (source < 0) { // a constant of the derivative: kept as a further number
+        if (source < 0) { // a constant of the derivative, kept as a further number
             if (code.numbers + code.constants >= most_numbers) {
                 code.error = "a formula has too many numbers: seal a part of it";
                 code.too_long = true;
@@ -185,7 +188,7 @@ struct formula {
     using forward = typename ir::decoded_region<formula, value.forward>::type;
     using backward = typename ir::decoded_region<formula, value.backward>::type;
 
-    // As long as they are used: the program holds these, and not `value`.
+    // Trimmed to the used length: the program contains these, and not `value`.
     template <class T, int Count>
     static constexpr auto first_of(const T* from) {
         std::array<T, Count + 1> result{};
@@ -197,22 +200,23 @@ struct formula {
     static constexpr formula_code code{value, words.data(), ops.data()};
 };
 
-/// What run-time code needs of a formula, without its type.
+/// The facts about a formula that run-time code needs, without its type.
 struct formula_view {
     const formula_code* code;
     cpu::tile_function forward, backward;
     runtime::kernel_functions forward_on_device, backward_on_device;
-    /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
-    /// tensor that holds it.
+    /// Sums over axes on a device, for leaves that were broadcast: a result of `backward` or, where
+    /// `sums_tensor`, a tensor that holds it.
     runtime::kernel_functions sum_on_device;
     bool sums_tensor;
-    runtime::kernel_pair reduce; // with the producer fused in; null for plain formulas
+    runtime::kernel_pair reduce; // with the producer fused in; null for formulas without a reduction
     const ir::operation* reduction;
 };
 
-/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. A single leaf is broadcast by
-/// broadcast_to alone, whose derivative passes the adjoint on unchanged. In a reduction of a single leaf only tangents are ever
-/// summed. That is rare, so they are written to memory first, which saves a kernel for each such formula.
+/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. Only
+/// broadcast_to broadcasts a single leaf, and its derivative passes the adjoint on unchanged. In a
+/// reduction of a single leaf only tangents are ever summed. That is rare, so they are written to
+/// memory first, which saves a kernel for each such formula.
 template <class F, class Reduce>
 inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
 
@@ -247,7 +251,7 @@ constexpr formula_view make_formula_view() {
 template <class E, class Reduce = void>
 inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
 
-/// The leaves and numbers of a formula, in the order in which formula_tracer met them.
+/// The leaves and numbers of a formula, in the order in which formula_tracer visited them.
 struct formula_values {
     const any_tensor* leaves[most_leaves];
     double numbers[most_numbers];

@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
-/// The shape that a formula's leaves broadcast to, and which operation is to blame where they do not.
+/// Computes the shape that a formula's leaves broadcast to, and finds the operation to blame where
+/// they do not.
 
 namespace tapegraph::detail {
 
-/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
-/// operands behind it are shown.
+/// Throws shape_error for an operation whose operands do not broadcast. A condition is seldom the
+/// culprit, so the two operands after it are shown.
 template <class = void>
 [[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
     std::string text(operation);
@@ -23,13 +24,14 @@ template <class = void>
     throw shape_error(text);
 }
 
-/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
+/// The type and shape of a formula, without computing it. A number is a scalar of its neighbours'
+/// type.
 template <class X>
 operand_info info_of(const X& x) {
     if constexpr (handle<X>)
         return {x.type(), x.shape()};
     else
-        return {dtype::boolean, {}}; // which gives way to every other type
+        return {dtype::boolean, {}}; // bool, which yields to every other type
 }
 template <class Op, class... Args>
 operand_info info_of(const expr<Op, Args...>& e) {
@@ -49,7 +51,8 @@ operand_info info_of(const expr<Op, Args...>& e) {
     (std::index_sequence_for<Args...>{});
 }
 
-/// Names the first operation whose operands do not fit, as tracing the formula does.
+/// Names the first operation whose operands do not fit, in the order in which the formula is
+/// traced.
 template <class = void>
 [[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
     const ir::region_view region = code.value_region();

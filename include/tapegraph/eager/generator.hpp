@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
-/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
-/// step of a model puts its own in place while it lasts.
+/// The random streams of eager mode: each thread has its own, and a call of a function or a step of
+/// a model replaces it by its own for its duration.
 
 namespace tapegraph::detail {
 
-/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
+/// Numbers the random operations of one evaluation in execution order, as a trace numbers its
+/// nodes.
 struct random_stream {
     random_state state;
     std::int64_t ordinals = 0;
@@ -28,11 +29,11 @@ private:
 };
 
 struct random_generator {
-    // Steps of what is drawn outside of functions and models: no count of calls reaches them.
+    // Steps for draws outside of functions and models, beyond any count of calls.
     static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
 
     std::uint64_t seed = 0;
-    std::uint64_t changes = 0; ///< how often the seed has been set
+    std::uint64_t changes = 0; ///< number of times the seed has been set
     random_stream free{{0, free_steps}, 0};
     random_stream* active = nullptr;
 
@@ -48,7 +49,7 @@ struct random_generator {
     }
 };
 
-/// While it lives, random operations of this thread draw from `stream`.
+/// While it lives, this thread's random operations draw from `stream`.
 class random_scope {
 public:
     explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
@@ -62,13 +63,14 @@ private:
     random_stream* outer_;
 };
 
-/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
+/// The random state of a function's calls: every call is a step, counted since the seed was last
+/// set.
 class call_counter {
 public:
     random_state next() {
         follow_seed();
         steps each{state_.step};
-        // In a checkpoint's second run a call draws what it drew in the first.
+        // In a checkpoint's second run a call draws the numbers of the first.
         const std::int64_t step = checkpointed_run::ordinal(each);
         return {state_.seed, static_cast<std::uint64_t>(step)};
     }

@@ -9,12 +9,12 @@
 namespace tapegraph {
 
 struct tape_options {
-    /// gradient() may be called more than once, and its own operations are recorded.
+    /// Allows several calls of gradient(), and records the operations of these calls.
     bool persistent = false;
 };
 
-/// Records what happens to watched tensors while it lives. Tapes of one thread may be nested: an outer tape records the
-/// gradients an inner one computes.
+/// Records operations on watched tensors while it lives. Tapes of one thread may be nested: an
+/// outer tape records the gradients that an inner one computes.
 ///
 ///     tg::gradient_tape tape;
 ///     tape.watch(w);
@@ -36,12 +36,12 @@ public:
         tape.close(recording_);
     }
 
-    /// Makes tensors sources: what depends on them is recorded from here on.
+    /// Makes tensors sources: operations that depend on them are recorded from here on.
     template <class... T>
         requires(is_floating_type<T> && ...)
     void watch(tensor<T>&... tensors) {
         auto& tape = detail::tape_storage::instance();
-        // A tensor an outer tape already follows keeps its place, so that both see it.
+        // A tensor that an outer tape already follows keeps its place, so that both tapes see it.
         ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
     }
 
@@ -79,8 +79,8 @@ public:
         }(std::index_sequence_for<X...>{});
     }
 
-    /// The derivatives for sources whose number and element types are known only at run time.
-    template <class Tensor = any_tensor> // a template as sweeps are
+    /// Derivatives for sources whose number and element types are known only at run time.
+    template <class Tensor = any_tensor> // a template, like sweeps
     std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
         prepare();
         detail::basic_backward_pass<Tensor> walk(y.tape_index().index + 1);
@@ -111,7 +111,7 @@ private:
     }
     void finish() {
         auto& tape = detail::tape_storage::instance();
-        if (!options_.persistent && tape.open() == 1) tape.clear(0); // nothing else needs the records' buffers
+        if (!options_.persistent && tape.open() == 1) tape.clear(0); // the records' buffers are no longer needed
     }
     static void mark(std::vector<char>& keep, const any_tensor& x) {
         const tape_index p = x.tape_index();
@@ -141,8 +141,9 @@ TG_COMPILED(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(c
                                                                                         const std::vector<any_tensor>&))
 
 namespace detail {
-/// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's
-/// captures, keep the place they have on an outer tape and are constants for this function.
+/// Makes a function's argument a source with a place of its own on the tape. Other uses of the
+/// tensor, such as the function's captures, keep their place on an outer tape and are constants for
+/// this function.
 template <class T>
 tensor<T> as_source(const tensor<T>& argument) {
     static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");

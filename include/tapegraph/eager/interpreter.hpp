@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
-/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
-/// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
-/// It is the unfused path: right at any order, slower than the fused one. All of it is templates, so that programs that do
-/// not come here do not compile it.
+/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are
+/// differentiated at run time into trace nodes, and the nodes are executed one by one, each with a
+/// record of its own whose derivative is taken the same way. This unfused path is correct at any
+/// order but slower than the fused one. All functions are templates, so that programs that do not
+/// use them do not compile them.
 
 namespace tapegraph::detail {
 
@@ -68,7 +69,7 @@ struct node_record : tape_record {
 
 namespace interpreting {
 
-/// `from` repeated over `dims`, contiguous.
+/// `from` repeated to the shape `dims`, contiguous.
 template <class = void>
 any_tensor spread(const any_tensor& from, const shape& dims) {
     if (from.shape() == dims) return from;
@@ -134,7 +135,7 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
         if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
         in[k] = is_storage_type(operands[k].type()) ? wide[k].read() : operands[k].read();
     }
-    any_tensor result(op.result_type(computed), dims); // a conversion writes what it converts to
+    any_tensor result(op.result_type(computed), dims); // a conversion has the type that it converts to
     if (op.evaluate == nullptr || !op.evaluate(computed, in, result.write(), dims.elements()))
         throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
     if (result.type() == type) return result;
@@ -225,8 +226,8 @@ bool interpret_tangent(node_interpreter& run, int last, int output, const any_te
     return result >= 0;
 }
 
-/// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
-/// without them contains no formulas of them.
+/// a + b of one shape, on the tape when they are tracked. Adds adjoints of 16-bit types, so that
+/// programs without these types contain no formulas of them.
 template <class = void>
 any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
     node_interpreter run;

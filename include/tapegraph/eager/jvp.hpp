@@ -4,18 +4,19 @@
 
 #include <string>
 
-/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
+/// Forward-mode differentiation in eager mode: one walk over the tape, in recording order.
 
 namespace tapegraph::detail {
 
-/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
-/// mode do not compile them.
+/// The arithmetic that the walk needs. The caller passes these functions in, so that programs that
+/// never use forward mode do not compile them.
 struct forward_kernels {
     /// sum + a * b, broadcast; a * b when `sum` is null
     any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
     any_tensor (*add)(const any_tensor& a, const any_tensor& b);
     any_tensor (*converted)(const any_tensor& a, dtype type);
-    /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
+    /// Computes the tangent of a record's value only from the record's backward function; returns
+    /// false when there is none.
     bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
                        const jvp_pass&, any_tensor& tangent);
     /// The tangents of a formula's record and of an interpreted node's.

@@ -13,7 +13,8 @@
 
 namespace tapegraph::detail {
 
-/// A number as an element of type V, if V can hold such numbers. Throws range_error for a whole number outside its range.
+/// A number as an element of type V, if V can hold such numbers. Throws range_error for an integer
+/// outside its range.
 template <class V, arithmetic U>
 constexpr V list_element(U value) {
     if constexpr (std::is_integral_v<V> && !std::is_same_v<V, bool> && !std::is_same_v<U, bool>) {
@@ -23,16 +24,16 @@ constexpr V list_element(U value) {
     }
     return static_cast<V>(value);
 }
-/// Whole numbers may stand among floats, not the other way round.
+/// Integers may be mixed into floats, not the other way round.
 template <class U, class V>
 concept listed_as = arithmetic<U> &&(std::is_integral_v<U> || std::is_floating_point_v<V>);
 
-/// What stands in braces: a number or a list, so that {{1}, {2}} is two lists of one number each. It lives as long as the
-/// statement that has the braces.
+/// The content of braces: a number or a list, so that {{1}, {2}} is two lists of one number each.
+/// It lives until the end of the statement with the braces.
 template <class V>
 class nested_list {
 public:
-    // NOLINTBEGIN: it is what numbers and braces turn into
+    // NOLINTBEGIN: implicit, so that numbers and braces convert to it
     template <listed_as<V> U>
     constexpr nested_list(U value) : value_(list_element<V>(value)) {}
     constexpr nested_list(std::initializer_list<nested_list> parts) : parts_(nullptr) {
@@ -43,7 +44,7 @@ public:
 
     bool is_list() const { return count_ >= 0; }
     std::int64_t count() const { return count_; }
-    /// Of a list alone.
+    /// Only for a list.
     const nested_list* begin() const { return parts_; }
     const nested_list* end() const { return parts_ + count_; }
     V value() const { return value_; }
@@ -56,7 +57,8 @@ private:
     std::int64_t count_ = -1;
 };
 
-/// Looks whether the lists below `whole` are as long as the first of their depth, `dims`; `at` is where they stand.
+/// Checks that the lists below `whole` are as long as the first of their depth, `dims`; `at` is
+/// their position.
 template <class V>
 void check_nested(const nested_list<V>& whole, const shape& dims, shape& at) {
     const int depth = at.rank();
@@ -84,8 +86,8 @@ void check_nested(const nested_list<V>& whole, const shape& dims, shape& at) {
                       described(depth < dims.rank(), depth < dims.rank() ? dims[depth].value : 0));
 }
 
-/// The shape of nested braces. Throws shape_error, naming the row, where lists beside one another differ in length, and for more
-/// than max_rank lists within one another.
+/// The shape of nested braces. Throws shape_error, naming the row, where sibling lists differ in
+/// length, and for more than max_rank levels.
 template <class V>
 shape nested_shape(const nested_list<V>& whole) {
     shape dims, at;

@@ -11,7 +11,8 @@
 
 namespace tapegraph::detail {
 
-/// While one with `on` lives, every eager result of this thread is searched for values that are not finite.
+/// While one with `on` lives, every eager result of this thread is checked for values that are not
+/// finite.
 class numeric_check {
 public:
     explicit numeric_check(bool on) : before_(active()) {
@@ -26,12 +27,12 @@ public:
         static thread_local bool on = false;
         return on;
     }
-    /// Whether somebody else wants to know which layer runs.
+    /// Whether another observer wants to know which layer runs.
     static bool& layers_wanted() {
         static thread_local bool on = false;
         return on;
     }
-    /// The path of the layer that runs, as far as scopes are asked for variables.
+    /// The path of the running layer, as far as variables are requested from scopes.
     static std::string& scope() {
         static thread_local std::string path;
         return path;
@@ -44,7 +45,7 @@ private:
     bool before_;
 };
 
-/// In the words of graph mode. Without `where` the line is not known.
+/// The error, worded as in graph mode. Without `where` the line is unknown.
 template <class = void>
 void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
     if (!numeric_check::active()) return;

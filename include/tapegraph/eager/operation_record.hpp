@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-/// How operations that are not elementwise are recorded on the tape.
+/// Tape records of operations that are not elementwise.
 
 namespace tapegraph::detail {
 
@@ -45,7 +45,7 @@ private:
     void flow(backward_pass& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
         const auto& input = std::get<I>(inputs);
         if (!walk.wants(input)) return;
-        // Integers and bool have no derivative: their vjps need not even compile.
+        // Integers and bool have no derivative, so their vjps need not even compile.
         using element = typename std::remove_cvref_t<decltype(input)>::element_type;
         if constexpr (ir::detail::is_floating(dtype_of<element>)) {
             if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
@@ -79,7 +79,8 @@ struct list_record : tape_record {
                          Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
         }
     }
-    // These operations put their operands' elements side by side, so the tangent is the operation applied to the tangents.
+    // These operations join their operands' elements, so the tangent is the operation applied to
+    // the tangents.
     static_assert(linearity_of<Op> == linearity::joint, "forward mode of an operation of any number of operands");
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<list_record&>(base);

@@ -19,9 +19,10 @@ inline any_tensor zeros_of(dtype type, const shape& dims) {
     return zero;
 }
 
-/// One operand's part of the tangent. The operand's adjoint is a linear function of the value's adjoint. That function is recorded
-/// with a placeholder for the value's adjoint; pulling the operand's tangent back through the recording applies its transpose,
-/// which gives the tangent. Empty where the operand has no derivative.
+/// The contribution of one operand to the tangent. The operand's adjoint is a linear function of
+/// the value's adjoint. That function is recorded with a placeholder for the value's adjoint;
+/// pulling the operand's tangent back through the recording applies its transpose, which gives the
+/// tangent. Empty where the operand has no derivative.
 template <class Tensor>
 std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
                                       const Tensor& direction) {
@@ -31,7 +32,7 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
     tape.start();
     adjoint.set_tape_index(tape.watch());
     backward_pass there(operand.tape_index().index,
-                        operand.tape_index().index + 1); // other operands are of no interest
+                        operand.tape_index().index + 1); // other operands are constants
     record.backward(record, there, adjoint);
     tape.close(true);
     std::optional<Tensor> found;
@@ -45,7 +46,7 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
     return found;
 }
 
-/// Implements forward_kernels::transposed: the sum of a term for each operand that has a tangent.
+/// Implements forward_kernels::transposed: the sum over all operands that have a tangent.
 template <class Tensor>
 bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
                         const jvp_pass& walk, Tensor& tangent) {
@@ -120,7 +121,8 @@ private:
             },
             operands);
     }
-    // The tangent of operand I: zeros if it has none, and an operand of integers or bool itself.
+    // The tangent of operand I: zeros if it has none, and the operand itself if it is of integers
+    // or bool.
     template <std::size_t I>
     input<I> direction() const {
         const input<I>& at = std::get<I>(self_.inputs);
@@ -136,13 +138,13 @@ private:
     const jvp_pass& walk_;
 };
 
-/// The tangent of a record's value. A linear operation is applied to tangents; of any other operation the vjp is transposed. False
-/// when no operand has a tangent.
+/// The tangent of a record's value. A linear operation is applied to tangents; for any other
+/// operation the vjp is transposed. Returns false when no operand has a tangent.
 template <class Op, class Record>
 bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
     using result = std::remove_cvref_t<decltype(record.output)>;
     if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
-        return false; // positions and answers
+        return false; // positions and comparisons
     } else if constexpr (linearity_of<Op> != linearity::none) {
         return linear_tangents<Op, Record>(record, walk).run(tangent);
     } else {

@@ -3,22 +3,22 @@
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/seal.hpp>
 
-/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
-/// generator that this thread's `set_seed` starts anew.
+/// Random tensors. Factories take a seed and are pure functions of it; the operations of
+/// ops/random/random.hpp draw from a generator that this thread's `set_seed` resets.
 
 namespace tapegraph::random {
 
-/// Starts this thread's random operations anew: what is drawn from here on, and the calls of functions (whose steps are
-/// counted from here). Models and functions with a seed of their own are not concerned.
+/// Resets this thread's random operations: later draws, and the calls of functions (whose steps are
+/// counted from here). Models and functions with a seed of their own are not affected.
 inline void set_seed(std::uint64_t seed) { tapegraph::detail::random_generator::instance().set_seed(seed); }
 
 struct options {
     std::uint64_t seed = 0;
-    std::uint64_t stream = 0; ///< other numbers from the same seed
+    std::uint64_t stream = 0; ///< selects another stream of the same seed
 };
 
 namespace detail {
-inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD; // apart from random nodes and variables' first values
+inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD; // distinct from random nodes and variables' initial values
 
 template <class T>
 tensor<T> draw(const shape& dims, distribution law, double a, double b, const options& o) {
@@ -26,32 +26,32 @@ tensor<T> draw(const shape& dims, distribution law, double a, double b, const op
 }
 } // namespace detail
 
-/// Uniform in [low, high).
+/// Uniform numbers in [low, high).
 template <class T>
 tensor<T> uniform(const shape& dims, const options& o = {}, double low = 0, double high = 1) {
     return detail::draw<T>(dims, distribution::uniform, low, high, o);
 }
-/// Normal with a mean and a standard deviation.
+/// Normal numbers with a mean and a standard deviation.
 template <class T>
 tensor<T> normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
     return detail::draw<T>(dims, distribution::normal, mean, deviation, o);
 }
-/// Normal, within two deviations of the mean.
+/// Normal numbers truncated to two standard deviations from the mean.
 template <class T>
 tensor<T> truncated_normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
     return detail::draw<T>(dims, distribution::truncated_normal, mean, deviation, o);
 }
-/// Exponential with mean 1 / rate.
+/// Exponential numbers with mean 1 / rate.
 template <class T>
 tensor<T> exponential(const shape& dims, const options& o = {}, double rate = 1) {
     return detail::draw<T>(dims, distribution::exponential, rate, 0, o);
 }
-/// One with a probability, zero otherwise.
+/// One with the given probability, otherwise zero.
 template <class T>
 tensor<T> bernoulli(const shape& dims, const options& o = {}, double probability = 0.5) {
     return detail::draw<T>(dims, distribution::bernoulli, probability, 0, o);
 }
-/// Whole numbers in [low, high), int32 or int64.
+/// Uniform integers in [low, high), int32 or int64.
 template <class T>
 tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
     return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});

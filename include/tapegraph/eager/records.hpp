@@ -13,7 +13,8 @@
 #include <source_location>
 #include <string>
 
-/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
+/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so
+/// it is compiled once.
 
 namespace tapegraph::detail {
 
@@ -72,7 +73,7 @@ struct forward_call {
     forward_call& operator=(const forward_call&) = delete;
 };
 
-/// What the last operation of a formula is called.
+/// The name of the last operation of a formula.
 inline std::string_view last_operation(const formula_code& code) {
     const ir::region_view region = code.value_region();
     const int count = region.instructions();
@@ -94,7 +95,7 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
 }
 #endif
 
-/// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
+/// Computes a reduction of a formula. `attributes` are the reduction's.
 template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
                          std::source_location where) {
@@ -117,7 +118,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     return result;
 }
 
-/// The tape's record of a sealed formula, or of a reduction of one.
+/// The tape record of a sealed formula, or of a reduction of one.
 template <class = void> // compiled once, by programs that record
 struct basic_formula_record : tape_record {
     using formula_record = basic_formula_record;
@@ -130,7 +131,7 @@ struct basic_formula_record : tape_record {
     double numbers[most_numbers];
     any_tensor output;
 
-    basic_formula_record() {} // not = default, which would have the tape fill `numbers` with zeros first
+    basic_formula_record() {} // not = default, which would make the tape fill `numbers` with zeros first
 
     static void destroy(tape_record& base) {
         auto& self = static_cast<formula_record&>(base);
@@ -138,8 +139,8 @@ struct basic_formula_record : tape_record {
         self.~basic_formula_record();
     }
 
-    // A view of a reduction's result (or of its adjoint) in which the reduced axes have extent 1, so that it broadcasts over the
-    // domain.
+    // A view of a reduction's result (or of its adjoint) in which the reduced axes have extent 1,
+    // so that it broadcasts to the domain.
     buffer_view kept(const any_tensor& t) const {
         buffer_view v = t.view();
         if (formula->reduction == nullptr) return v;
@@ -148,7 +149,7 @@ struct basic_formula_record : tape_record {
         return v;
     }
 
-    /// The call that computes adjoints of leaves, without its results.
+    /// The call that computes adjoints of leaves, with its results still missing.
     struct adjoint_call {
         partial_array<buffer_view, most_leaves + most_numbers + 2> in;
         number_slot numbers[most_numbers];
@@ -189,7 +190,8 @@ struct basic_formula_record : tape_record {
         adjoint_call operands(self, self.kept(adjoint));
         kernel_call& call = operands.call;
 
-        // One pass for all leaves of full shape, one fused reduction for each that was broadcast.
+        // One pass for all leaves of full shape, and one fused reduction for each leaf that was
+        // broadcast.
         partial_array<any_tensor, most_leaves> flows(code.results);
         partial_array<buffer_view, most_leaves> out(code.results);
         bool any_full = false;
@@ -339,7 +341,8 @@ private:
         runtime::perform({{}, formula->sum_on_device}, sum);
     }
 
-    // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.
+    // Differentiates while another tape records: the derivative itself is recorded, operation by
+    // operation.
     void replay(backward_pass& walk, const any_tensor& adjoint);
     bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
 };

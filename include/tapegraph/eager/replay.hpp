@@ -8,12 +8,13 @@
 
 #include <algorithm>
 
-/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves recorded; also the sums and ones that
-/// adjoints are made of. All are templates, so that programs that take no derivatives do not compile them.
+/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves
+/// recorded; also provides the sums and ones that adjoints are made of. All functions are
+/// templates, so that programs that take no derivatives do not compile them.
 
 namespace tapegraph::detail {
 
-/// Rebuilds the trace of a formula from its code, over tensors with shapes.
+/// Rebuilds the trace of a formula from its code, with shaped tensors as leaves.
 template <class = void>
 int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
     const ir::region_view region = code.value_region();
@@ -50,7 +51,7 @@ struct replayed_formula {
         }
         output = run.input(r.output);
         last = rebuild(run, *r.formula->code, nodes, r.numbers);
-        if (!(run.t.dims(last) == r.domain)) { // broadcast_to alone, whose shape is not one of the formula's
+        if (!(run.t.dims(last) == r.domain)) { // only broadcast_to, whose shape the formula does not contain
             run.t.nodes[last].rank = r.domain.rank();
             run.t.nodes[last].dims = run.t.store(r.domain);
         }
@@ -74,8 +75,8 @@ bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& t
     return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
-/// a + b for tensors of T, not recorded. A formula would do, too, but it would bring its derivatives into programs that have no
-/// tensors of T.
+/// a + b for tensors of T, not recorded. A formula would also bring its derivatives into programs
+/// that have no tensors of T.
 template <class T, class Tensor>
 Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
     constexpr dtype type = dtype_of<T>;

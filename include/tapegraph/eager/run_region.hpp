@@ -6,11 +6,11 @@
 #include <tapegraph/runtime/perform.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
-/// The regions of sealed formulas, run where the thread computes.
+/// Runs the regions of sealed formulas on the thread's current device.
 
 namespace tapegraph::detail {
 
-/// The name of a formula in the log of placements.
+/// The name of a formula in the placement log.
 template <class = void>
 std::string formula_name(const formula_view& f) {
     const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
@@ -34,7 +34,7 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
     cpu::run_map(evaluate, call);
 }
 
-/// run(), which computes a part of a formula.
+/// Calls run(), which computes a part of a formula, and reports it to an observer.
 template <class Run>
 void observed_formula(runtime::call_part part, const formula_view& f, const kernel_call& call,
                       const std::source_location& where, const Run& run) {

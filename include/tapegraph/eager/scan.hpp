@@ -6,14 +6,16 @@
 
 #include <vector>
 
-/// Scans in eager mode: the cell is called step by step, and what it does is recorded as it is.
+/// Scans in eager mode: the cell is called step by step, and its operations are recorded one by
+/// one.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// Calls f(x_t) in order of time. The sequence is halved repeatedly instead of cut into steps directly: the derivative of a part
-/// has the size of what it was cut from, so steps cut directly would cost the square of their number.
+/// Calls f(x_t) in order of time. The sequence is halved repeatedly instead of cut into steps
+/// directly: the derivative of a part has the size of the whole that it was cut from, so direct
+/// cuts would cost the square of the number of steps.
 template <class T, class F>
 void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
     const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;

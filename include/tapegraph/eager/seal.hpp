@@ -10,7 +10,7 @@
 
 #include <tuple>
 
-/// Eager mode: what sealing, invoking and reducing do to tensors that exist.
+/// Eager mode: sealing, invoking and reducing compute tensors immediately.
 
 namespace tapegraph {
 
@@ -34,7 +34,8 @@ constexpr runtime::call_label label_of(const std::source_location& where) {
 
 } // namespace detail
 
-/// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
+/// Eager mode: every operation runs at once, and operations that depend on a watched tensor are
+/// recorded.
 struct eager {
     template <class T>
     using tensor = tapegraph::tensor<T>;
@@ -71,7 +72,7 @@ struct eager {
     template <class Op, class... Args>
     static auto invoke(const typename Op::attributes& attributes, const tapegraph::shape* target,
                        std::source_location where, const Args&... args) {
-        if constexpr (Op::kind == operation_kind::map) // broadcast_to: adds zero-stride axes through a map
+        if constexpr (Op::kind == operation_kind::map) // broadcast_to: adds zero-stride axes by a map
             return spread<Op>(target, where, args...);
         else
             return run<Op>(attributes, target, where, seal(args, where)...);
@@ -150,7 +151,7 @@ struct eager {
         return result;
     }
 
-    /// The next numbers of this thread's stream.
+    /// The next numbers of this thread's random stream.
     template <class Op, class T>
     static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
                      const tapegraph::tensor<T>&) {
@@ -171,7 +172,7 @@ struct eager {
     static auto value_and_gradient(const F& f, const Args&... args);
 
 private:
-    // The operation's own region, which hands elements through, run over the target's shape.
+    // Runs the operation's own region, which passes elements through, over the target's shape.
     template <class Op, class E>
     static auto spread(const tapegraph::shape* target, std::source_location where, const E& e) {
         const auto x = seal(e, where);
@@ -254,7 +255,7 @@ private:
         runtime::perform(kernel, call, detail::label_of<Op>(where));
     }
 
-    // Rules that several operations share leave it to `operation` to say which it was.
+    // Shape rules that several operations share leave it to `operation` to name the culprit.
     [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {});
 };
 

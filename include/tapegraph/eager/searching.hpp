@@ -6,24 +6,24 @@
 
 #include <string>
 
-/// nonzero, where, unique and bincount of tensors, whose elements exist, so that the result is as long as what was found. Not
-/// part of tapegraph.hpp.
+/// nonzero, where, unique and bincount of tensors, whose elements are known, so that the length of
+/// the result depends on them. Not part of tapegraph.hpp.
 
 namespace tapegraph {
 
-/// The coordinates of all elements that are not 0: int32 [found, rank of x].
+/// The coordinates of all nonzero elements: int32 [found, rank of x].
 template <class T>
 auto nonzero(const tensor<T>& x, std::source_location where = std::source_location::current()) {
     const auto found = nonzero(x, x.size(), where);
     return eval(slice(found.positions, {{0, found.count.item()}}, where), where);
 }
-/// The same by TensorFlow's and NumPy's name.
+/// The same under the name of TensorFlow and NumPy.
 template <class T>
 auto where(const tensor<T>& condition, std::source_location where = std::source_location::current()) {
     return nonzero(condition, where);
 }
 
-/// All different elements; see above.
+/// All distinct elements; see above.
 template <class T>
 auto unique(const tensor<T>& x, std::source_location where = std::source_location::current()) {
     auto found = tapegraph::unique(x, {.size = x.size()}, where);
@@ -34,7 +34,8 @@ auto unique(const tensor<T>& x, std::source_location where = std::source_locatio
     return found;
 }
 
-/// How often each of 0 .. the largest occurs. A negative value is a range_error.
+/// Counts the occurrences of each of 0 .. the largest element. Throws range_error for a negative
+/// value.
 template <class T>
 auto bincount(const tensor<T>& values, std::source_location where = std::source_location::current()) {
     if (values.size() == 0) return zeros<std::int32_t>({0});

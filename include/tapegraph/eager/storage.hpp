@@ -15,7 +15,7 @@
 
 namespace tapegraph {
 
-/// Bytes in buffers of eager tensors, of the whole process.
+/// Pool statistics: bytes in buffers of eager tensors, for the whole process.
 struct memory_statistics {
     std::int64_t in_use = 0; ///< in live tensors
     std::int64_t peak = 0;   ///< the most that was in use since the last reset
@@ -26,7 +26,7 @@ namespace detail {
 
 struct pool_counters {
     std::atomic<std::int64_t> in_use{0}, peak{0},
-        made{0}; // made: in use or cached, so that only one changes with a tensor
+        made{0}; // bytes allocated, in use or cached, so that a tensor changes only one counter
 
     static pool_counters& instance() {
         static pool_counters counters;
@@ -38,15 +38,15 @@ struct pool_counters {
     }
 };
 
-/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
-/// the GPU's.
+/// A buffer's copies on the CPU and on a GPU. A buffer is written once, by a kernel or by the
+/// caller that fills it, so both copies stay valid: a tensor is copied to a device, or to the host,
+/// at most once. Writing on the CPU (any_tensor::write) invalidates the GPU's copy.
 class copies {
 public:
-    /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+    /// `host`: the CPU's elements, with their values; null for a buffer created on the device.
     copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
         : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
-    /// Over elements of somebody else, which `owner` keeps.
+    /// Wraps external elements, which `owner` keeps alive.
     copies(std::byte* host, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only)
         : device_(nullptr),
           host_(host),
@@ -108,17 +108,18 @@ private:
         remote_good_ = remote_is_foreign_ = false;
     }
 
-    std::mutex mutex_; // tensors are shared between threads that read
+    std::mutex mutex_; // reading threads may share tensors
     runtime::device_runtime* device_;
     void* remote_ = nullptr;
     std::byte* host_;
     std::size_t bytes_;
     bool host_good_, remote_good_ = false, read_only_ = false, remote_is_foreign_ = false;
-    runtime::arena own_;                // of the CPU's elements, unless they stand behind the header
-    std::shared_ptr<const void> owner_; // of those that are somebody else's
+    runtime::arena own_;                // holds the CPU's elements, unless they follow the header
+    std::shared_ptr<const void> owner_; // of external elements
 };
 
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU, and borrowed ones, have no elements here.
+/// A buffer: this header followed by the elements, both in one block. Buffers created on a GPU, and
+/// borrowed ones, have no elements here.
 struct alignas(runtime::alignment) storage {
     std::atomic<std::int32_t> references{1};
     std::int32_t size_class = 0;
@@ -127,7 +128,7 @@ struct alignas(runtime::alignment) storage {
     std::atomic<copies*> elsewhere{nullptr};
     runtime::arena block;
 
-    static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU, and of borrowed ones
+    static constexpr std::int32_t on_device = -1; // the size class of buffers created on a GPU, and of borrowed ones
 
     std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
     std::byte* data(bool change) {
@@ -149,7 +150,7 @@ struct alignas(runtime::alignment) storage {
         s->elsewhere = new copies(d, nullptr, bytes);
         return s;
     }
-    /// Whether the elements are somebody else's who does not want them changed.
+    /// Whether the elements are external and read-only.
     bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
 
@@ -183,7 +184,7 @@ public:
 
     void release(storage* s) {
         if (copies* const both = s->elsewhere.load(std::memory_order_acquire); both != nullptr) {
-            s->elsewhere.store(nullptr, std::memory_order_relaxed); // nobody else has the buffer
+            s->elsewhere.store(nullptr, std::memory_order_relaxed); // this is the only reference to the buffer
             delete both;
         }
         if (s->size_class == storage::on_device) {
@@ -195,7 +196,7 @@ public:
         free_[s->size_class] = s;
     }
 
-    /// Gives every cached buffer of this thread back to the system.
+    /// Returns every cached buffer of this thread to the system.
     void trim() {
         for (storage*& head : free_) {
             while (head != nullptr) {
@@ -203,7 +204,7 @@ public:
                 head = s->next;
                 pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes),
                                                          std::memory_order_relaxed);
-                const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees when it goes
+                const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees it on destruction
                 s->~storage();
             }
         }
@@ -212,7 +213,7 @@ public:
     ~buffer_pool() { trim(); }
 
 private:
-    // What is kept for other sizes goes back to the system before memory runs out.
+    // Before memory runs out, buffers cached for other sizes are returned to the system.
     runtime::arena make_block(std::size_t bytes) {
         try {
             return runtime::arena(bytes);
@@ -243,8 +244,8 @@ public:
     explicit storage_reference(std::size_t bytes)
         : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
                                                          : storage::make_on(*runtime::current_runtime(), bytes)) {}
-    /// Over elements of somebody else, in the CPU's memory or in that of `where`. Those that are read-only are shared as long as
-    /// they are there: writing copies them first.
+    /// References external elements, in the CPU's memory or in that of `where`. Read-only ones are
+    /// shared as long as they exist: writing copies them first.
     static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
                                   runtime::device_runtime* where = nullptr) {
         storage_reference r;
@@ -270,7 +271,7 @@ public:
     }
     ~storage_reference() {
         if (storage_ == nullptr) return;
-        // The only reference is nobody else's to copy: no locked instruction.
+        // Nobody else can copy the only reference, so no locked instruction is needed.
         if (storage_->references.load(std::memory_order_acquire) == 1 ||
             storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             buffer_pool::instance().release(storage_);
@@ -295,13 +296,14 @@ private:
 
 } // namespace detail
 
-/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
+/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the peak since
+/// reset_peak_memory(), and cached.
 inline memory_statistics eager_memory() {
     const auto& c = detail::pool_counters::instance();
     const std::int64_t in_use = c.in_use.load();
     return {in_use, c.peak.load(), c.made.load() - in_use};
 }
-/// The peak counts anew from what is in use.
+/// Resets the peak to the bytes in use.
 inline void reset_peak_memory() {
     auto& c = detail::pool_counters::instance();
     c.peak.store(c.in_use.load());

@@ -19,15 +19,18 @@ class basic_backward_pass;
 using backward_pass = basic_backward_pass<any_tensor>;
 class jvp_pass;
 
-/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
+/// An executed operation or formula and its derivative. Records live in the tape's arena; `destroy`
+/// ends the objects they hold.
 struct tape_record {
     void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
     void (*destroy)(tape_record&);
-    /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
+    /// Sets the tangent of the result, given those of the operands; returns false when none of them
+    /// has one.
     bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
-/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
+/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later
+/// section of it).
 class tape_storage {
 public:
     static tape_storage& instance() {
@@ -36,7 +39,7 @@ public:
     }
     ~tape_storage() { clear(0); }
 
-    /// Whether anything is being recorded now.
+    /// Whether operations are being recorded.
     bool recording() const { return active_ > 0; }
     bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
     bool knows(tape_index at) const { return at.serial == tape_serial::current; }
@@ -49,22 +52,23 @@ public:
     }
     void stop() { --active_; }
     void resume() { ++active_; }
-    /// Nothing is recorded until `unpause` is given what this returned.
+    /// Stops recording until `unpause` is called with the returned value.
     int pause() { return std::exchange(active_, 0); }
     void unpause(int active) { active_ = active; }
-    /// A tape object has gone. When it was the last one the records go too.
+    /// Called when a tape object is destroyed. The last one takes the records with it.
     void close(bool was_recording) {
         if (was_recording) --active_;
         if (--open_ == 0) clear(0);
     }
-    /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
+    /// Whether derivatives may themselves be differentiated later; then records keep all their
+    /// operands.
     bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
     void persist(int change) { persistent_ += change; }
-    /// Whether somebody will walk forwards over what is recorded now.
+    /// Whether a forward walk over the current records is expected.
     bool forward_wanted() const { return forward_ > 0; }
     void want_forward(int change) { forward_ += change; }
     int open() const { return open_; }
-    /// The place whose derivative a walk of this thread takes now; -1 outside of walks.
+    /// The place that a walk of this thread is differentiating; -1 outside of walks.
     int visited() const { return visited_; }
     int visit(int place) { return std::exchange(visited_, place); }
 
@@ -73,7 +77,8 @@ public:
         return {tape_serial::current, length() - 1};
     }
 
-    /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
+    /// Builds a record of type R at the end of the tape and returns it; `at` is the place of its
+    /// result.
     template <class R, class... Parts>
     R& append(tape_index& at, const Parts&... parts) {
         static_assert(alignof(R) <= 16);
@@ -103,20 +108,20 @@ public:
         return result;
     }
 
-    /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
+    /// Discards records from `first` on; discarding all of them invalidates all their places.
     void clear(int first) {
         for (int i = length() - 1; i >= first; --i)
             if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
         records_.resize(static_cast<std::size_t>(first));
         if (first == 0) {
-            visited_ = -1; // also where a walk has thrown
+            visited_ = -1; // also after a walk has thrown
             block_ = used_ = 0;
             large_.clear();
             tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
         }
     }
 
-    /// Where the tape ends now, and back to there.
+    /// The current end of the tape, to return to later.
     struct mark {
         int length;
         std::size_t block, used, large;
@@ -138,8 +143,8 @@ private:
     int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
 };
 
-// These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This header includes nothing
-// of it.
+// These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This
+// header includes none of that.
 /// Adds two tensors of one type and shape, on the tape when they are tracked.
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b);
@@ -152,7 +157,7 @@ template <class Tensor> // any_tensor; a template, so that programs that take no
 class basic_backward_pass {
 public:
     explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
-    /// Everything before place `first` counts as a constant.
+    /// Values at places before `first` are constants.
     basic_backward_pass(int first, int end)
         : first_(first),
           adjoints_(static_cast<std::size_t>(end - first)),
@@ -173,29 +178,31 @@ public:
             adjoints_[at] = std::move(adjoint);
         present_[at] = 1;
     }
-    /// `add` for records of programs that may never walk: compiled only where somebody does.
+    /// Uses `add`, for records of programs that may never walk backward: it is compiled only where
+    /// a walk starts.
     void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
-    /// Puts back what a record was given, for a record before it to find.
+    /// Restores a record's adjoint, for an earlier record to find.
     void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
-    /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
+    /// Sets whether the walk calls this place's record even if no adjoint arrives there (then with
+    /// an adjoint without a buffer).
     void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
     const any_tensor* find(tape_index asked) const {
         const std::size_t at = number(asked.index);
         return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
     }
 
-    /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
+    /// `keep[i]`: the adjoint at place i is requested and must survive the walk.
     void run(const any_tensor& y, int first, const std::vector<char>& keep) {
         add(y, ones_like(y));
         run(y.tape_index().index, first, keep);
     }
-    /// The walk itself, from place `last` down, when adjoints have been added.
+    /// The walk itself, from place `last` down, after adjoints have been added.
     void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
-    /// The walk when the adjoints of watched tensors are all that is asked for.
+    /// The walk when only the adjoints of watched tensors are requested.
     void run(int last, int first) { walk(last, first, nullptr); }
 
-    /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
-    /// Adjoints that reach places before them are left to the walk that goes on.
+    /// Called within a walk, for records from `first` on that were made after the walk began: walks
+    /// through these records. Adjoints that reach places before them are left to the outer walk.
     void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
         const std::size_t length = present_.size();
         const std::size_t needed = number(y.tape_index().index) + 1;

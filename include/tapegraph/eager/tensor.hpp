@@ -49,7 +49,7 @@ void refuse_index(const tensor<T>& x, std::int64_t index, int axis) {
 }
 
 namespace detail {
-/// Refers to something that is a number, or turns into one.
+/// A reference to an object that is a number, or converts to one.
 template <class Reference>
 concept number_in = std::is_convertible_v<Reference, double> || storage_type<std::remove_cvref_t<Reference>>;
 template <class R>
@@ -59,8 +59,8 @@ concept range_of_numbers = !std::is_base_of_v<any_tensor, std::remove_cvref_t<R>
 };
 } // namespace detail
 
-/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
-/// are there as soon as the statement that makes them has run.
+/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one
+/// copies it first. The values exist as soon as the statement that creates them has run.
 template <class T>
 class tensor : public any_tensor, public indexable<tensor<T>> {
 public:
@@ -71,16 +71,16 @@ public:
     tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
     // NOLINTNEXTLINE: a number is a tensor of rank 0
     tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
-    /// Elements not set.
+    /// A tensor with uninitialized elements.
     static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
-    /// Numbers in braces, nested as deep as the rank: {1, 2}, {{1}, {2}}. Numbers for the 16-bit types are rounded. Throws
-    /// shape_error, naming the row, where lists beside one another differ in length.
+    /// Numbers in braces, nested as deep as the rank: {1, 2}, {{1}, {2}}. Numbers for the 16-bit
+    /// types are rounded. Throws shape_error, naming the row, where sibling lists differ in length.
     tensor(std::initializer_list<detail::nested_list<number_type>> values)
         : any_tensor(dtype_of<T>, detail::nested_shape(detail::nested_list<number_type>(values))) {
         detail::copy_nested(detail::nested_list<number_type>(values), mutable_data());
     }
-    /// The same, quicker to compile, where the numbers are of one type.
+    /// The same for numbers of one type, faster to compile.
     template <detail::listed_as<number_type> U>
     tensor(std::initializer_list<U> values)
         : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
@@ -95,7 +95,8 @@ public:
         else
             *this = tensor(std::begin(values), std::end(values));
     }
-    /// The same in a shape, row by row. Throws shape_error where the number of values is not the product of the extents.
+    /// The same with a shape, in row-major order. Throws shape_error where the number of values is
+    /// not the product of the extents.
     template <detail::range_of_numbers R>
     tensor(R&& values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
         const auto count = static_cast<std::int64_t>(std::distance(std::begin(values), std::end(values)));
@@ -103,7 +104,7 @@ public:
             throw shape_error("tensor: " + std::to_string(count) + " values for shape " + to_string(dims));
         copy(std::begin(values), mutable_data());
     }
-    /// As many numbers from a pointer as the shape has elements.
+    /// Copies as many numbers from a pointer as the shape has elements.
     template <class U>
         requires(std::is_arithmetic_v<U> || storage_type<U>)
     tensor(const U* values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
@@ -118,7 +119,7 @@ public:
         }
         /// Seals a formula: one fused kernel, one tape record.
         template <expression E>
-        // NOLINTNEXTLINE: h = relu(h) is how models are written
+        // NOLINTNEXTLINE: implicit, so that models can write h = relu(h)
         tensor(const E& e, std::source_location where = std::source_location::current());
 
         template <expression E>
@@ -132,43 +133,45 @@ public:
                                   name_of(type()));
         }
 
-        /// In the CPU's memory; waits for the device if that computed them.
+        /// The elements in the CPU's memory; waits for a device that computes them.
         const T* data() const { return static_cast<const T*>(read()); }
-        /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
-        /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
-        /// an operation.
+        /// Writable memory; tensors that shared the buffer keep the old values. Throws
+        /// argument_error for a tensor that a live gradient_tape of this thread follows (watched,
+        /// or computed from one that is). Valid until the tensor is next copied or used in an
+        /// operation.
         T* mutable_data() { return static_cast<T*>(write()); }
-        /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+        /// The same values off the tape, as a constant; may be written to. The buffer is shared
+        /// until then.
         tensor detach() const {
             tensor constant = *this;
             constant.tape_index_ = {};
             return constant;
         }
-        /// All elements, row by row; waits as data() does.
+        /// All elements in row-major order; waits as data() does.
         std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
 
         using indexable<tensor>::operator();
-        /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
-        /// for one outside its axis.
+        /// One element, by one index per axis from 0; `set` writes one. Throws shape_error for
+        /// another number of indices, range_error for an index outside its axis.
         template <std::integral... Index>
         T operator()(Index... index) const {
             return data()[offset(index...)];
         }
-        /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+        /// Writes one element: t.set(2.5, row, column). Throws like operator() and mutable_data.
         template <std::integral... Index>
         void set(T value, Index... index) {
             const std::int64_t at = offset(index...);
             mutable_data()[at] = value;
         }
 
-        // Not a braced list: two pointers are also two bools.
+        // not a braced list, because two pointers are also two bools
         std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
         /// The value of a tensor of one element; throws shape_error for others.
         T item() const {
             if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
             return *data();
         }
-        // NOLINTNEXTLINE: float s = sum(a)
+        // NOLINTNEXTLINE: implicit, for float s = sum(a)
         explicit operator T() const { return item(); }
         template <detail::condition Bool>
             requires(!std::is_same_v<T, bool>)
@@ -233,8 +236,8 @@ tensor<T> from_range(const Range& values, const shape& dims) {
     return tensor<T>(values, dims);
 }
 
-/// As NumPy prints it: nested brackets and columns; of more than 1000 elements three at either end of long axes; at most eight
-/// digits behind a point.
+/// Formats a tensor as NumPy does: nested brackets and columns; of more than 1000 elements, three
+/// at either end of long axes; at most eight digits after the point.
 template <class T>
 std::string to_string(const tensor<T>& t) {
     return detail::array_text(t.data(), t.shape());

@@ -4,13 +4,13 @@
 #include <tapegraph/eager/seal.hpp>
 #include <tapegraph/expr/transforms.hpp>
 
-/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
+/// Function transforms in eager mode. Each transform has its own kind of tape record.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// Nothing is recorded on this thread while an object of this class lives.
+/// Pauses recording on this thread while it lives.
 class recording_pause {
 public:
     recording_pause() : before_(tape_storage::instance().pause()) {}
@@ -22,7 +22,7 @@ private:
     int before_;
 };
 
-/// The tape's record of a function with a derivative that the user defined.
+/// The tape record of a function with a custom derivative.
 template <class B, class Y, class... X>
 struct custom_record : tape_record {
     B backward_function;
@@ -61,12 +61,13 @@ private:
     }
 };
 
-/// The tape's record of a checkpointed function: its operands, and the function, which is run again for the derivative.
+/// The tape record of a checkpointed function: its operands, and the function, which is run again
+/// for the derivative.
 template <class F, class... X>
 struct checkpoint_record : tape_record {
     F f;
     std::tuple<X...> inputs;
-    std::vector<std::int64_t> ordinals; // of the random nodes of the first run
+    std::vector<std::int64_t> ordinals; // numbers of the random nodes of the first run
 
     checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
         : f(function), inputs(x...), ordinals(drawn) {}
@@ -75,7 +76,7 @@ struct checkpoint_record : tape_record {
         auto& self = static_cast<checkpoint_record&>(base);
         tape_storage& tape = tape_storage::instance();
         const tape_storage::mark end = tape.end();
-        const bool kept = tape.recording(); // this derivative is itself on the tape, and reads what is recorded now
+        const bool kept = tape.recording(); // this derivative is itself recorded, and reads the current records
         {
             const any_tensor value = self.run_again(kept);
             if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
@@ -124,7 +125,7 @@ struct mode_transforms<eager> {
     template <class F, class... T>
     static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
         auto& tape = detail::tape_storage::instance();
-        // Forward mode needs what happens inside.
+        // Forward mode needs the operations inside.
         if (!tape.recording() || tape.forward_wanted()) return eval(f(x...), where);
         std::vector<std::int64_t> ordinals;
         auto value = [&] {
@@ -144,7 +145,7 @@ struct mode_transforms<eager> {
         inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
         Op::infer({}, io);
         if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
-        if (detail::checkpointed_run::repeats()) return; // the first run did it
+        if (detail::checkpointed_run::repeats()) return; // the first run has done it
         const buffer_view in = x.view();
         bool done = false;
         const buffer_view out{&done, dtype::boolean};

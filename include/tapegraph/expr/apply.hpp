@@ -7,8 +7,9 @@
 #include <source_location>
 #include <type_traits>
 
-/// The interception points: every operation a user writes passes through `apply` (elementwise, lazy), `reduce` (a
-/// reduction of an unsealed formula) or `invoke` (everything else). What happens there depends on the operands alone.
+/// The dispatch points: every operation a user writes passes through `apply` (elementwise, lazy),
+/// `reduce` (a reduction of an unsealed formula) or `invoke` (everything else). The operands alone
+/// decide what happens there.
 
 namespace tapegraph {
 
@@ -22,11 +23,12 @@ concept arithmetic = std::is_arithmetic_v<T>;
 template <class T>
 concept scalar = arithmetic<T> || is_differential_scalar<T>;
 
-/// What an elementwise function accepts.
+/// Arguments that an elementwise function accepts.
 template <class T>
 concept operand = tensor_like<T> || scalar<T> || std::is_same_v<T, number> || is_typed_number<T>;
 
-/// For operators: at least one side must be ours, or every `1 + 2` of a program would be a candidate.
+/// For operators: at least one operand must be the library's, or every `1 + 2` of a program would
+/// be a candidate.
 template <class... T>
 concept operands = (operand<T> && ...) && ((!arithmetic<T>) || ...);
 
@@ -41,7 +43,7 @@ constexpr auto leaf(const T& value) {
         return value;
 }
 
-// The element type of typed numbers that meet: answers (bool) have none of their own.
+// The common element type of typed numbers; results of comparisons (bool) do not count.
 template <class... Args>
 struct common_number {
     using type = bool;
@@ -70,7 +72,7 @@ struct common_scalar {
 };
 } // namespace detail
 
-/// Applies an elementwise operation: to tensors it spells an expression, to plain scalars it computes.
+/// Applies an elementwise operation: tensors give a lazy expression, plain scalars the value.
 template <class Op, operand... Args>
 TG_INLINE constexpr auto apply(const Args&... args) {
     if constexpr ((tensor_like<Args> || ...)) {
@@ -79,7 +81,7 @@ TG_INLINE constexpr auto apply(const Args&... args) {
         const auto value = apply<Op>(detail::plain<typename detail::common_number<Args...>::type>(args)...);
         using T = std::remove_const_t<decltype(value)>;
         if constexpr (std::is_floating_point_v<T>)
-            return typed_number<T>{math::detail::product(value, T(1))}; // not contracted with what follows
+            return typed_number<T>{math::detail::product(value, T(1))}; // not contracted with a following operation
         else
             return typed_number<T>{value};
     } else if constexpr ((is_differential_scalar<Args> || ...)) {
@@ -96,14 +98,15 @@ TG_INLINE constexpr auto apply(const Args&... args) {
 }
 
 namespace detail {
-// A mode whose handles are all of one type says so as `node`. Results are then named instead of deduced: derivatives of
-// operations refer to one another in circles, and clang resolves them while the first is still being looked at.
+// A mode whose handles all have one type declares it as `node`. Results then have that type instead
+// of a deduced one: derivatives of operations refer to one another in circles, and clang resolves
+// them while the first is still being looked up.
 template <class Mode>
 concept one_handle = requires { typename Mode::node; };
 } // namespace detail
 
-/// Computes an operation that is not elementwise: operands are sealed first. `target` is the shape asked for, where the
-/// operation is given one (reshape, broadcast_to).
+/// Computes an operation that is not elementwise; its operands are sealed first. `target` is the
+/// requested shape, for operations that take one (reshape, broadcast_to).
 template <class Op, tensor_like... Args>
     requires(!detail::one_handle<mode_of_t<Args...>>)
 constexpr auto invoke(const typename Op::attributes& attributes, const shape* target, std::source_location where,
@@ -117,8 +120,8 @@ constexpr typename mode_of_t<Args...>::node invoke(const typename Op::attributes
     return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
 }
 
-/// Draws random numbers of the given shape. The operation has no operands; `like` only says in which mode it runs, and that
-/// mode gives it its number in the stream.
+/// Draws random numbers of the given shape. The operation has no operands; `like` only selects the
+/// mode, which numbers the operation in its random stream.
 template <class Op, handle Like>
 constexpr auto draw(const typename Op::attributes& attributes, const shape& dims, std::source_location where,
                     const Like& like) {
@@ -131,7 +134,7 @@ constexpr Like draw_like(const typename Op<float>::attributes& attributes, const
     return mode_of_t<Like>::template draw_like<Op>(attributes, dims, where, like);
 }
 
-/// Computes an operation of any number of operands, all sealed handles of one type.
+/// Computes an operation of any number of operands, which are sealed handles of one type.
 template <class Op, handle H>
 constexpr H invoke_list(const typename Op::attributes& attributes, std::source_location where, const H* parts, int count) {
     return mode_of_t<H>::template invoke_list<Op>(attributes, where, parts, count);
@@ -161,7 +164,7 @@ constexpr typed_number<T> eval(typed_number<T> value, std::source_location = std
     return value;
 }
 
-/// A number that depends on extents (a count, for a mean) as an operand beside `like`.
+/// A number that depends on extents (a count, for a mean), as an operand for formulas of `like`.
 template <tensor_like Like>
 constexpr auto extent_number(const Like& like, extent value) {
     return mode_of_t<Like>::extent_number(like, value);
@@ -173,7 +176,8 @@ constexpr shape shape_of(const Arg& arg) {
     return mode_of_t<Arg>::shape_of(arg);
 }
 
-/// The value of a formula of tensors, computed for it; while a graph is traced, the formula's shape.
+/// Evaluates a formula of tensors so that it can be printed; while a graph is traced, gives the
+/// formula's shape.
 template <expression E>
 std::string to_string(const E& e) {
     if constexpr (requires { eval(e).data(); })

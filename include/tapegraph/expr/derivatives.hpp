@@ -2,13 +2,14 @@
 
 #include <tapegraph/expr/differentiate.hpp>
 
-/// Derivatives beyond the gradient, for scalars, eager tensors and nodes of a graph alike: vjp, jvp, hvp, jacobian, hessian.
-/// Each makes a function object that is empty when f is, so it can be compiled like f. A function's result may be a
-/// tensor, a tuple of results, or the result of value_and_gradient.
+/// Derivatives beyond the gradient, for scalars, eager tensors and graph nodes alike: vjp, jvp,
+/// hvp, jacobian, hessian. Each returns a function object that is empty when f is, so it can be
+/// compiled like f. A function's result may be a tensor, a tuple of results, or the result of
+/// value_and_gradient.
 
 namespace tapegraph {
 
-/// What jvp returns: `tangent` is built like `value`.
+/// The result of jvp; `tangent` has the structure of `value`.
 template <class Value, class Tangent>
 struct value_with_tangent {
     Value value;
@@ -17,7 +18,7 @@ struct value_with_tangent {
     constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
 };
 
-/// What hvp returns. `gradient` and `product` are single for a function of one argument.
+/// The result of hvp. `gradient` and `product` are single values for a function of one argument.
 template <class Value, class Gradient, class Product>
 struct hessian_product {
     Value value;
@@ -29,7 +30,7 @@ struct hessian_product {
 
 namespace detail {
 
-/// A structure with named parts that is taken apart and rebuilt by the position of its parts.
+/// A structure with named members that is decomposed and rebuilt by the position of its members.
 template <class R>
 concept result_record = requires(const R& r) {
     r.parts();
@@ -70,7 +71,7 @@ constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
     return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
 }
 
-/// What both modes say of directions and cotangents that are not like what they belong to.
+/// Error texts of both modes for directions and cotangents that do not match their values.
 struct like_words {
     const char *role, *number, *shape;
 };
@@ -79,7 +80,7 @@ inline constexpr like_words direction_words{"direction", "jvp: as many direction
 inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
                                             "vjp: shape or element type of a cotangent differs"};
 
-/// Arguments and directions: two tuples, or all arguments and then all directions.
+/// Separates arguments and directions: two tuples, or all arguments and then all directions.
 template <class G, class... Args>
 constexpr auto with_directions(const G& g, const Args&... args) {
     static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
@@ -94,8 +95,8 @@ constexpr auto with_directions(const G& g, const Args&... args) {
     }
 }
 
-/// A tensor function taken apart at a point: `value`, push(tangents) and pull(cotangents). Modes specialise it, in
-/// graph/derivatives.hpp and eager/derivatives.hpp.
+/// A tensor function linearized at a point: `value`, push(tangents) and pull(cotangents). Modes
+/// specialise it, in graph/derivatives.hpp and eager/derivatives.hpp.
 template <class Mode, class F, class... X>
 struct linearization;
 
@@ -121,7 +122,8 @@ constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tu
     return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
 }
 
-/// For each scalar of f's result the array of its derivatives (a single derivative for one argument).
+/// For each scalar of f's result, the array of its derivatives (a single derivative for one
+/// argument).
 template <class F, class... X>
 constexpr auto differentiate_each(const F& f, const X&... x) {
     using number_type = typename floating_scalar<X...>::type;
@@ -163,8 +165,8 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
 
 } // namespace detail
 
-/// vjp(f)(cotangent, x...): f's value, and as `gradient` the cotangent times f's Jacobian by every argument. The cotangent is
-/// built like f's result, each part of the shape of its tensor.
+/// vjp(f)(cotangent, x...): f's value, and as `gradient` the cotangent times f's Jacobian by every
+/// argument. The cotangent has the structure of f's result, and each part the shape of its tensor.
 template <class F>
 struct vjp_of {
     [[no_unique_address]] F f{};
@@ -223,12 +225,12 @@ struct hvp_of {
     }
 };
 
-/// How a Jacobian is computed: a sweep for every element of the arguments (forward) or of the results (reverse), whichever
-/// are fewer (automatic).
+/// How a Jacobian is computed: one sweep per element of the arguments (forward) or of the results
+/// (reverse); automatic picks the fewer.
 enum class sweep_direction { automatic, forward, reverse };
 
-/// jacobian(f)(x...): d(result)/d(argument), of shape [result..., argument...]. For several arguments a tuple of these, for
-/// several results a structure like the result's.
+/// jacobian(f)(x...): d(result)/d(argument), of shape [result..., argument...]. Several arguments
+/// give a tuple of these, several results a structure like the result's.
 template <class F, sweep_direction Direction = sweep_direction::automatic>
 struct jacobian_of {
     [[no_unique_address]] F f{};
@@ -268,8 +270,8 @@ template <class F>
 constexpr auto jacobian_reverse(F f) {
     return jacobian_of<F, sweep_direction::reverse>{f};
 }
-/// hessian(f)(x...): the second derivatives of f (of the sum of its elements), of shape [x..., x...]; for several arguments a
-/// tuple of tuples, the block of arguments i and j at [i][j].
+/// hessian(f)(x...): the second derivatives of f (of the sum of its elements), of shape [x...,
+/// x...]. Several arguments give a tuple of tuples, with the block of arguments i and j at [i][j].
 template <class F>
 constexpr auto hessian(F f) {
     return jacobian_forward(gradient(f));

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <utility>
 
-/// value_and_gradient and gradient of a function, for scalars, eager tensors and nodes of a graph alike.
+/// value_and_gradient and gradient of a function, for scalars, eager tensors and graph nodes alike.
 
 namespace tapegraph {
 
-/// What value_and_gradient returns. `gradient` is one derivative for a function of one argument, otherwise an array (of
-/// scalars) or a tuple (of tensors) in the order of the arguments.
+/// The result of value_and_gradient. `gradient` is one derivative for a function of one argument,
+/// otherwise an array (of scalars) or a tuple (of tensors) in the order of the arguments.
 template <class Value, class Gradient>
 struct value_with_gradient {
     Value value;
@@ -30,7 +30,7 @@ TG_INLINE constexpr auto unwrapped(Tuple&& values) {
         return std::forward<Tuple>(values);
 }
 
-// Everything is inlined, because a call that remained would read and write all derivatives in memory.
+// Everything is inlined, because a remaining call would pass all derivatives through memory.
 template <class F, class... Args>
 __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
     using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
@@ -74,7 +74,7 @@ constexpr auto value_and_gradient(F f) {
     return value_and_gradient_of<F>{f};
 }
 
-/// gradient(f)(x...): the derivatives of f alone. Apply it again for higher ones.
+/// gradient(f)(x...): only the derivatives of f. Apply it repeatedly for higher derivatives.
 template <class F>
 constexpr auto gradient(F f) {
     return gradient_of<F>{f};

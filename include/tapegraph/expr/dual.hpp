@@ -8,31 +8,34 @@
 
 namespace tapegraph {
 
-/// A plain scalar and its derivatives by N variables. Arithmetic on it gives such scalars again and is constexpr, so loops,
-/// branches and static_assert work. Everything is inlined. For higher derivatives, nest it.
+/// A plain scalar and its derivatives by N variables. Arithmetic on it gives such scalars again and
+/// is constexpr, so loops, branches and static_assert work. Everything is inlined. Nest it for
+/// higher derivatives.
 ///
-/// Derivative k is factor * direction[k]. Functions of one operand change the factor only; where operands of different
-/// directions meet, the sum of the two gets a direction of its own. Directions are numbered by `origin`, which tells
-/// copies of one from another; 0 is a constant. Compilers may not drop x * 0 or x + 0 (NaN, signed zeros), so what a
-/// value does not depend on is written down in `depends`. In code without branches all these marks are known while
-/// compiling, and neither they nor the zeros leave an instruction.
+/// Derivative k is factor * direction[k]. Functions of one operand change only the factor; the sum
+/// of operands with different directions gets a direction of its own. Directions are numbered by
+/// `origin`, which tells copies of one from another; 0 is a constant. Compilers may not drop x * 0
+/// or x + 0 (NaN, signed zeros), so `depends` records which variables a value depends on. In code
+/// without branches all these marks are compile-time constants, and neither they nor the zeros
+/// leave an instruction.
 template <class T, int N>
 struct dual {
     T value{};
     T factor{1};
-    T direction[N]{}; // not std::array: g++ 12 loses its way in nested ones in constant evaluation
+    T direction[N]{}; // not std::array: g++ 12 fails on nested ones in constant evaluation
     bool depends[N]{};
     unsigned origin = 0;
-    unsigned* origins = nullptr; // the last number given
+    unsigned* origins = nullptr; // the last number assigned
 
     constexpr dual() = default;
-    // NOLINTNEXTLINE: constants join a computation as they are
+    // NOLINTNEXTLINE: implicit, so that constants can be operands
     TG_INLINE constexpr dual(T number) : value(number) {}
     template <arithmetic Number>
         requires(!std::is_same_v<Number, T>)
     // NOLINTNEXTLINE
     TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
-    /// Variable number `index`. All variables of a function share the count of directions, which starts at N.
+    /// Variable number `index`. All variables of a function share the counter of directions, which
+    /// starts at N.
     TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
         dual d(number);
         d.direction[index] = T(1);
@@ -63,7 +66,7 @@ struct dual {
     TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
     TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
 
-    // Branches look at values.
+    // Comparisons ignore derivatives.
     TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
     TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
     TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
@@ -142,15 +145,15 @@ TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&...
     return y;
 }
 
-/// A condition chooses between derivatives as it chooses between values: the operand that was not chosen contributes nothing,
-/// even if its derivative is NaN.
+/// A condition selects derivatives as it selects values: the operand that is not selected
+/// contributes nothing, even if its derivative is NaN.
 template <class Op, class T, int N, std::size_t... K>
 TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
                                             const dual<T, N>& b) {
     dual<T, N> y(apply<Op>(condition, a.value, b.value));
     if (a.origin == 0 && b.origin == 0) return y;
     y.origin = 1;
-    if constexpr (N > 1) { // of one variable there is one direction
+    if constexpr (N > 1) { // one variable has one direction
         y.origins = a.origins;
         if (a.origin == 0) y.origins = b.origins;
         y.origin = ++*y.origins;
@@ -187,8 +190,8 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
 
 } // namespace detail
 
-/// Applies an elementwise operation to scalars of which some carry derivatives: value and chain rule through the
-/// operation's own vjp.
+/// Applies an elementwise operation to scalars, some of which carry derivatives: computes the
+/// value, and the chain rule through the operation's own vjp.
 template <class Op, scalar... Args>
     requires(is_differential_scalar<Args> || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {

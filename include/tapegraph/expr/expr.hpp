@@ -21,13 +21,15 @@ struct handle_traits;
 template <class T>
 concept handle = requires { typename handle_traits<T>::mode; };
 
-/// A number in an expression. It takes the element type of the operand beside it: float_tensor * 0.25 stays float.
+/// A number in an expression. It takes the element type of its neighbour: float_tensor * 0.25 stays
+/// float.
 struct number {
     double value = 0;
 };
 
-/// A number that keeps an element type: arithmetic with it is rounded to T, as that of a graph's scalars is. Beside a tensor it
-/// is a number. Optimizers are given such numbers in eager mode.
+/// A number that keeps an element type: arithmetic with it is rounded to T, like that of a graph's
+/// scalars. In a formula with a tensor it is a number. Optimizers receive such numbers in eager
+/// mode.
 template <class T>
 struct typed_number {
     T value{};
@@ -98,7 +100,8 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
     using detail::arguments<std::index_sequence_for<Args...>, Args...>::arguments;
     constexpr expr(const expr&) = default;
 
-    /// `auto h = relu(x)` names a formula, not a tensor: it cannot be given another formula.
+    /// Refuses assignment: `auto h = relu(x)` is a formula, not a tensor, and cannot hold another
+    /// formula.
     template <class Other>
     constexpr expr& operator=(const Other&) {
         static_assert(always_false<Other>,
@@ -133,7 +136,7 @@ concept expression = detail::is_expr<T>;
 template <expression E>
 inline constexpr bool has_text<E> = true;
 
-/// Anything with elements: a handle, or a formula of handles.
+/// A handle, or a formula of handles.
 template <class T>
 concept tensor_like = handle<T> || expression<T>;
 

@@ -6,26 +6,26 @@
 #include <initializer_list>
 #include <limits>
 
-/// What handles of every mode can do like arrays: x[i], x(tg::all, {0, 4}), range-for, x += y.
+/// Array-like access to handles of every mode: x[i], x(tg::all, {0, 4}), range-for, x += y.
 
 namespace tapegraph {
 
-/// One axis of a slice, as Python's begin:end:step.
+/// A slice of one axis, like Python's begin:end:step.
 struct range {
     std::int64_t begin = 0;
     std::int64_t end = std::numeric_limits<std::int64_t>::max();
     std::int64_t step = 1;
 };
 
-/// Among the parts of x(...): an axis of extent 1 that is added there.
+/// An argument of x(...) that inserts an axis of extent 1.
 struct newaxis_part {};
 inline constexpr newaxis_part newaxis{};
-/// Among the parts of x(...): all axes that no other part names, kept whole.
+/// An argument of x(...) that keeps all axes whole that no other argument names.
 struct ellipsis_part {};
 inline constexpr ellipsis_part ellipsis{};
 
-/// What is taken of one axis: an index, which drops the axis, a range or its bounds in braces, tg::all, or one of the above. It
-/// knows the line that named it.
+/// The selection along one axis: an index, which drops the axis, a range or its bounds in braces,
+/// tg::all, or one of the above. It records the line that wrote it.
 struct part {
     enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
     using location = std::source_location;
@@ -53,7 +53,7 @@ struct part {
 
 namespace detail {
 
-/// The parts of a handle along axis 0, one at a time.
+/// Iterates over the slices of a handle along axis 0.
 template <class Self>
 class part_iterator {
 public:
@@ -81,19 +81,22 @@ private:
 
 } // namespace detail
 
-/// Throws where an index lies outside its axis, in modes that can name both; in others the shape rule of slice says so.
+/// Throws for an index outside its axis, in modes that know both; in other modes the shape rule of
+/// slice reports it.
 template <handle H>
 constexpr void refuse_index(const H&, std::int64_t, int) {}
 
-/// A base of handles. `take_parts` (ops/movement/parts.hpp) does the work, and each mode gives
-/// `refuse(const Self&, const char* what)` for what cannot be done.
+/// Base of handles. `take_parts` (ops/movement/parts.hpp) does the work, and each mode provides
+/// `refuse(const Self&, const char* what)` to report unsupported access.
 template <class Self>
 class indexable {
 public:
-    /// The part along axis 0: x[i] drops the axis, negative indices count from the end; x[{0, 4}] keeps it.
+    /// The slice along axis 0: x[i] drops the axis, negative indices count from the end; x[{0, 4}]
+    /// keeps it.
     constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
-    /// x[a, b, ...] of NumPy: x(tg::all, {0, 4}), x(tg::ellipsis, -1), x(tg::newaxis, 2). Axes not named are kept whole. Indices
-    /// alone, x(i, j), read a number, which is a tensor's business: refused for other handles.
+    /// NumPy's x[a, b, ...]: x(tg::all, {0, 4}), x(tg::ellipsis, -1), x(tg::newaxis, 2). Axes not
+    /// named are kept whole. Indices alone, x(i, j), read a number, which only tensors can do;
+    /// other handles refuse it.
     constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
                               part h = {}) const {
         const part parts[]{a, b, c, d, e, f, g, h};
@@ -104,7 +107,8 @@ public:
         return result;
     }
 
-    /// x[0], x[1], ... for range-for. Refused for a scalar, and in graph mode where the extent is known only at run time.
+    /// x[0], x[1], ... for range-for. A scalar refuses it, and so does graph mode where the extent
+    /// is known only at run time.
     constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
     constexpr detail::part_iterator<Self> end() const {
         const tapegraph::shape s = shape_of(self());
@@ -114,8 +118,8 @@ public:
         return begin();
     }
 
-    /// x = x + y: the name stands for a new value, nothing is written to. Copies of x, formulas that hold it and what a tape has
-    /// recorded keep the old one. Refused where the shape would grow.
+    /// x = x + y: rebinds the name to a new value and writes to nothing. Copies of x, formulas that
+    /// hold it and records of a tape keep the old value. Refused where the shape would grow.
     template <operand B>
     constexpr Self& operator+=(const B& b) {
         return become(self() + b);

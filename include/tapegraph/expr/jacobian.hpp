@@ -6,10 +6,11 @@
 
 namespace tapegraph::detail {
 
-/// Blocks d(result k)/d(source j) at k * sources + j. What `At` gives: `handles`, a growable array of untyped handles;
-/// result_sizes() and source_sizes(), elements of each; pull_one(k, i) and push_one(j, i), the sweeps for element i of result k
-/// or source j; block(lines, k, j, forward), the lines of one block put together, zeros for none; allows(sweeps), whether that
-/// many are not too many.
+/// Returns the blocks d(result k)/d(source j) at k * sources + j. `At` provides `handles`, a
+/// growable array of untyped handles; result_sizes() and source_sizes(), the number of elements of
+/// each; pull_one(k, i) and push_one(j, i), the sweeps for element i of result k or source j;
+/// block(lines, k, j, forward), which joins the lines of one block, or returns zeros for none; and
+/// allows(sweeps), whether that many sweeps are acceptable.
 template <class At>
 constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
     const auto results = at.result_sizes(), sources = at.source_sizes();
@@ -22,7 +23,8 @@ constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction
     typename At::handles blocks(rows * columns);
     const int outer = forward ? columns : rows, inner = forward ? rows : columns;
     for (int a = 0; a < outer; ++a) {
-        // Lines are made for one result (or source) at a time, and dropped as soon as they have become blocks.
+        // Lines are computed for one result (or source) at a time, and dropped once they are joined
+        // to blocks.
         typename At::handles lines;
         const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
         for (std::int64_t i = 0; i < count; ++i) {

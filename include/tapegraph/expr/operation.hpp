@@ -11,8 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-/// What an operation says of itself. Elementwise operations and reductions are compiled by their kind: kernels are made of
-/// their scalar functions. Every other operation has a kernel of its own (runtime::kernel).
+/// Properties of operations. Elementwise operations and reductions are compiled by their kind:
+/// kernels are generated from their scalar functions. Every other operation has a kernel of its own
+/// (runtime::kernel).
 
 namespace tapegraph {
 
@@ -21,24 +22,25 @@ enum class operation_kind : std::uint8_t {
     map,    ///< elementwise, with broadcasting
     reduce, ///< over axes, of a formula
     view,   ///< another shape over the same elements
-    random, ///< draws numbers: two of them are never one
-    effect, ///< run for what it does: its result is nothing
-    kernel  ///< everything else: products, convolutions, elements moved, what is defined outside the library
+    random, ///< draws numbers; two draws are never merged
+    effect, ///< runs for its side effect and has no result
+    kernel  ///< everything else: products, convolutions, data movement, operations defined outside the library
 };
 
-/// What a tape keeps of an operation that is not elementwise until its derivative has been taken. An operation says so as
-/// `static constexpr std::uint32_t saved_for_vjp = ...`, or everything is kept: bit i for the elements of operand i (shapes are
-/// kept in any case), `saved_value` for those of the value.
+/// The operands and values that a tape keeps for the derivative of an operation that is not
+/// elementwise. An operation declares `static constexpr std::uint32_t saved_for_vjp = ...`: bit i
+/// for the elements of operand i (shapes are always kept), `saved_value` for those of the value. By
+/// default everything is kept.
 inline constexpr std::uint32_t saved_nothing = 0, saved_value = 1u << 31, saved_operands = saved_value - 1;
 
-/// One operand as a shape rule sees it.
+/// One operand in a shape rule.
 struct operand_info {
     dtype type = dtype::f32;
     shape dims;
 };
 
-/// What a shape rule reads and writes. `error` stays null when the operands fit; otherwise it says in a few words what
-/// does not, and the caller adds operand types, shapes, scope and place.
+/// Input and output of a shape rule. `error` stays null when the operands fit; otherwise it says in
+/// a few words what does not, and the caller adds operand types, shapes, scope and source line.
 struct inference {
     const operand_info* in = nullptr;
     int count = 0;
@@ -46,14 +48,14 @@ struct inference {
     dtype type = dtype::f32;
     shape result;
     const char* error = nullptr;
-    int culprit = 1; ///< the operand that messages show beside the first
+    int culprit = 1; ///< the operand that messages show next to the first
 
     constexpr bool fail(const char* text) {
         if (error == nullptr) error = text;
         return false;
     }
     constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
-    /// Of the result, as far as they are known.
+    /// Checks the extents of the result, as far as they are known.
     constexpr bool require_no_negative_extent(const char* text) {
         for (int i = 0; i < result.rank(); ++i)
             if (result[i].known() && result[i].value < 0) return fail(text);
@@ -61,19 +63,21 @@ struct inference {
     }
 };
 
-/// The arity of operations that take any number of operands of one type (concat): they are invoked by `invoke_list` and
-/// give `vjp(attributes, dy, shapes of the operands, which)` instead of one vjp per operand.
+/// The arity of operations that take any number of operands of one type (concat): `invoke_list`
+/// invokes them, and they define `vjp(attributes, dy, shapes of the operands, which)` instead of
+/// one vjp per operand.
 inline constexpr int any_arity = -1;
 
 /// Attributes of operations that have none.
 struct no_attributes {};
 
-/// What becomes of an adjoint of 0 on its way through an elementwise operation: it is handed on (add, cast); it is multiplied by
-/// operand 1, which keeps it if that is a number (multiply, divide); or an infinite slope may make NaN of it.
+/// What an elementwise operation does to an adjoint of 0: it passes it on (add, cast); it
+/// multiplies it by operand 1, which keeps it 0 if that is a number (multiply, divide); or an
+/// infinite slope may turn it into NaN.
 enum class zero_adjoint : std::uint8_t { may_be_lost, passes, passes_beside_number };
 
-/// Base of elementwise operations. Such an operation gives `name`, `value(x...)` on scalars and `vjp<i>(dy, x..., y)`
-/// per differentiable operand (`vjp` alone when there is one operand).
+/// Base of elementwise operations. Such an operation defines `name`, `value(x...)` on scalars and
+/// `vjp<i>(dy, x..., y)` per differentiable operand (`vjp` alone when there is one operand).
 template <int Arity>
 struct map_op {
     static constexpr operation_kind kind = operation_kind::map;
@@ -82,30 +86,34 @@ struct map_op {
     static constexpr int condition_operands = 0;
     /// Whether integers and bool may be operands. Plain integers become double where they may not.
     static constexpr bool integers = false;
-    /// Whether a formula of floating-point values may have integer operands here: questions and casts.
+    /// Whether a formula of floating-point values may have integer operands here: comparisons and
+    /// casts.
     static constexpr bool from_integers = false;
-    /// What derivatives of `where` ask (ir/guarded_arms.hpp): what becomes of an adjoint of 0; whether the derivatives of all orders are
-    /// finite for all finite operands and do not grow faster than products; and a number at which, for all operands, they are finite.
+    /// Used by derivatives of `where` (ir/guarded_arms.hpp): what happens to an adjoint of 0;
+    /// whether the derivatives of all orders are finite for all finite operands and grow no faster
+    /// than products; and a number at which they are finite, usable for every operand.
     static constexpr zero_adjoint zeros = zero_adjoint::may_be_lost;
     static constexpr bool finite_slopes = false;
     static constexpr double regular_at = 0.5;
-    /// Whether at most one step of the vjp rounds (selections do not). Derivatives of all other operations are computed in float
-    /// where elements have 16 bits, and rounded once; `of_storage_types`, a structure, may give them a vjp of their own, for
-    /// one that is exact in all of bfloat16's range where the usual one would take time from float and double.
+    /// Whether at most one step of the vjp rounds (selections do not). For 16-bit elements,
+    /// derivatives of all other operations are computed in float and rounded once. A structure
+    /// `of_storage_types` may define a vjp for these, for a formula that is accurate in all of
+    /// bfloat16's range but would slow down float and double.
     static constexpr bool vjp_rounds_once = false;
-    /// Arithmetic instructions of one value, roughly.
+    /// Approximate number of arithmetic instructions per value.
     static constexpr int instructions = 1;
     using attributes = no_attributes;
     static constexpr dtype result_type(dtype common) { return common; }
 };
 
-/// Elementwise operations whose value is a polynomial or several, behind a reduction of the argument.
+/// Elementwise operations whose value is one or several polynomials, after a range reduction of the
+/// argument.
 template <int Arity>
 struct series_op : map_op<Arity> {
     static constexpr int instructions = 20;
 };
 
-/// Elementwise operations that answer a question.
+/// Elementwise operations whose result is bool.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
     static constexpr bool integers = true;
@@ -113,9 +121,10 @@ struct predicate_op : map_op<Arity> {
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 
-/// Base of operations from outside the library that are not elementwise. Such an operation gives `name`, `infer(attributes,
-/// io)`, per differentiable operand `vjp<i>(attributes, dy, x..., y)`, and a kernel (runtime::kernel<Op, T>); `attributes` of
-/// its own where it has any. docs/operations/extending.md goes through an example.
+/// Base of custom operations that are not elementwise. Such an operation defines `name`,
+/// `infer(attributes, io)`, per differentiable operand `vjp<i>(attributes, dy, x..., y)`, and a
+/// kernel (runtime::kernel<Op, T>); also `attributes` if it has any. docs/operations/extending.md
+/// goes through an example.
 template <int Arity>
 struct custom_op {
     static constexpr operation_kind kind = operation_kind::kernel;
@@ -125,22 +134,22 @@ struct custom_op {
 
 /// Base of reductions. Their derivative comes in one of two forms:
 ///
-/// - `vjp(dy, x, y)`, elementwise, with dy and y broadcast over x: it is fused with the derivative of the formula that was
-///   reduced, and that formula need not exist in memory;
-/// - with `whole_vjp`, `vjp<0>(attributes, dy, x, y)` of any library functions, reductions among them, as other operations
-///   have it. The operand is then sealed first, and the function is called by `invoke`.
+/// - `vjp(dy, x, y)`, elementwise, with dy and y broadcast over x: it is fused with the derivative of the formula
+///   that was reduced, and that formula need not exist in memory;
+/// - with `whole_vjp`, `vjp<0>(attributes, dy, x, y)` of any library functions, including reductions, like that of
+///   other operations. The operand is then sealed first, and the function is called by `invoke`.
 struct reduce_op {
     static constexpr operation_kind kind = operation_kind::reduce;
     static constexpr int arity = 1;
     static constexpr bool whole_vjp = false;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
-    static constexpr reduction combines = reduction::sum; ///< what elements are combined by
+    static constexpr reduction combines = reduction::sum; ///< how elements are combined
     struct attributes {
         std::int64_t axes = 0;     ///< bit i: axis i is reduced
         /// Bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum); bit 2: empty_allowed.
         std::int64_t keepdims = 0;
     };
-    /// A maximum or minimum of no elements is -infinity or infinity, and no error.
+    /// A maximum or minimum of no elements is -infinity or infinity instead of an error.
     static constexpr std::int64_t empty_allowed = 4;
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
@@ -153,13 +162,14 @@ struct reduce_op {
     }
 };
 
-/// How an operation that is not elementwise depends on its floating-point operands. An operation says so as
-/// `static constexpr linearity linear = ...`; forward mode then applies the operation itself, attributes and all, to tangents,
-/// so it must give zeros for zeros. About one that says nothing, whatever its kind, forward mode learns from its vjp.
+/// How an operation that is not elementwise depends on its floating-point operands. An operation
+/// declares `static constexpr linearity linear = ...`; forward mode then applies the operation
+/// itself, attributes and all, to tangents, so it must map zeros to zeros. For an operation without
+/// a declaration, forward mode uses its vjp.
 enum class linearity : std::uint8_t {
-    none,  ///< or affine, or there is no derivative
+    none,  ///< neither, or affine, or without a derivative
     joint, ///< linear in all of them together: concat, gather
-    each   ///< linear in each while the others stay: matrix products, convolutions
+    each   ///< linear in each operand while the others stay fixed: matrix products, convolutions
 };
 
 template <class Op>
@@ -170,16 +180,16 @@ inline constexpr linearity linearity_of = [] {
         return linearity::none;
 }();
 
-/// How vmap carries an operation out for a batch, where a word says it: `static constexpr batching batched = ...`. Other
-/// operations that are not elementwise specialise `batching_rule`.
+/// How vmap batches an operation, for the common cases: `static constexpr batching batched = ...`.
+/// Other operations that are not elementwise specialise `batching_rule`.
 enum class batching : std::uint8_t {
-    rows,  ///< it works along the last axis: the batch is one of the axes before that
-    axis,  ///< it works along `attributes::axis`, which is one further
-    images ///< operand 0 has a batch of its own in front: both become one
+    rows,  ///< works along the last axis; the batch is one of the axes before it
+    axis,  ///< works along `attributes::axis`, which moves up by one
+    images ///< operand 0 has a leading batch axis of its own; both are merged
 };
 
-/// Operands that are there for a derivative's sake: no kernel and no derivative looks at their elements, only at shapes. A mask,
-/// `static constexpr std::uint32_t unread_operands = ...`.
+/// A bit mask of operands that exist for a derivative's sake: kernels and derivatives read their
+/// shapes, never their elements. `static constexpr std::uint32_t unread_operands = ...`.
 template <class Op>
 inline constexpr std::uint32_t unread_operands_of = [] {
     if constexpr (requires { Op::unread_operands; })
@@ -198,7 +208,7 @@ inline constexpr std::uint32_t saved_for_vjp_of = [] {
         return (saved_operands | saved_value) & ~unread_operands_of<Op>;
 }();
 
-/// Whether an operation is a reduction that is differentiated as a whole, not with the formula under it.
+/// Whether a reduction is differentiated as a whole, separately from the formula that it reduces.
 template <class Op>
 inline constexpr bool whole_reduction = [] {
     if constexpr (Op::kind == operation_kind::reduce)
@@ -207,15 +217,15 @@ inline constexpr bool whole_reduction = [] {
         return false;
 }();
 
-/// An operation whose derivatives have work in common gives `shared(attributes, dy, x..., y)` and
-/// `flow<i>(attributes, what that returned, dy, x..., y)` beside `vjp<i>`, which then is one after the other. A tape calls
-/// `shared` once for all operands; in a trace equal nodes are merged.
+/// An operation whose derivatives share work defines `shared(attributes, dy, x..., y)` and
+/// `flow<i>(attributes, result of shared, dy, x..., y)` beside `vjp<i>`, which then calls one after
+/// the other. A tape calls `shared` once for all operands; in a trace equal nodes are merged.
 template <class Op, class... Args>
 concept shares_vjp = requires(const Args&... args) {
     Op::shared(args...);
 };
 
-/// Number of 64-bit words an operation's attributes take in a trace.
+/// Number of 64-bit words that an operation's attributes occupy in a trace.
 template <class Op>
 inline constexpr int attribute_words = [] {
     using attributes = typename Op::attributes;
@@ -235,7 +245,7 @@ struct words {
 };
 } // namespace detail
 
-/// Attributes as words, and back; both work in constant evaluation.
+/// Converts attributes to words, and back; both work in constant evaluation.
 template <class Op>
 constexpr auto attributes_to_words(const typename Op::attributes& attributes) {
     return std::bit_cast<detail::words<attribute_words<Op>>>(attributes);
@@ -258,7 +268,7 @@ template <class Op, class... Args>
 concept has_plain_vjp = requires(const Args&... args) { Op::vjp(args...); };
 } // namespace detail
 
-/// Whether operand I of the operation has a derivative, given what vjp would be called with.
+/// Whether operand I of the operation has a derivative, given the arguments of vjp.
 template <class Op, int I, class... Args>
 inline constexpr bool differentiable =
     detail::has_indexed_vjp<Op, I, Args...> || (I == 0 && detail::has_plain_vjp<Op, Args...>);

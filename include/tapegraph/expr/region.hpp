@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <utility>
 
-/// A region: elementwise nodes fused into one kernel, spelled as a canonical type. It is a straight line of instructions
-/// over argument slots, so a shared subexpression is named once and equal regions are one type, hence one kernel.
+/// A region: elementwise nodes fused into one kernel, encoded as a canonical type. It is a straight
+/// line of instructions over argument slots, so a shared subexpression is computed once, and equal
+/// regions are one type and hence one kernel.
 
 namespace tapegraph {
 

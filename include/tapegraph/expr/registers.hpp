@@ -5,11 +5,12 @@
 #include <type_traits>
 #include <utility>
 
-/// The register machine that evaluates one element of a region, the same on every backend: a register per slot and per
-/// instruction, all known by type, so that a compiler turns a run through the instructions into straight-line code.
+/// The register machine that evaluates one element of a region, the same on every backend: one
+/// register per slot and per instruction, each with a static type, so that the compiler turns the
+/// instructions into straight-line code.
 ///
-/// Registers of a 16-bit type hold floats. What an instruction computes in float is rounded to the type at once, so the
-/// bits do not depend on what is fused.
+/// Registers of a 16-bit type hold floats. The result of each instruction is rounded to the type at
+/// once, so the bits do not depend on fusion.
 
 namespace tapegraph::machine {
 
@@ -38,7 +39,7 @@ struct reg<I, T> {
     float value;
     word bits;
 
-    // A register is seldom both read and stored: the compiler drops one of them.
+    // A register is seldom both read and stored, so the compiler drops one of the two values.
     TG_HD void put(float x) {
         bits = storage_bits<T>(x);
         value = rounded_to<T>(x);
@@ -114,7 +115,7 @@ struct needed_registers {
     }
 };
 
-/// A region's registers, and the run through its instructions once the slots are loaded.
+/// A region's registers, and the evaluation of its instructions once the slots are loaded.
 template <class Region>
 struct evaluator;
 template <dtype... Slots, class Results, class... Instructions>

@@ -9,10 +9,10 @@
 
 namespace tapegraph {
 
-/// Specialised beside each mode:
+/// Each mode specialises it with:
 /// - `custom(f, backward, where, x...)`: f(x...), differentiated by backward; x are handles;
-/// - `checkpoint(f, where, x...)`: f(x...), whose inner values are computed again for the derivative;
-/// - `effect<Op>(x, where)`: runs an operation that has no result in its place among the others;
+/// - `checkpoint(f, where, x...)`: f(x...), whose intermediate values are recomputed for the derivative;
+/// - `effect<Op>(x, where)`: runs an operation that has no result, in program order;
 /// - `refuse(like, what, first, second)`: reports shapes that do not fit.
 template <class Mode>
 struct mode_transforms;
@@ -37,7 +37,7 @@ inline constexpr bool is_tuple = false;
 template <class... T>
 inline constexpr bool is_tuple<std::tuple<T...>> = true;
 
-/// Derivative I of what a backward function returned: one value or a tuple.
+/// Derivative I from the result of a backward function: one value or a tuple.
 template <std::size_t I, std::size_t Count, class Flows>
 constexpr decltype(auto) flow_at(const Flows& flows) {
     if constexpr (is_tuple<Flows>) {
@@ -91,9 +91,10 @@ struct checkpoint_of {
     }
 };
 
-/// Trades time for memory: the values computed inside f are not kept for the derivative but computed again when it is taken. f
-/// returns one tensor. It may use variables and random numbers; the second run draws the same ones. In eager mode f is kept until
-/// the gradient is taken: what it captures is captured by value.
+/// Trades time for memory: the values computed inside f are not kept for the derivative but
+/// recomputed when it is taken. f returns one tensor. It may use variables and random numbers; the
+/// second run draws the same ones. In eager mode f is kept until the gradient is taken, so it must
+/// capture by value.
 template <class F>
 constexpr auto checkpoint(F f) {
     return checkpoint_of<F>{f};

@@ -4,12 +4,12 @@
 
 #include <tuple>
 
-/// The one walk over a formula. Traces, the code of eager formulas and the values that are fed to it must agree on the order
-/// of leaves and numbers, so all of them walk here.
+/// The one traversal of a formula. Traces, the code of eager formulas and the values passed to it
+/// must agree on the order of leaves and numbers, so all of them use this walk.
 
 namespace tapegraph {
 
-/// A formula of which only the type is known, for walks before there are values.
+/// Stands for a formula of which only the type is known, for walks before there are values.
 template <class E>
 struct formula_type {};
 template <class Op, class... Args>
@@ -61,15 +61,15 @@ constexpr int walk_operand(Visitor& visitor, const E& e) {
     else if constexpr (walked<E>::leaf)
         return visitor.leaf(e);
     else
-        return -1; // a number waits for its neighbours
+        return -1; // a number is resolved after its neighbours
 }
 
 } // namespace detail
 
-/// Visits a formula depth first, operands in the order in which they are written. `visitor.leaf(h)` and, once all
-/// operands of an operation have been visited, `visitor.operation<Op>(ids, count)` return an id; in between the numbers of the
-/// operation get theirs by `visitor.number_of<Op>(value, k, ids, count)` for operand k, where ids that are not known yet are -1. `e` is a
-/// formula or a formula_type.
+/// Visits a formula depth first, operands in the order in which they are written. `visitor.leaf(h)`
+/// and, once all operands of an operation have been visited, `visitor.operation<Op>(ids, count)`
+/// return an id. In between, `visitor.number_of<Op>(value, k, ids, count)` returns the id of a
+/// number that is operand k; ids not known yet are -1. `e` is a formula or a formula_type.
 template <class Visitor, class E>
 constexpr int walk_formula(Visitor& visitor, const E& e) {
     return detail::walk_operand(visitor, e);

@@ -24,15 +24,18 @@
 
 namespace tapegraph::ir {
 
-/// A graph bound to extents and memory: one arena, offsets known, a straight line of kernel calls. graph/program.hpp runs it.
+/// A graph bound to extents and memory: one arena with known offsets, and a straight line of kernel
+/// calls. graph/program.hpp runs it.
 ///
-/// Extents bind when inputs are set. Nothing is allocated unless they have grown (graph/buffer_placement.hpp).
+/// Extents are bound when inputs are set. Memory is allocated only when they have grown
+/// (graph/buffer_placement.hpp).
 ///
-/// A template, so that programs without graphs do not compile it.
+/// This is a template, so that programs without graphs do not compile it.
 template <class = void>
 class basic_bound_program {
 public:
-    /// `device`: where it runs; null for the CPU. `external_memory`: memory there is given to it, and it takes none.
+    /// `device` is where it runs; null for the CPU. With `external_memory` the caller provides that
+    /// device's memory, and none is allocated.
     explicit basic_bound_program(const program_view& view, runtime::device_runtime* device,
                                  bool external_memory = false)
         : view_(&view),
@@ -50,7 +53,7 @@ public:
             values_[i].rank = view.nodes[i].rank;
             values_[i].memory = runtime::memory_of(device);
         }
-        // Numbers that change per step: parameters, and behind them what random kernels draw from.
+        // Numbers that change per step: parameters, followed by the state of random kernels.
         const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
         numbers_.reserve(nullptr, bytes, "numbers");
         if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
@@ -65,12 +68,14 @@ public:
         live_ = lifetimes(view);
     }
 
-    // Not in the class, where every program that links the component would compile it.
+    // Defined outside the class, because every program that links the component would compile it
+    // here.
     ~basic_bound_program();
 
     const program_view& view() const { return *view_; }
     runtime::device_runtime* device() const { return runs_on_; }
-    /// In which float products of a GPU are computed where it was made under a math_mode_scope; otherwise as the thread that runs it says.
+    /// The mode of a GPU's float products if the program was made under a math_mode_scope;
+    /// otherwise the mode of the thread that runs it applies.
     std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
     std::size_t arena_bytes() const { return arena_.size(); }
 
@@ -94,19 +99,19 @@ public:
         target.data = fed.memory.data();
     }
 
-    /// Refreshes a scalar parameter (a learning rate).
+    /// Sets a scalar parameter (a learning rate).
     void set_parameter(int index, double value) {
         buffer_view number = values_[view_->inputs[index].node];
         number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
         runtime::store_scalar(number, value);
     }
 
-    /// Takes over the numbers of another program of the same view.
+    /// Copies the parameters of another program of the same view.
     void copy_parameters(const basic_bound_program& other) {
         std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
     }
 
-    /// Tells where a variable lives. Its extents are numbers of the program.
+    /// Sets a variable's memory. Its extents are constants of the program.
     void set_variable(int index, void* data) {
         buffer_view& target = values_[view_->variables[index].node];
         pointers_changed_ = pointers_changed_ || target.data != data;
@@ -122,8 +127,9 @@ public:
         return v;
     }
 
-    /// Has kernels write output `index` to memory of the caller's instead of the arena, until recall_outputs(). False where it is no
-    /// buffer of the arena or part of one, another output has that buffer, or it is on a device. Extents must be bound.
+    /// Makes kernels write output `index` to the caller's memory instead of the arena, until
+    /// recall_outputs(). Returns false where the output is not a whole buffer of the arena, shares
+    /// its buffer with another output, or is on a device. Extents must be bound.
     bool place_output(int index, void* to) {
         const int shown = view_->outputs[index].node, id = root(shown);
         if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
@@ -133,10 +139,11 @@ public:
     }
     void recall_outputs() {
         given_.assign(given_.size(), nullptr);
-        connect(); // at once: the caller's memory may be gone when somebody looks
+        connect(); // immediately, because the caller's memory may be gone later
     }
 
-    /// Inputs must be fed again before the next run (sessions: every run names its feeds).
+    /// Requires inputs to be fed again before the next run (in sessions, every run names its
+    /// feeds).
     void forget_inputs() {
         for (const input_entry& input : view_->inputs)
             if (!input.scalar_parameter) values_[input.node].data = nullptr;
@@ -151,11 +158,12 @@ public:
         if (pointers_changed_) connect();
     }
 
-    /// What a kernel call reads and writes, with today's extents.
+    /// The operands and results of a kernel call, with the current extents.
     const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
 
-    /// Where the plan puts a node's value, for reports, once extents are bound: its place in the arena (-1: elsewhere), the steps
-    /// that make it and read it last, and the variable it is written into (-1: none).
+    /// The place of a node's value in the plan, for reports, once extents are bound: its offset in
+    /// the arena (-1: elsewhere), the steps that compute it and read it last, and the variable it
+    /// is written into (-1: none).
     struct arena_slot {
         std::int64_t offset = -1;
         int birth = -1, death = -1, variable = -1;
@@ -163,9 +171,9 @@ public:
     arena_slot arena_slot_of(int id) const {
         return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
     }
-    /// A node's element type, extents and address today.
+    /// A node's current element type, extents and address.
     const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
-    /// Bytes of scratch memory a step was given.
+    /// Bytes of scratch memory reserved for a step.
     std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 
 protected:
@@ -175,7 +183,7 @@ protected:
         std::size_t bytes;
     };
 
-    // Who holds the address of a node.
+    // A place that holds the address of a node.
     struct holder {
         void** address;
         int node;
@@ -294,7 +302,7 @@ protected:
         }
     }
 
-    // Steps that read a variable, in a program that updates none: a prediction.
+    // Whether a step reads a variable in a program that updates none: a prediction.
     bool keeps(const step_entry& step) const {
         if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
         for (int k = 0; k < step.inputs; ++k)
@@ -302,7 +310,7 @@ protected:
         return false;
     }
 
-    // Writes today's addresses into every call.
+    // Writes the current addresses into every call.
     void connect() {
         missing_variable_ = nullptr; // a program may be planned before its variables have memory
         for (const variable_entry& v : view_->variables)
@@ -325,12 +333,13 @@ protected:
         }
         outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
         for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-        if (moved_) captured_.clear(); // they hold addresses
+        if (moved_) captured_.clear(); // they contain addresses
         if (holders_.empty() && device_ == nullptr) find_holders();
         pointers_changed_ = moved_ = false;
     }
 
-    // All that holds the address of an input, none for an input that is assigned to a variable as it is. They stay where they are.
+    // Finds all places that hold the address of an input; none for an input that is assigned to a
+    // variable unchanged. These places do not move.
     void find_holders() {
         holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
         for (int input = 0; input < view_->inputs.size(); ++input) {
@@ -348,22 +357,25 @@ protected:
         }
     }
 
-    // Moves an input alone, where that can be done: connecting would cost a small function, or a step of a scan, more than a kernel.
+    // Moves only an input, where possible: reconnecting would cost a small function, or a step of a
+    // scan, more than a kernel.
     bool move_input(int input, void* data) {
         for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
         return !holders_[input].empty();
     }
 
     const program_view* view_;
-    runtime::device_runtime *device_, *runs_on_; // whose memory it has, and whose kernels it calls; null: the CPU's
+    // The device whose memory it has, and the device whose kernels it calls; null: the CPU
+    runtime::device_runtime *device_, *runs_on_;
     std::optional<tapegraph::math_mode> math_mode_;
-    numbered<std::int64_t> given_symbols_; // by whoever runs this within another program; -1: by inputs' extents
+    // Set by the caller that runs this within another program; -1: from the extents of inputs
+    numbered<std::int64_t> given_symbols_;
     numbered<std::int64_t> symbols_;
     numbered<buffer_view> values_, operands_, outputs_;
-    numbered<void*> given_; // per node: where an output goes that does not go into the arena
+    numbered<void*> given_; // per node: the destination of an output that does not go into the arena
     numbered<kernel_step> steps_;
     numbered<copy> copies_;
-    numbered<numbered<holder>> holders_; // of each input's address
+    numbered<numbered<holder>> holders_; // for each input, the places that hold its address
     lifetimes live_;
     view_offsets offsets_of_views_;
     buffer_placement placement_;
@@ -373,9 +385,9 @@ protected:
     memory_block numbers_, device_numbers_, device_constants_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;
-    std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // by step
+    std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // per step
     random_state* random_ = nullptr;
-    int on_host_ = 0; // steps a device has no kernel for
+    int on_host_ = 0; // number of steps for which a device has no kernel
     const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };

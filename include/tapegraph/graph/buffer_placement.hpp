@@ -9,20 +9,22 @@
 
 namespace tapegraph::ir {
 
-/// Where the arena of a bound program has its buffers and each step's scratch memory: planned for the largest extents seen. Buffers of
-/// smaller extents fit at the same offsets, because every extent grows with its symbols.
+/// Places the buffers of a bound program's arena and each step's scratch memory, planned for the
+/// largest extents seen. Buffers of smaller extents fit at the same offsets, because every extent
+/// grows with its symbols.
 template <class = void>
 class basic_buffer_placement {
 public:
-    /// Of a node's buffer in the arena; -1: it lives elsewhere. Once there is a plan.
+    /// The offset of a node's buffer in the arena, once there is a plan; -1: it lives elsewhere.
     std::int64_t offset(int id) const { return offsets_[id]; }
     std::int64_t scratch_offset(int step) const { return scratch_offsets_[step]; }
     std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
-    /// Bytes of scratch memory that steps ask for with today's extents: written by whoever asks for a plan.
+    /// Bytes of scratch memory that steps need for the current extents; the caller writes them
+    /// before it requests a plan.
     numbered<std::size_t>& needed_scratch() { return needed_scratch_; }
 
-    /// Whether today's extents and scratch memory have room where the plan has put them.
+    /// Whether the current extents and scratch memory fit into the plan.
     bool fits(const lifetimes& live, const numbered<buffer_view>& values) const {
         if (offsets_.empty()) return false;
         for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
@@ -32,11 +34,11 @@ public:
         return true;
     }
 
-    /// Plans again, in the memory of the first time. Returns the arena's bytes; the plan holds once take_plan() is called: where that
-    /// memory cannot be had, none is left.
+    /// Makes a new plan, in the memory of the first one. Returns the arena's bytes. The plan holds
+    /// once take_plan() is called; if the arena cannot be allocated, there is no plan.
     std::size_t plan(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
-        // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large ones, and a
-        // plan for one of them alone would be made again at every change.
+        // Earlier extents stay planned for: a kernel may need more scratch memory for small extents
+        // than for large ones, and a plan for only one of them would be replaced at every change.
         sizes_.resize(values.size());
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
             const bool known = !offsets_.empty() && offsets_[i] >= 0;
@@ -71,7 +73,7 @@ public:
     }
     void take_plan() {
         offsets_.assign(sizes_.size(), -1);
-        planned_bytes_.assign(sizes_.size(), ~std::size_t{0}); // what lives elsewhere always fits
+        planned_bytes_.assign(sizes_.size(), ~std::size_t{0}); // values that live elsewhere always fit
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
             if (request_of_[i] < 0) continue;
             offsets_[i] = requests_[request_of_[i]].offset;
@@ -84,8 +86,9 @@ public:
     }
 
 private:
-    // An elementwise kernel may write over an operand that nothing reads afterwards, and each of its results over another one, but for sums,
-    // which are first. Devices' kernels of several results have not been asked to.
+    // An elementwise kernel may overwrite an operand that nothing reads afterwards, each of its
+    // results another operand, except for sums, which come first. This is not used for devices'
+    // kernels of several results.
     int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
                  int id) const {
         const step_entry& step = view.steps[s];

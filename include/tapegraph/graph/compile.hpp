@@ -10,8 +10,8 @@
 #include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
-/// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
-/// budget for constant evaluation.
+/// Compiles a builder (a type whose `build(trace&)` traces something) to a program, in stages that
+/// each fit a compiler's budget for constant evaluation.
 
 namespace tapegraph {
 
@@ -19,7 +19,7 @@ namespace ir {
 
 namespace detail {
 
-// Runs a builder. One that names another as `previous` goes on with the trace which that one made.
+// Runs a builder. One that names another as `previous` continues the trace of that one.
 template <class Builder>
 struct traced {
     static constexpr void build(trace& t, schedule& s) {
@@ -71,18 +71,18 @@ struct scheduled {
     }
 };
 
-template <class> // of a builder, so that nothing is lowered where every program compiles
+template <class> // a builder; a template, so that code which every program compiles lowers nothing
 struct nothing {
     static constexpr void build(trace&, schedule&) {}
 };
 
 } // namespace detail
 
-/// The trace of a builder as a constant, not yet simplified: variables, layers, shapes.
+/// The trace of a builder as a constant, before simplification: variables, layers, shapes.
 template <class Builder>
 using traced_stage = compile_stage<detail::traced<Builder>>;
 
-/// The program of a builder. A model that does not fit together stops compilation here.
+/// The program of a builder. A model whose parts do not fit stops compilation here.
 template <class Builder>
 constexpr const program_view& compile_program() {
     using traced = traced_stage<Builder>;
@@ -92,7 +92,7 @@ constexpr const program_view& compile_program() {
     } else {
         using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced>>>>;
         using scheduled = compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>;
-        if constexpr (!well_formed<scheduled>) { // the compiler gave up between
+        if constexpr (!well_formed<scheduled>) { // the compiler gave up at a stage in between
             refuse<scheduled>();
             return lowered<compile_stage<detail::nothing<Builder>>>::view;
         } else {

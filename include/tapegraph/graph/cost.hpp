@@ -2,7 +2,7 @@
 
 #include <tapegraph/graph/program.hpp>
 
-/// What a step of a program costs.
+/// Cost of a program's steps.
 
 namespace tapegraph::ir {
 
@@ -12,8 +12,9 @@ struct cost {
     double bytes = 0; ///< of operands and results, each once
 };
 
-/// Cost of step `s` of a bound program: 1 per elementwise instruction and element, n for a reduction of n elements; other
-/// operations say it themselves (`flops`, and `bytes` where not all of the operands is read), or cost bytes alone.
+/// Cost of step `s` of a bound program: 1 per elementwise instruction and element, n for a
+/// reduction of n elements. Other operations define their cost (`flops`, and `bytes` where not all
+/// of the operands is read), or count only bytes.
 inline cost cost_of(const program& p, int s) {
     const program_view& view = p.view();
     const kernel_call& call = p.call_of(s);
@@ -32,7 +33,7 @@ inline cost cost_of(const program& p, int s) {
     return c;
 }
 
-/// Bytes read and written by the copies that apply updates behind the last call.
+/// Bytes read and written by the copies that apply updates after the last call.
 inline double cost_of_copies(const program& p) {
     double bytes = 0;
     for (const assignment_entry& update : p.view().assignments)
@@ -41,7 +42,7 @@ inline double cost_of_copies(const program& p) {
     return bytes;
 }
 
-/// The whole step, copies of updates included.
+/// Cost of the whole step, copies of updates included.
 inline cost cost_of(const program& p) {
     cost total;
     for (int s = 0; s < p.view().steps.size(); ++s) {

@@ -10,10 +10,11 @@ namespace tapegraph {
 
 namespace ir {
 
-/// The most sweeps a Jacobian may unroll into a graph.
+/// The maximum number of sweeps that a Jacobian may unroll into a graph.
 inline constexpr std::int64_t most_unrolled_sweeps = 64;
 
-/// The nodes [first, last) that tracing a function added, its sources and its results: all that both kinds of sweep need.
+/// The nodes [first, last) that tracing a function added, with its sources and results, as needed
+/// by both kinds of sweep.
 class traced_function {
 public:
     using handles = list<int>;
@@ -175,7 +176,7 @@ private:
     constexpr auto typed(const list<int>& ids, int from, std::index_sequence<I...>) {
         return std::make_tuple(graph_node(&t, ids[from + static_cast<int>(I)])...);
     }
-    // The nodes of a structure, each for one of `like`.
+    // The nodes of a structure, one for each of `like`.
     template <class Given>
     constexpr list<int> matched(const Given& given, const list<int>& like, const like_words& words) {
         list<int> ids;

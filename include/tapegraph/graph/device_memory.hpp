@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// What a program on a GPU needs beyond kernel calls: memory on the device, transfers, and graphs of the device.
+/// Resources of a program on a GPU beyond kernel calls: device memory, transfers, and captured
+/// graphs.
 
 namespace tapegraph::ir {
 
@@ -42,7 +43,8 @@ public:
         size_ = bytes;
         return true;
     }
-    /// Uses memory that somebody else owns; the owner asks `size()` how much is needed. Call it before anything is reserved.
+    /// Uses memory owned by the caller, who asks `size()` how much is needed. Call it before
+    /// anything is reserved.
     void use(std::byte* memory) {
         external_ = true;
         data_ = memory;
@@ -65,19 +67,19 @@ private:
     bool external_ = false;
 };
 
-/// One of a program's kernel calls, bound.
+/// One bound kernel call of a program.
 struct kernel_step {
-    kernel_function run; // null: on the CPU, for a program on a device
+    kernel_function run; // null: runs on the CPU, in a program on a device
     kernel_call call;
 };
 
-/// An input's memory on the device, always at one address, and where its values come from.
+/// An input's memory on the device, at a fixed address, and the source of its values.
 struct fed_input {
     memory_block memory;
     buffer_view from;
 };
 
-/// Graphs of the device, one per set of extents and math_mode a program has run with.
+/// Captured device graphs, one per set of extents and math_mode that a program has run with.
 class captured_steps {
 public:
     explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
@@ -91,9 +93,10 @@ public:
         entries_.clear();
     }
 
-    /// Runs `launch`, which launches a program's steps at fixed addresses. The first time it is simply called, because libraries
-    /// choose their kernels then. The second time it is recorded, and from then on the recording is replayed. Where recording
-    /// fails, a line on stderr says so, and the steps are launched every time.
+    /// Runs `launch`, which launches a program's steps at fixed addresses. The first run only calls
+    /// it, because libraries choose their kernels then. The second run is captured, and later runs
+    /// replay the captured graph. Where capturing fails, a line on stderr says so, and every run
+    /// launches the steps.
     template <class F>
     void run(const std::vector<std::int64_t>& extents, const F& launch) {
         entry* e = nullptr;
@@ -101,7 +104,7 @@ public:
         for (entry& each : entries_)
             if (each.extents == extents && each.mode == mode) e = &each;
         if (e == nullptr) {
-            launch(); // one that throws has prepared nothing
+            launch(); // a launch that throws has prepared nothing
             if (entries_.size() >= most) clear();
             entries_.push_back({extents, mode});
             return;
@@ -112,7 +115,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 8; // batch sizes that alternate
+    static constexpr std::size_t most = 8; // for alternating batch sizes
     struct entry {
         std::vector<std::int64_t> extents;
         math_mode mode;
@@ -126,7 +129,7 @@ private:
         device_->begin_capture();
         try {
             launch();
-        } catch (const device_error& error) { // perhaps of the capture alone: then all goes well without
+        } catch (const device_error& error) { // perhaps caused by the capture alone: then a plain launch succeeds
             why = error.what();
             e.refused = true;
         } catch (...) {

@@ -4,7 +4,7 @@
 
 namespace tapegraph {
 
-/// A compiled program as a Graphviz graph: every node, fused regions as clusters.
+/// A compiled program as a Graphviz graph: every node, with fused regions as clusters.
 inline std::string to_dot(const ir::program_view& view) {
     namespace d = ir::detail;
     const auto quoted = [](std::string_view s) {
@@ -15,7 +15,7 @@ inline std::string to_dot(const ir::program_view& view) {
         }
         return q + "\"";
     };
-    // The step that computes a node; a node that several kernels compute again is drawn in the first.
+    // The step that computes a node; a node that several kernels recompute is drawn in the first.
     std::vector<int> cluster(static_cast<std::size_t>(view.nodes.size()), -1), pending;
     for (int s = 0; s < view.steps.size(); ++s) {
         const ir::step_entry& step = view.steps[s];

@@ -14,22 +14,23 @@
 #include <string>
 #include <vector>
 
-/// A plan in words and as a picture: what a step costs and what was fused, and on demand passes, regions, kernel calls, buffers.
-/// Include it where it is wanted; the umbrella does not.
+/// Reports on plans: the cost of a step and the fused formulas, and on demand passes, regions,
+/// kernel calls and buffers. The umbrella header does not include it.
 
 namespace tapegraph {
 
-/// Extents to plan for: axis 0 of the inputs, and whatever else is known only at run time; and how much is told.
+/// Options of explain: extents to plan for (axis 0 of the inputs, and others known only at run
+/// time), and the level of detail.
 struct explain_options {
     std::int64_t batch_size = 32;
     std::int64_t other_extents = 32;
-    bool details = false; ///< behind the summary everything: passes, kernels, calls, buffers
-    int calls = 8;        ///< of the most expensive calls, and of the longest fused formulas
+    bool details = false; ///< the summary is followed by passes, kernels, calls and buffers
+    int calls = 8;        ///< how many of the most expensive calls, and of the longest fused formulas, to show
 };
 
 namespace ir::detail {
 
-/// Feeds every input a shape and plans. Nothing is computed, so the addresses are never read.
+/// Feeds every input a shape and plans. Nothing is computed, so addresses are never read.
 inline void bind_for(program& p, const explain_options& options) {
     const program_view& view = p.view();
     extent_table table;
@@ -160,7 +161,8 @@ inline void explain_size(const program& p, report& r) {
            " operations per byte");
 }
 
-// What a call takes on a machine that does five operations while it moves a byte, as processors do.
+// Predicted time of a call on a machine that does five operations per byte moved, as typical
+// processors do.
 inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
 
 inline void explain_largest(const program& p, const explain_options& options, report& r) {
@@ -227,9 +229,9 @@ inline void explain_summary(const program& p, const explain_options& options, re
 
 } // namespace ir::detail
 
-/// The plan of a bound program as text: its parameters, memory and cost, the calls that are predicted to cost most, and what was
-/// fused. `{.details = true}` adds passes, kernels, every call with its line, and where each buffer lies. What calls take is measured by
-/// tg::profile.
+/// The plan of a bound program as text: its parameters, memory and cost, the calls predicted to be
+/// the most expensive, and the fused formulas. `{.details = true}` adds passes, kernels, every call
+/// with its source line, and the place of each buffer. tg::profile measures the time of calls.
 inline std::string explain(const ir::program& p, const explain_options& options = {}) {
     ir::detail::report r;
     ir::detail::explain_summary(p, options, r);
@@ -243,7 +245,8 @@ inline std::string explain(const ir::program& p, const explain_options& options 
     return r.text;
 }
 
-/// The plan of a compiled program for some extents. Memory of the arena's size is reserved meanwhile.
+/// The plan of a compiled program for the given extents. Reserves memory of the arena's size
+/// meanwhile.
 inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
     ir::program p(view);
     ir::detail::bind_for(p, options);
@@ -259,7 +262,7 @@ template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
     const auto planned = [&] {
-        if constexpr (requires { typename Model::computing; }) { // where, and in which math_mode, the model computes
+        if constexpr (requires { typename Model::computing; }) { // the device and math_mode of the model
             const typename Model::computing here(model);
             return explain(model.training_view(), options);
         } else {

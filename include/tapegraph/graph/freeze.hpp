@@ -5,13 +5,14 @@
 
 #include <type_traits>
 
-/// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside one constant evaluation,
-/// so every stage of compilation ends by freezing and the next one begins by thawing.
+/// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside
+/// one constant evaluation, so every stage of compilation ends by freezing them and the next one
+/// begins by thawing them.
 
 namespace tapegraph::ir {
 
-// Every list of a trace and its schedule: element type, list, name, and how many elements a stage may produce before it
-// is trimmed. The long ones cost nothing while they are zero.
+// Every list of a trace and its schedule: element type, list, name, and how many elements a stage
+// may produce before it is trimmed. Long lists cost nothing while they are zero.
 #define TG_FROZEN_LISTS(X)                                                                                             \
     X(entry, t.nodes, nodes, 32768)                                                                                    \
     X(int, t.arguments, arguments, 65536)                                                                              \
@@ -42,7 +43,7 @@ namespace tapegraph::ir {
     X(int, s.values, values, 131072)                                                                                   \
     X(int, s.alias, alias, 32768)
 
-/// How many elements each list has.
+/// The number of elements of each list.
 struct capacity {
 #define TG_MEMBER(type, list, name, most) int name;
     TG_FROZEN_LISTS(TG_MEMBER)
@@ -77,7 +78,7 @@ struct frozen {
     failure error{};
     int groups = 0, ordinals = 0;
     bool training = true, differentiated = false;
-    bool said = false; ///< there is no trace, and the compiler has printed why
+    bool said = false; ///< there is no trace, and the compiler has printed the reason
 };
 
 namespace detail {
@@ -85,7 +86,7 @@ template <class T, int Count>
 constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
     if (from.size() > Count && !(Count == 0 && from.size() == 0))
         throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
-    const T* const data = from.begin(); // element access by call would double the cost
+    const T* const data = from.begin(); // calls for element access would double the cost
     const int count = from.size();
     for (int i = 0; i < count; ++i) to.at[i] = data[i];
     return count;
@@ -100,7 +101,7 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 }
 } // namespace detail
 
-/// How many elements the lists have.
+/// The numbers of elements of the lists.
 constexpr capacity sizes_of(const trace& t, const schedule& s) {
     capacity c{};
 #define TG_MEMBER(type, list, name, most) c.name = list.size();
@@ -109,7 +110,7 @@ constexpr capacity sizes_of(const trace& t, const schedule& s) {
     return c;
 }
 
-/// Freezes into lists of a capacity; by default with room to spare.
+/// Freezes into lists of a given capacity; the default leaves spare room.
 template <capacity C = widest>
 constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     frozen<C> f{};
@@ -130,7 +131,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     return f;
 }
 
-/// Copies a constant into lists that are just as long as needed.
+/// Copies a constant into lists of exactly the needed length.
 template <capacity C, capacity From>
 constexpr frozen<C> trim(const frozen<From>& from) {
     frozen<C> f{};
@@ -167,7 +168,8 @@ inline constexpr char unevaluated_text[] = "the compiler cannot run this: what i
                                            "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
 #endif
 
-/// What remains of a stage that the compiler could not evaluate. Whoever asked quietly says so; otherwise the compiler has.
+/// The result of a stage that the compiler could not evaluate. A quiet caller reports it; otherwise
+/// the compiler has done so.
 constexpr auto unevaluated() {
     constexpr capacity nothing_but_a_line = [] {
         capacity c{};
@@ -183,10 +185,12 @@ constexpr auto unevaluated() {
 }
 } // namespace detail
 
-/// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
+/// One stage of compilation: Builder::build() fills a trace and a schedule, and `value` is the
+/// resulting constant.
 ///
-/// The size of the result is not known before it has been computed. g++ and clang compute it once, with room to spare, and
-/// trim it. nvcc's front end, to which zeros are as dear as anything else, computes it twice.
+/// The size of the result is known only after it has been computed. g++ and clang compute it once,
+/// with spare room, and trim it. nvcc's front end, for which zeros are as expensive as anything
+/// else, computes it twice.
 template <class Builder>
 struct compile_stage {
 #ifdef __CUDACC__
@@ -210,9 +214,10 @@ private:
         Builder::build(t, s);
         return freeze(t, s);
     }
-    // A local constant of a function that is never run: as a member, g++ -O0 would write its six megabytes into the program.
-    // g++ remembers a call that it has evaluated, so asking first whether it can costs nothing, and its own words, one line for
-    // each function on the way, are printed for those who ask for them. clang would evaluate twice; it prints the constant's name.
+    // A local constant of a function that is never run: as a member, g++ -O0 would write its six
+    // megabytes into the program. g++ remembers an evaluated call, so asking first whether it can
+    // be evaluated costs nothing, and g++'s own explanation, one line for each function on the way,
+    // is printed only on request. clang would evaluate twice; it prints the constant's name.
     static constexpr auto trimmed() {
 #if !defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
         if constexpr (!requires { typename std::bool_constant<(run().groups >= 0)>; })
@@ -229,7 +234,8 @@ private:
     }
     static constexpr auto evaluated = trimmed();
     static constexpr auto unevaluated = detail::unevaluated();
-    // Where it could not be evaluated the compiler has said so once, and is to say nothing that follows from it.
+    // If it could not be evaluated, the compiler has said so once and must not report errors that
+    // follow from it.
     static constexpr const auto& choose() {
         if constexpr (requires { typename std::bool_constant<(evaluated.groups >= 0)>; })
             return evaluated;

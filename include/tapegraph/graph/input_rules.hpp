@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-/// What a trace asks of its inputs: element types, extents, and what its operations could not decide before extents were known.
-/// Programs ask it when extents are bound and eager mode before it runs, so both refuse the same inputs in the same words.
-/// Templates, so that programs without graphs do not compile them.
+/// Requirements of a trace on its inputs: element types, extents, and conditions of its operations
+/// that could not be decided before extents were known. Programs check them when extents are bound,
+/// and eager mode before it runs, so both refuse the same inputs with the same messages. The
+/// functions are templates, so that programs without graphs do not compile them.
 
 namespace tapegraph::ir {
 
@@ -22,7 +23,7 @@ std::string input_text(const Entry& input) {
 }
 } // namespace detail
 
-/// Element type and rank of input `index`. Throws dtype_error or shape_error.
+/// Checks element type and rank of input `index`. Throws dtype_error or shape_error.
 template <class View>
 void check_input_kind(const View& view, int index, const buffer_view& value) {
     const auto& input = view.inputs[index];
@@ -35,7 +36,7 @@ void check_input_kind(const View& view, int index, const buffer_view& value) {
                           to_string(shape(value.rank, value.extents)));
 }
 
-/// An extent of an input where the trace says what it must be.
+/// An extent of an input that the trace fixes.
 template <class Entry>
 void check_input_extent(const Entry& input, int axis, std::int64_t given, std::int64_t expected) {
     if (given != expected)
@@ -43,7 +44,7 @@ void check_input_extent(const Entry& input, int axis, std::int64_t given, std::i
                           std::to_string(given) + ", expected " + std::to_string(expected));
 }
 
-/// Takes from input `index` the numbers its symbols stand for (-1: not known yet); its other extents must be what they are.
+/// Binds symbols to extents of input `index` (-1: not known yet), and checks its other extents.
 template <class View, class Symbols>
 void bind_input_extents(const View& view, const extent_table& table, int index, const std::int64_t* extents,
                         Symbols& symbols) {
@@ -66,8 +67,9 @@ void bind_input_extents(const View& view, const extent_table& table, int index, 
     }
 }
 
-/// What operations require of extents. `value_of(atom)`: the number a symbol stands for; negative where no input gives it, in a
-/// program of some of a session's fetches, which asks nothing of inputs that only others need.
+/// Checks the conditions of operations on extents. `value_of(atom)` is the number that a symbol
+/// stands for; it is negative where no input gives it, in a program of some of a session's fetches,
+/// which does not check inputs that only others need.
 template <class View, class ValueOf>
 void check_requirements(const View& view, const extent_table& table, const ValueOf& value_of) {
     for (const extent_table::requirement& r : view.requirements) {
@@ -84,7 +86,8 @@ void check_requirements(const View& view, const extent_table& table, const Value
     }
 }
 
-/// The same for whoever has no program: a stage's trace and what it asks of its first inputs.
+/// The same for callers without a program: a stage's trace and the requirements on its first
+/// inputs.
 template <class = void>
 class basic_input_rules {
 public:
@@ -94,8 +97,8 @@ public:
         for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
     }
 
-    /// Throws dtype_error or shape_error for what a program of this trace would refuse. `values` are those of its inputs that
-    /// are no parameters, in their order.
+    /// Throws dtype_error or shape_error for inputs that a program of this trace would refuse.
+    /// `values` are those of its inputs that are not parameters, in their order.
     void check(std::span<const buffer_view> values) const;
 
 private:

@@ -10,7 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-/// From an operation and an element type to the functions that compute it, for graphs that are made when the program runs.
+/// Maps an operation and an element type to the functions that compute it, for graphs made at run
+/// time.
 
 namespace tapegraph::ir {
 
@@ -26,10 +27,11 @@ struct registered_kernel {
     void (*trace_step)(const program_view& outer, int node, trace& t, scan_table& slots) = nullptr;
 };
 
-/// What a region computes, in numbers that do not depend on the program that has it: equal keys, equal functions.
+/// Identifies the computation of a region by numbers that do not depend on the program: equal keys
+/// mean equal functions.
 class region_key {
 public:
-    /// Of the code of a program, whose results are some of its registers.
+    /// The key of a program's code, whose results are some of its registers.
     region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
         begin(code.slots(), code.instructions(), results.size());
         for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
@@ -39,7 +41,7 @@ public:
         }
         for (const int r : results) add(static_cast<std::uint64_t>(r));
     }
-    /// Of a region that is a type.
+    /// The key of a region given as a type.
     template <dtype... Slots, int... Results, class... Instructions>
     explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
         begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
@@ -89,7 +91,8 @@ public:
         const std::unique_lock lock(mutex_);
         kernels_[{op, type}] = k;
     }
-    /// A region that is compiled as a whole: of one result by evaluate_tile, of several by evaluate_merged_tile.
+    /// Adds a region that is compiled as a whole: by evaluate_tile for one result, by
+    /// evaluate_merged_tile for several.
     void add(const region_key& code, cpu::tile_function whole) {
         const std::unique_lock lock(mutex_);
         regions_[code] = whole;
@@ -100,7 +103,8 @@ public:
         return found == regions_.end() ? nullptr : found->second;
     }
 
-    /// Null where there is none. `type`: of the operands that are no conditions. What it points to stays.
+    /// Returns null where there is none. `type` is that of the operands that are not conditions.
+    /// The pointer stays valid.
     const registered_kernel* find(const operation* op, dtype type) const {
         const registered_kernel* found = look_up(op, type);
         if (found != nullptr || op->registration == nullptr) return found;
@@ -129,12 +133,12 @@ private:
     };
     mutable std::shared_mutex mutex_;
     std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
-    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements stay where they are
+    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements have stable addresses
 };
 
 namespace detail {
 
-/// The region of an elementwise operation alone.
+/// The region of a single elementwise operation.
 template <class Op, class T, class = std::make_integer_sequence<int, Op::arity>>
 struct lone_instruction;
 template <class Op, class T, int... I>
@@ -178,7 +182,8 @@ void register_where_defined(kernel_registry& to) {
     if constexpr (runtime::has_kernel<Op, T>) register_kernel<Op, T>(to);
 }
 
-/// Operations that no list has: for float and double where they have a kernel, effects for all types.
+/// Registers operations that are in no list: for float and double where they have a kernel, effects
+/// for all types.
 template <class Op>
 void register_where_used() {
     if constexpr (has_per_node_kernel<Op>()) { // of all types at once
@@ -214,8 +219,9 @@ struct kernel_registration {
 
 namespace tapegraph {
 
-/// Makes an operation of your own known to graphs that are made when the program runs, for element types other than float and double,
-/// whose kernels are found without: `tg::register_kernels<my_op, std::int32_t>()`, once, before the first of these graphs.
+/// Registers a custom operation for element types other than float and double, whose kernels are
+/// found without it, so that graphs made at run time can use it: `tg::register_kernels<my_op,
+/// std::int32_t>()`, once, before the first such graph.
 template <class Op, class... T>
 void register_kernels() {
     (ir::detail::register_kernel<Op, T>(ir::kernel_registry::instance()), ...);

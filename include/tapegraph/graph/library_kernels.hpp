@@ -23,7 +23,7 @@ void register_elementwise(kernel_registry& to) {
         register_for<Op>(to, runtime::element_types<std::int32_t, std::int64_t, std::uint8_t>{});
 }
 
-/// A compiled region as schedules have it: several results are computed at once.
+/// A compiled region as it occurs in schedules: several results are computed at once.
 template <bool Merged, class Region>
 void register_region(kernel_registry& to) {
     const auto results_of = []<class Slots, int... R, class... I>(region<Slots, results<R...>, I...>*) {
@@ -38,7 +38,8 @@ void register_region(kernel_registry& to) {
 
 } // namespace detail
 
-/// The elementwise operations, one instruction each. Templates, so that only programs that make graphs compile them.
+/// The elementwise operations, one instruction each. These are templates, so that only programs
+/// that make graphs at run time compile them.
 template <class = void>
 void add_library_instructions(kernel_registry& to) {
     using namespace runtime;

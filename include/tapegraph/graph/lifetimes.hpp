@@ -7,7 +7,7 @@
 
 namespace tapegraph::ir {
 
-/// A vector whose elements are numbered with int, as nodes, steps and variables are.
+/// A vector whose elements are indexed by int, like nodes, steps and variables.
 template <class T>
 class numbered : public std::vector<T> {
 public:
@@ -17,7 +17,8 @@ public:
     const T& operator[](int i) const { return this->begin()[i]; }
 };
 
-/// Whether two nodes have the same extents whatever the symbols stand for: a plan outlives today's.
+/// Whether two nodes have the same extents for all values of the symbols: a plan outlives the
+/// current extents.
 inline bool same_extents(const program_view& view, int a, int b) {
     const entry &x = view.nodes[a], &y = view.nodes[b];
     bool same = x.rank == y.rank;
@@ -32,8 +33,8 @@ bool shows_part(const program_view& view, int id) {
         if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
     return false;
 }
-/// Whether a step reads part of a buffer. Then it cannot write over that: elements of its result and of the operand with the same number
-/// do not lie in the same place.
+/// Whether a step reads part of a buffer. Then it cannot overwrite that buffer: elements of its
+/// result and of the operand with the same index are at different places.
 template <class = void>
 bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
     for (int k = 0; k < step.inputs; ++k)
@@ -42,8 +43,9 @@ bool reads_part_of(const program_view& view, const step_entry& step, int buffer)
     return false;
 }
 
-/// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
-/// and the variable whose memory the result may be written to directly (-1: none). A use of a view counts as a use of its operand.
+/// Per node: the step that computes its buffer and the one that reads it last (-1: none; the number
+/// of steps: it must outlive them all), and the variable to whose memory the result may be written
+/// directly (-1: none). A use of a view counts as a use of its operand.
 struct lifetimes {
     numbered<int> birth, death, variable_of;
 
@@ -51,7 +53,7 @@ struct lifetimes {
     explicit lifetimes(const program_view& view) { find(view); }
 
 private:
-    template <class = void> // compiled with programs only
+    template <class = void> // a template, compiled only in programs that have graphs
     void find(const program_view& view) {
         const auto count = static_cast<std::size_t>(view.nodes.size());
         const int steps = view.steps.size();
@@ -71,7 +73,7 @@ private:
         for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
         for (const assignment_entry& update : view.assignments) {
             const int id = view.alias[update.node];
-            const bool unread = last_read[update.variable] < 0; // nothing of its old value is wanted
+            const bool unread = last_read[update.variable] < 0; // its old value is not needed
             const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
                                   (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
                                   variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];

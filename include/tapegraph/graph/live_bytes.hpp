@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-/// What lies in a program's arena while its calls run.
+/// Memory use of a program's arena while its calls run.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-// The operand whose memory a result of step `s` takes over, or -1.
+// The operand that a result of step `s` overwrites, or -1.
 inline int overwritten(const program& p, int s, int result) {
     const program_view& view = p.view();
     const step_entry& step = view.steps[s];
@@ -27,7 +27,8 @@ inline int overwritten(const program& p, int s, int result) {
 
 } // namespace detail
 
-/// Bytes of buffers that hold something, and of scratch memory, during each call of a bound program and behind the last.
+/// Bytes of live buffers and of scratch memory during each call of a bound program and after the
+/// last.
 inline std::vector<double> live_bytes(const program& p) {
     const program_view& view = p.view();
     const int steps = view.steps.size();
@@ -39,7 +40,7 @@ inline std::vector<double> live_bytes(const program& p) {
             const int id = view.values[step.first_value + k];
             const program::arena_slot slot = p.arena_slot_of(id);
             if (slot.offset < 0) continue;
-            // A step that writes over an operand holds their common buffer once.
+            // A buffer shared by a step's result and an overwritten operand counts once.
             const int first = detail::overwritten(p, s, id) >= 0 ? s + 1 : s;
             for (int at = first; at <= slot.death && at <= steps; ++at)
                 live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());

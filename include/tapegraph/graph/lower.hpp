@@ -7,7 +7,8 @@
 
 #include <utility>
 
-/// Lowering: the schedule's kernels as functions. Regions are decoded into types; equal ones share a function.
+/// Lowering: turns the schedule's kernels into functions. Regions are decoded into types; equal
+/// ones share a function.
 
 namespace tapegraph::ir {
 
@@ -16,8 +17,9 @@ static_assert(most_region_slots <= cpu::most_slots && most_region_results <= cpu
 
 namespace detail {
 
-// The kernels of a region. Matching it makes its name its own: nvcc writes the name by which a kernel's type was reached
-// into the host's code, and the stage's may hold a lambda, which has none.
+// The kernels of a region. Matching it by a partial specialisation gives it a name of its own: nvcc
+// writes the name by which a kernel's type was reached into the host code, and the stage's name may
+// contain a lambda, which has none.
 template <class Region>
 struct kernels_of_region;
 template <class Slots, class Results, class... Instructions>
@@ -69,7 +71,7 @@ constexpr auto kernel_table(std::integer_sequence<int, K...>) {
 
 } // namespace detail
 
-/// A pointer and a count: what run-time code sees of a frozen list.
+/// A pointer and a count: a frozen list as run-time code sees it.
 template <class T>
 struct constant_span {
     const T* data = nullptr;
@@ -81,19 +83,21 @@ struct constant_span {
     constexpr int size() const { return count; }
 };
 
-/// A view of a frozen program that does not depend on the program's type, so that the code that runs it is compiled once.
+/// A view of a frozen program that does not depend on the program's type, so that the code that
+/// runs programs is compiled once.
 struct program_view {
 #define TG_MEMBER(type, list, name, most) constant_span<type> name;
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     constant_span<runtime::kernel_pair> functions;
-    /// Of each kernel the region that it interprets, or null; empty where the compiler has lowered all of them.
+    /// For each kernel the region that it interprets, or null; empty where the compiler has lowered
+    /// all kernels.
     constant_span<const cpu::interpreted_region*> interpreted;
 
     constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };
 
-/// A stage's lists; without kernels.
+/// The lists of a stage, without kernels.
 template <class Stage>
 constexpr program_view stage_view() {
     program_view v;
@@ -110,14 +114,15 @@ constexpr bool has_variable_of(const program_view& view, dtype type) {
     return false;
 }
 
-/// The task that scope.with_device named where a variable was made, or what an optimizer keeps of it; empty where it named none.
+/// The task that scope.with_device named for a variable, or for an optimizer's state of it; empty
+/// where it named none.
 constexpr std::string_view task_of_variable(const program_view& view, int variable) {
     const variable_entry& v = view.variables[variable];
     const int number = view.nodes[v.node].task;
     return v.task.empty() && number > 0 ? view.tasks[number - 1] : v.task;
 }
 
-/// The kernels of a stage, and its view.
+/// The kernels of a stage, and the view of its program.
 template <class Stage>
 struct lowered {
     static constexpr auto functions =

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// How reports call nodes, shapes and kernels.
+/// Names of nodes, shapes and kernels in reports.
 
 namespace tapegraph::ir {
 
@@ -58,7 +58,7 @@ inline std::string scope_text(const program_view& view, int scope) {
     return std::string(b.view());
 }
 
-/// What a node is called: a number for constants, the path of a variable, "%12" otherwise.
+/// The name of a node: a number for constants, the path of a variable, "%12" otherwise.
 inline std::string node_name(const program_view& view, int node) {
     const entry& e = view.nodes[node];
     if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
@@ -72,8 +72,8 @@ inline std::string node_name(const program_view& view, int node) {
     return "%" + std::to_string(node);
 }
 
-/// The path of the layer that a call belongs to. What is fused behind an operation on a variable may have been written in the scope of
-/// the next layer; the variable's is right.
+/// The path of the layer that a call belongs to. Operations fused after one on a variable may have
+/// been written in the scope of the next layer, so the variable's scope is used.
 template <class = void>
 std::string layer_of(const program_view& view, int s) {
     const step_entry& step = view.steps[s];

@@ -7,12 +7,13 @@
 
 #include <string>
 
-/// What runtime/placement_log.hpp says of fused regions and of programs.
+/// Descriptions of fused regions and programs for runtime/placement_log.hpp.
 
 namespace tapegraph::ir::detail {
 
-/// What a kernel computes: "matmul", "add, relu", "sum of multiply, exp", "sums of multiply, exp", "add, relu and sum".
-template <class View> // program_view; a template, so that programs that tell nobody do not compile it
+/// The computation of a kernel: "matmul", "add, relu", "sum of multiply, exp", "sums of multiply,
+/// exp", "add, relu and sum".
+template <class View> // program_view; a template, so that programs without a log do not compile it
 std::string kernel_operations(const View& view, int k) {
     const kernel_entry& kernel = view.kernels[k];
     if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
@@ -27,7 +28,8 @@ std::string kernel_operations(const View& view, int k) {
 }
 
 inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
-/// " by winograd" or, on a GPU, " by tf32" where a call of a bound program has such a name for how it is computed; empty otherwise.
+/// " by winograd" or, on a GPU, " by tf32" where a call of a bound program names its algorithm;
+/// empty otherwise.
 template <class Program>
 std::string method_of_step(const Program& p, int s) {
     const program_view& view = p.view();
@@ -38,7 +40,7 @@ std::string method_of_step(const Program& p, int s) {
     return method == nullptr ? std::string() : by_method(method(p.call_of(s)));
 }
 
-/// One line per kernel call of a bound program.
+/// Logs one line per kernel call of a bound program.
 template <class Program>
 void log_placement_of(const Program& p) {
     const program_view& view = p.view();

@@ -13,10 +13,11 @@ struct buffer_request {
     std::int64_t offset = 0;
 };
 
-/// Places buffers in one arena so that no two that live at once overlap; returns the arena's size. Largest first, each
-/// at the lowest gap that fits: the usual greedy answer, within a few percent of the largest sum of live bytes.
+/// Places buffers in one arena so that no two live ones overlap; returns the arena's size. Greedy:
+/// largest first, each at the lowest gap that fits, which is usually within a few percent of the
+/// largest sum of live bytes.
 ///
-/// `order` and `placed` are memory to work in, so that planning again allocates nothing.
+/// `order` and `placed` are working memory, so that planning again allocates nothing.
 constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& order, list<int>& placed) {
     order.clear();
     placed.clear();

@@ -12,8 +12,8 @@
 
 namespace tapegraph::ir {
 
-/// A planned graph, ready to run, on the CPU or on a GPU. There its steps are recorded the second time they run with the same
-/// extents, and replayed as one graph of the device from then on.
+/// A planned graph, ready to run on the CPU or a GPU. On a GPU the second run with the same extents
+/// captures the steps, and later runs replay them as one device graph.
 template <class X = void>
 class basic_program : public basic_bound_program<X> {
     using base = basic_bound_program<X>;
@@ -23,12 +23,12 @@ class basic_program : public basic_bound_program<X> {
     using typename base::copy;
 
 public:
-    /// `device`: where it runs; null for the CPU.
+    /// `device` is where it runs; null for the CPU.
     explicit basic_program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
         : base(view, device) {}
 
-    /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
-    /// had not run by then keep their values.
+    /// With `check`, throws numeric_error naming the first operation whose result is not finite;
+    /// variables that were not updated by then keep their values.
     void run(const random_state& random, bool check = false) {
         const runtime::device_turn turn(device_);
         const runtime::at_work here(device_ == nullptr); // also between its kernels
@@ -57,7 +57,8 @@ public:
         for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
         finish();
     }
-    /// Sends a scalar output to the host without waiting for it; of the last 256 sent from a device, each can be read by its number.
+    /// Sends a scalar output to the host without waiting for it. Each of the last 256 sent from a
+    /// device can be read by its number.
     std::int64_t publish_output(int index) {
         return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
                                 outputs_[static_cast<std::size_t>(index)].bytes());
@@ -79,7 +80,8 @@ public:
         runtime::load_scalars(device_, outputs_.data(), count, values);
     }
 
-    /// The value of output `index`, in the CPU's memory; valid until the next run. Waits for a device.
+    /// The value of output `index`, in the CPU's memory, valid until the next run. Waits for a
+    /// device.
     const buffer_view& output(int index) const {
         const auto i = static_cast<std::size_t>(index);
         if (device_ == nullptr) return outputs_[i];
@@ -131,7 +133,7 @@ private:
         runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
                              random);
     }
-    // Step by step, also on a device that has captured them.
+    // Runs step by step, also on a device that has captured the steps.
     void run_observed(runtime::call_observer& who, bool check) {
         const int steps = static_cast<int>(steps_.size());
         for (int s = 0; s < steps; ++s) {
@@ -158,7 +160,7 @@ private:
     void check_step(int s) const {
         const step_entry& step = view_->steps[s];
         const bool fused = view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::operation);
-        int culprit = -1, result = -1; // of several results of a fused kernel the one that the model computes first
+        int culprit = -1, result = -1; // of several results of a fused kernel, the one that the model computes first
         std::int64_t at = -1;
         for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
             const std::int64_t found = first_not_finite(operands_[step.first_value + k]);

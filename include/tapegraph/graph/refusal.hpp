@@ -6,7 +6,7 @@
 
 #include <utility>
 
-/// The facts of a mistake as a type.
+/// Compile-time errors as types that carry the facts.
 
 namespace tapegraph {
 
@@ -29,8 +29,8 @@ constexpr text_builder error_fact(const Frozen& f, int fact) {
     return b;
 }
 
-// The texts of an error, each cut where the compiler would abbreviate it: clang after 36 characters. A piece that is continued
-// ends with a space.
+// The texts of an error, each cut into pieces where the compiler would abbreviate it: clang after
+// 36 characters. A piece that is continued ends with a space.
 template <int Texts>
 struct cut_texts {
     struct piece {
@@ -68,7 +68,8 @@ constexpr auto piece_string() {
     constexpr auto piece = all.pieces[Piece];
     fixed_string<static_cast<std::size_t>(piece.end - piece.begin) + 1> s;
     for (int i = piece.begin; i < piece.end; ++i) s.text[i - piece.begin] = all.texts[piece.text].text[i];
-    // Written explicitly, because clang prints an array as text only when the last element that was written is zero.
+    // Written explicitly, because clang prints an array as text only when the last written element
+    // is zero.
     s.text[piece.end - piece.begin] = 0;
     return s;
 }
@@ -99,22 +100,22 @@ cannot_be_compiled<piece_string<Facts, Piece>()...> advised(std::integer_sequenc
 
 } // namespace detail
 
-/// Whether a stage's trace fits together.
+/// Whether a stage's trace is free of errors.
 template <class Stage>
 inline constexpr bool well_formed = Stage::value.error.what == nullptr;
 
-/// Of a stage that does not, a type that says why.
+/// The error type of a stage with errors.
 template <class Stage>
 using facts_of = decltype(detail::ill_formed<detail::facts_of_stage<Stage>>(
     std::make_integer_sequence<int, detail::facts_of_stage<Stage>::get().count>{}));
 
-/// A type that says what to do.
+/// An error type with advice.
 template <fixed_string Text>
 using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
     std::make_integer_sequence<int, detail::facts_of_advice<Text>::get().count>{}));
 
-/// Stops compilation and shows what does not fit. Leave out whatever depends on the stage, and this is all that the compiler
-/// prints: `if constexpr (!well_formed<S>) refuse<S>(); else ...`
+/// Stops compilation and shows the error. If the caller omits all code that depends on the stage,
+/// this is all that the compiler prints: `if constexpr (!well_formed<S>) refuse<S>(); else ...`
 template <class Stage>
 constexpr void refuse() {
     if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));

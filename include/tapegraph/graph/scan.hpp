@@ -4,15 +4,15 @@
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
 
-/// Scans in a trace. A scan is one node. Its value is a vector that holds all results one behind another; the results are slices
-/// of it. What a step computes is traced by a builder (graph/scan_step.hpp) when the node is made, for shapes, and once
-/// more when its kernel is (graph/scan_kernel.hpp).
+/// Scans in a trace. A scan is one node. Its value is a vector of all results, one after another;
+/// the results are slices of it. A builder (graph/scan_step.hpp) traces one step when the node is
+/// made, to get its shapes, and again when its kernel is compiled (graph/scan_kernel.hpp).
 
 namespace tapegraph::ir {
 
-/// One of the results in a scan's value.
+/// A result within a scan's value.
 struct scan_part {
-    int operand; // whose derivative it is
+    int operand; // the operand whose derivative it is
     std::int64_t before, size;
     shape dims;
 };
@@ -21,7 +21,7 @@ struct scan_layout {
     std::int64_t size = 0;
 };
 
-/// Where a scan's results lie, from tracing its step.
+/// The layout of a scan's results, found by tracing its step.
 template <class Builder>
 constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
                                      std::source_location where = {}) {
@@ -74,7 +74,7 @@ constexpr node scan_result(trace& t, int flat, const scan_part& part) {
     return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
 }
 
-/// A value of the target's shape that begins with `front` and goes on with zeros.
+/// A value of the target's shape that starts with `front` and is filled with zeros.
 constexpr node with_zeros_behind(trace& t, const node& front, int like) {
     const shape target = t.dims(like);
     if (front.shape() == target) return front;
@@ -83,7 +83,8 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
 
 } // namespace detail
 
-/// The base of both operations of a scan. Their value is a vector, whose size is given as the target.
+/// The base of both operations of a scan. Their value is a vector, whose size is passed as the
+/// target.
 struct scan_value {
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -95,12 +96,14 @@ struct scan_value {
     }
 };
 
-/// A scan that keeps nothing for a derivative. Order is the number of derivatives between the user's scan and this one.
+/// A scan that keeps nothing for a derivative. Order is the number of derivatives between the
+/// user's scan and this one.
 template <class Builder, int Order>
 struct scan_op;
 
-/// The derivatives by all operands of a scan, computed by one scan that runs the other way. `args` are the scan's operands, what
-/// the forward pass kept (the value of scan_keeping), and the adjoint of the result.
+/// The derivatives by all operands of a scan, computed by one scan in reverse time. `args` are the
+/// scan's operands, the values that the forward pass kept (the value of scan_keeping), and the
+/// adjoint of the result.
 template <class Builder, int Order>
 constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
                                std::uint64_t wanted) {
@@ -116,7 +119,7 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
         extent size(0, &t.extents);
         for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
             size = size + extent(layout.parts[last].size, &t.extents);
-        const bool packed = part.operand >= a.given(); // what an earlier derivative reads
+        const bool packed = part.operand >= a.given(); // values that an earlier derivative reads
         flows[part.operand] =
             packed
                 ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
@@ -128,7 +131,8 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
 
 namespace detail {
 
-/// The derivative by one operand; all of them are traced when the first is asked for. `args()` as for scan_flows.
+/// The derivative by one operand; all of them are traced when the first is requested. `args()` as
+/// for scan_flows.
 template <class Builder, int Order, class Args>
 constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
                         const Args& args) {
@@ -160,7 +164,7 @@ struct scan_op : scan_value {
             return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
                 list<int> args;
                 for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-                // What the derivative reads is computed now.
+                // Computes the values that the derivative reads.
                 using keeping = scan_keeping<Builder>;
                 const scan_layout layout = layout_of_scan<keeping>(t, a, args);
                 if (t.error.what != nullptr) return args;
@@ -180,9 +184,10 @@ struct scan_op : scan_value {
     }
 };
 
-/// Takes the value of a scan that kept what its derivative needs (scan_keeping) and the scan's operands, and returns the scan's own
-/// results, which are the last part of that value. Its derivative is by the operands, not by the value, so no adjoint of the
-/// value's size ever exists.
+/// Takes the value of a scan that kept the values its derivative needs (scan_keeping) and the
+/// scan's operands, and returns the scan's own results, which are the last part of that value. It
+/// is differentiated by the operands, not by the value, so no adjoint of the value's size ever
+/// exists.
 template <class Builder>
 struct scan_result_op : scan_value {
     static constexpr std::string_view name = "scan_result";
@@ -207,7 +212,7 @@ struct scan_result_op : scan_value {
 
 namespace detail {
 
-/// The symbols that a shape's extents are made of, as bits.
+/// The symbols that occur in a shape's extents, as bits.
 constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value) {
     if (!is_symbolic(value)) return 0;
     std::int64_t found = 0;

@@ -14,7 +14,7 @@ namespace tapegraph::ir {
 
 namespace detail {
 
-#ifdef __CUDACC__ // three evaluations of small results instead of one with room to spare, as in ir::stage
+#ifdef __CUDACC__ // three evaluations of small results instead of one with spare room, as in ir::stage
 constexpr capacity sizes_of_step(const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
 constexpr scan_table table_of_step(const trace&, const schedule&, const scan_table& places) { return places; }
 template <capacity C>
@@ -78,8 +78,9 @@ public:
 
 } // namespace detail
 
-/// The kernel of node `Node` of a stage, on the CPU or, where all kernels of the step have a device's half, in a device's stream.
-/// Each thread that runs it keeps the program with its plans, not its memory, for extents that alternate.
+/// The kernel of node `Node` of a stage, on the CPU or, where all kernels of the step exist for the
+/// device, in a device's stream. Each thread that runs it keeps the program with its plans, but not
+/// its memory, for alternating extents.
 template <class Builder, class Stage, int Node>
 struct scan_kernel {
     static std::size_t workspace(const kernel_call& c) { return program(c).workspace_bytes(); }
@@ -105,7 +106,7 @@ private:
         runtime::device_runtime* device = nullptr;
         if constexpr (runtime::has_backend)
             if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].memory - 1));
-        static thread_local std::vector<std::unique_ptr<scan_program<>>> plans; // the latest last
+        static thread_local std::vector<std::unique_ptr<scan_program<>>> plans; // the most recent last
         for (const auto& plan : plans)
             if (plan->planned_for(c, device)) return *plan;
         auto made = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c, device);

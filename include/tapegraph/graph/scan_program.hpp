@@ -9,17 +9,19 @@
 #include <type_traits>
 #include <vector>
 
-/// How a scan runs: its step is a program of its own, with a table that says where its values come from, run once per step. The
-/// memory it runs in is the scan's scratch memory, planned with the program around it.
+/// Runs a scan: its step is a program of its own, with a table of the sources of its values, run
+/// once per step. It runs in the scan's scratch memory, which is planned with the enclosing
+/// program.
 
 namespace tapegraph::ir {
 
-/// Where an input of a step's program comes from (an operand of the scan, part of it) or where a result goes.
+/// The source of an input of a step's program (an operand of the scan, or part of it) or the
+/// destination of a result.
 struct scan_slot {
     scan_role role;
     int operand; // -1: zeros
-    int axis;    // of time
-    int index;   // of the program's input, output, or variable (a carry)
+    int axis;    // the time axis
+    int index;   // index of the program's input, output, or variable (a carry)
 };
 
 template <int Most>
@@ -43,15 +45,15 @@ struct scan_table {
     bool backwards = false;
 };
 
-/// A step's program in memory that is lent to it, run over time. On a device all it does is launched into the device's stream, so
-/// that the program around it can be captured; it has nothing there but the memory it is lent.
+/// A step's program in borrowed memory, run over time. On a device all its work is launched into
+/// the call's stream, so that the enclosing program can be captured; it owns no device memory.
 template <class Backend = runtime::backend>
 class scan_program : public basic_bound_program<> {
     using base = basic_bound_program<>;
 
 public:
-    /// Plans for the extents of a call, on a device (null: the CPU). The plan depends on nothing else, so that the scratch memory
-    /// a call was given is enough whatever else ran in between.
+    /// Plans for the extents of a call, on a device (null: the CPU). The plan depends on nothing
+    /// else, so the scratch memory of a call suffices whatever else ran in between.
     scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
                  runtime::device_runtime* device)
         : base(view, device, true), table_(&table) {
@@ -60,7 +62,8 @@ public:
             if (has_symbol(atom)) base::given_symbols_[static_cast<std::size_t>(atom)] = c.symbols[atom];
         const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
         static std::byte somewhere{};
-        std::vector<bool> aligned(static_cast<std::size_t>(c.inputs), true); // what comes next of an operand
+        // Whether the next part of an operand is aligned
+        std::vector<bool> aligned(static_cast<std::size_t>(c.inputs), true);
         for (int i = 0; i < table.inputs.count; ++i) {
             const scan_slot& slot = table.inputs.at[i];
             const bool carry = slot.role == scan_role::carry;
@@ -109,7 +112,8 @@ public:
             feed(c, memory, t, time);
             this->bind();
             for (const kernel_step& step : base::steps_) step.run(step.call);
-            // No copy reads what another one writes; graph/passes/snapshot_variables.hpp sees to it.
+            // graph/passes/snapshot_variables.hpp ensures that no copy reads memory that another
+            // one writes.
             for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
             collect(c, t, time);
             moves_.launch(c);
@@ -123,7 +127,7 @@ private:
         std::int64_t rows = 1;
         std::size_t row_bytes = 0;
         bool read = false, copied = false;
-        std::size_t memory = 0;          // in the scratch memory: of a carry, or of what is copied
+        std::size_t memory = 0;          // in the scratch memory: that of a carry, or of a copied input
         const std::byte* from = nullptr; // the operand's part
     };
 
@@ -134,8 +138,9 @@ private:
         return at;
     }
 
-    // Whether a step can read its input where it lies in the operand. Rows of a sequence that are not contiguous are first copied
-    // together. On a device inputs are also copied when their addresses are not aligned as in any other program.
+    // Whether a step can read its input in place in the operand. Rows of a sequence that are not
+    // contiguous are gathered first. On a device inputs are also copied when their addresses are
+    // not aligned as in any other program.
     bool stays_in_place(const scan_slot& slot, const source& s, std::vector<bool>& aligned) const {
         if (slot.operand < 0) return false;
         const bool sequence = slot.role == scan_role::sequence, whole = s.view.bytes() % runtime::alignment == 0;
@@ -146,8 +151,8 @@ private:
         return base::runs_on_ == nullptr || (begins_aligned && (whole || !sequence));
     }
 
-    // Finds the numbers that kernels of a device read from memory. Every run writes them into the scratch memory again, because
-    // others use it between runs.
+    // Finds the numbers that a device's kernels read from memory. Every run writes them into the
+    // scratch memory again, because others use it between runs.
     void find_numbers() {
         for (int id = 0; id < base::view_->nodes.size(); ++id) {
             const entry& e = base::view_->nodes[id];
@@ -168,7 +173,8 @@ private:
         }
     }
 
-    // Carries get their first values; parts of operands are found; constants stay where they are.
+    // Sets carries to their initial values and finds the parts of operands; constants stay in
+    // place.
     void begin(const kernel_call& c, std::byte* memory, std::int64_t time) {
         offsets_.assign(static_cast<std::size_t>(c.inputs), 0);
         for (int i = 0; i < table_->inputs.count; ++i) {
@@ -257,7 +263,7 @@ private:
     const scan_table* table_;
     std::vector<source> inputs_;
     std::vector<std::size_t> offsets_;
-    std::size_t before_arena_ = 0; // of scratch memory
+    std::size_t before_arena_ = 0; // bytes of scratch memory
     runtime::row_copies<Backend> moves_;
     std::vector<int> numbers_of_; // nodes
     std::vector<std::uint64_t> number_words_;

@@ -3,43 +3,46 @@
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ops/scan/scan.hpp>
 
-/// What one step of a scan computes, as a trace of its own: the cell, the cell with what its derivative will read, and the
-/// derivative. A builder's `build(trace&, operands, attributes, step)` traces one of them.
+/// One step of a scan as a trace of its own: the cell, the cell with the values that its derivative
+/// will read, or the derivative. A builder's `build(trace&, operands, attributes, step)` traces one
+/// of them.
 
 namespace tapegraph::ir {
 
-/// Every derivative of a scan is a scan of another type, so there must be a last one. A forward derivative of a gradient is the
-/// third: it transposes the second.
+/// Every derivative of a scan is a scan of another type, so their number must be limited. A forward
+/// derivative of a gradient is the third: it transposes the second.
 inline constexpr int most_scan_derivatives = 3;
 
-/// Operands are, in this order: `carries` initial states, `sequences` (xs, a mask), `constants`; for each derivative the
-/// values of the forward pass and the adjoint of its result.
+/// Operands are, in this order: `carries` initial states, `sequences` (xs, a mask), `constants`;
+/// for each derivative also the values of the forward pass and the adjoint of its result.
 struct scan_attributes {
     std::int64_t carries = 0, sequences = 0, constants = 0;
     std::int64_t symbols = 0; ///< bit i: symbol i (an atom of the extent table) is in their shapes
-    std::int64_t axis = 0;    ///< of time
+    std::int64_t axis = 0;    ///< the time axis
     std::int64_t recompute = 0;
     std::int64_t
-        wanted[most_scan_derivatives]{}; ///< operands whose derivative is asked for, of the first, the second ...
+        /// Operands whose derivative is requested, for the first derivative, the second, ...
+        wanted[most_scan_derivatives]{};
 
     constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
 };
 
 enum class scan_role : int { carry, sequence, constant };
 
-/// One input of a step. Inputs that come from the same operand of the scan lie one behind another in it.
+/// One input of a step. Inputs from the same operand of the scan are stored in it one after
+/// another.
 struct scan_input {
     scan_role role;
     int node;
-    int operand; // -1: zeros, of a carry
-    int axis;    // of time
-    int next;    // of a carry: its new value
+    int operand; // -1: zeros, for a carry
+    int axis;    // the time axis
+    int next;    // for a carry: its new value
 };
 /// One output of a step: an element along time, or the last value of carry `node`.
 struct scan_output {
     scan_role role;
     int node;
-    int operand; // whose derivative it is
+    int operand; // the operand whose derivative it is
     int axis;
 };
 struct scan_step {
@@ -50,7 +53,7 @@ struct scan_step {
 
 namespace detail {
 
-/// An error in a step's trace becomes the error of the trace that contains the scan.
+/// Turns an error in a step's trace into an error of the trace that contains the scan.
 constexpr void adopt_failure(trace& t, const trace& inner) {
     const failure& e = inner.error;
     if (e.what == nullptr || t.error.what != nullptr) return;
@@ -80,10 +83,10 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
 
 } // namespace detail
 
-/// A cell as the user wrote it. States: how many tensors its state's tuple holds; 0 for a tensor by itself.
+/// The user's cell. States: the number of tensors in its state's tuple; 0 for a single tensor.
 template <class Cell, int States, int Constants, bool Masked>
 struct scan_cell {
-    static constexpr int depth = 0; // derivatives taken
+    static constexpr int depth = 0; // number of derivatives taken
 
     static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
         constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
@@ -116,7 +119,7 @@ struct scan_cell {
         if constexpr (Masked) {
             for (int k = 0; k < carries; ++k)
                 value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-            // The previous output is one of the states, because masked steps repeat it.
+            // The previous output is part of the state, because masked steps repeat it.
             const node before(&t, t.input("", value[carries].type(), value[carries].shape()));
             value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
             step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
@@ -166,16 +169,16 @@ private:
 
 namespace detail {
 
-/// A step's derivative, traced behind it.
+/// A step's derivative, traced after the step.
 struct scan_pullback {
-    list<scan_input> adjoints; // of outputs, and of carries whose last value is none
-    list<int> of_carry;        // per input: its adjoint, a carry that runs the other way
-    list<int> flows;           // per input: its derivative, -1 where nothing flows
+    list<scan_input> adjoints; // adjoints of outputs, and of carries whose last value is not an output
+    list<int> of_carry;        // per input: its adjoint, a carry in reverse time
+    list<int> flows;           // per input: its derivative, -1 where there is none
     list<int> kept;            // nodes of the step that the derivative reads and the forward pass keeps
 };
 
-/// The nodes that the forward pass keeps for the derivative: the states, and the sealed values that the derivative reads, unless
-/// they are to be computed again.
+/// The nodes that the forward pass keeps for the derivative: the states, and the sealed values that
+/// the derivative reads, unless they are to be recomputed.
 constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
                                    bool recompute) {
     const dtype type = t.nodes[step.inputs[0].node].type;
@@ -266,8 +269,8 @@ struct scan_keeping {
     }
 };
 
-/// The derivative of a step, run from the last to the first: carries are the adjoints of the step's carries, and sums of what
-/// flows to its constants.
+/// The derivative of a step, run from the last to the first: its carries are the adjoints of the
+/// step's carries, and the accumulated adjoints of its constants.
 template <class Base>
 struct scan_vjp {
     static constexpr int depth = Base::depth + 1;
@@ -285,7 +288,7 @@ struct scan_vjp {
         if (t.error.what != nullptr) return;
         step.inputs = back.adjoints;
         for (const int id : back.kept) {
-            // What was kept is read instead of what would be computed again.
+            // Reads kept values instead of recomputing them.
             entry& e = t.nodes[id];
             e.op = &descriptor_of<input_op>;
             e.arguments = 0;

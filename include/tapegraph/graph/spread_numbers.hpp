@@ -9,12 +9,14 @@
 
 namespace tapegraph::ir {
 
-/// The numbers of a program's formulas, each as often behind one another as the kernels of few elements that read it have elements. A
-/// kernel that is given one copy spreads it in every call (cpu/map.hpp), which takes as long as computing with so few.
+/// Replicates the numbers of a program's formulas, as many consecutive copies as the small kernels
+/// that read them have elements. A kernel with a single copy spreads it in every call
+/// (cpu/map.hpp), which takes as long as computing so few elements.
 template <class = void>
 class basic_spread_numbers {
 public:
-    /// `values` hold one copy of every number, and extents; they are shown the copies. Memory is taken the first time.
+    /// `values` hold one copy of every number, and extents; they are redirected to the replicas.
+    /// Memory is allocated the first time.
     void spread(const program_view& view, numbered<buffer_view>& values) {
         if (wanted_.empty()) wanted_.resize(values.size());
         for (int id = 0; id < view.nodes.size(); ++id) wanted_[id] = 0, values[id].copies = 1;
@@ -33,7 +35,7 @@ public:
         if (numbers == 0) return;
         if (copies_ == nullptr)
             copies_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(numbers * most_elements));
-        double* to = copies_.get(); // no element is larger
+        double* to = copies_.get(); // wide enough for every element type
         for (int id = 0; id < view.nodes.size(); ++id) {
             if (wanted_[id] < 2) continue;
             buffer_view& number = values[id];
@@ -50,7 +52,7 @@ public:
 private:
     static constexpr std::int64_t most_elements = 256;
 
-    // Whether a step is a formula that may have few elements: symbols may stand for 1.
+    // Whether a step is a formula that may have few elements: symbols may be 1.
     static bool may_be_small(const program_view& view, const step_entry& step) {
         if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation)) return false;
         const entry& domain = view.nodes[step.domain];

@@ -9,16 +9,17 @@
 #include <utility>
 #include <vector>
 
-/// Tables of reports.
+/// Text tables for reports.
 
 namespace tapegraph::detail {
 
-/// Columns as wide as what stands in them; numbers stand at the right, the last column's texts as they are.
+/// Columns as wide as their content; numbers are right-aligned, texts of the last columns
+/// left-aligned.
 template <class = void>
 class basic_text_table {
 public:
     using row = std::vector<std::string>;
-    /// `texts`: so many columns, the last ones, hold texts.
+    /// `texts`: how many of the last columns contain text.
     explicit basic_text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
     void add(row cells) { rows_.push_back(std::move(cells)); }
 

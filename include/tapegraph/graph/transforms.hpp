@@ -3,15 +3,17 @@
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ir/gradient.hpp>
 
-/// Function transforms in graph mode. The gradient may be taken in a later constant evaluation, so what it must know of a transform
-/// is kept in a node of the graph, a gate: its value is its first operand, and simplification removes it.
+/// Function transforms in graph mode. The gradient may be taken in a later constant evaluation, so
+/// the information it needs about a transform is kept in an identity node of the graph: its value
+/// is its first operand, and simplification removes it.
 
 namespace tapegraph {
 
 namespace ir {
 
-/// The gate of custom_gradient. Its operands are forward's value and forward's arguments, its value is the first of them, and its
-/// derivatives, by the arguments alone, are those that B returns.
+/// The identity node of custom_gradient. Its operands are forward's value and forward's arguments;
+/// its value is the first of them, and its derivatives, by the arguments alone, are those that B
+/// returns.
 template <class B, int Count>
 struct custom_gradient_op : identity_node {
     static constexpr std::string_view name = "custom_gradient";
@@ -24,7 +26,7 @@ struct custom_gradient_op : identity_node {
         trace& t = dy.owner();
         const node x[]{operands_and_value...}; // the value is the last one
         const node y = x[Count];
-        // All derivatives are traced at once, when the first of them is asked for.
+        // All derivatives are traced at once, when the first of them is requested.
         if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
             custom_flows flows{y.id(), dy.id(), {}};
             [&]<std::size_t... K>(std::index_sequence<K...>) {

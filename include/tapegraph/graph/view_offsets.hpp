@@ -8,7 +8,7 @@
 
 namespace tapegraph::ir {
 
-/// How far behind the beginning of its buffer each node of a program lies: views of parts do, once extents are bound.
+/// Offsets of a program's nodes in their buffers: views of parts have one, once extents are bound.
 template <class = void>
 class basic_view_offsets {
 public:
@@ -25,7 +25,7 @@ public:
                          static_cast<std::int64_t>(size_of(e.type));
         }
     }
-    /// Where a node begins in its buffer.
+    /// The address of a node in its buffer.
     void* behind(void* buffer, int id) const {
         return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
     }

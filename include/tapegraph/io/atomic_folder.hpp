@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// Folders of files that belong together: they appear under their name, and go, all at once.
+/// Folders of related files: they appear under their name, and disappear, all at once.
 
 namespace tapegraph::io {
 
-/// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
-/// cannot be removed; one that is not there is no error.
+/// Removes a folder with its content. Whenever the process ends, the folder exists completely or
+/// not at all. Throws data_error if it cannot be removed; a missing folder is not an error.
 template <class = void>
 void remove_folder(const files::path& folder) {
     const auto aside = detail::unfinished_name(folder.parent_path());
@@ -27,16 +27,17 @@ void remove_folder(const files::path& folder) {
         if (errno == ENOENT) return;
         throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
     }
-    std::error_code ignored; // what is left of it has no name that anybody reads
+    std::error_code ignored; // the remainder has a name that nobody reads
     files::remove_all(aside, ignored);
 }
 
-/// A folder that appears under its name only when complete: files are written into path(), then commit() renames it. One that stands
-/// there is replaced as a whole. Destroyed before commit(), it leaves no trace.
+/// A folder that appears under its name only when complete: files are written into path(), then
+/// commit() renames it and replaces an existing one as a whole. If it is destroyed before commit(),
+/// it leaves no trace.
 template <class = void>
 class basic_atomic_folder {
 public:
-    /// Throws data_error where the folder cannot be made beside its name.
+    /// Throws data_error if the temporary folder cannot be created next to its name.
     explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
         const auto beside = name_.parent_path();
         detail::remove_unfinished_once(beside);
@@ -59,14 +60,14 @@ public:
         unlock();
     }
 
-    /// Where its files are to be written.
+    /// The temporary folder, into which files are written.
     const files::path& path() const { return temporary_; }
 
-    /// Gives the folder its name. Of several processes that give theirs the same one the last one's stays. Throws data_error where
-    /// that is not possible.
+    /// Gives the folder its name. If several processes use the same name, the last one wins. Throws
+    /// data_error on failure.
     void commit() {
         detail::flush_folder(temporary_);
-        // What stands there may come and go by others, but not as often as this.
+        // Other processes may add and remove the folder, but not this often.
         for (int tries = 0; !replaced(); ++tries)
             if (tries == 1000) fail("cannot be replaced");
         temporary_.clear();
@@ -75,20 +76,20 @@ public:
     }
 
 private:
-    /// False: what stands under the name came or went meanwhile.
+    /// Returns false if the existing folder appeared or disappeared meanwhile.
     bool replaced() {
         if (::rename(temporary_.c_str(), name_.c_str()) == 0) return true;
         if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot be replaced");
 #if defined(RENAME_EXCHANGE)
         if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE) == 0) {
             std::error_code ignored;
-            files::remove_all(temporary_, ignored); // now the old one
+            files::remove_all(temporary_, ignored); // which is now the old one
             return true;
         }
         if (errno == ENOENT) return false;
 #endif
-        remove_folder(name_); // a file system that cannot exchange them
-        errno = ENOTEMPTY;    // what is there if this goes on
+        remove_folder(name_); // for a file system that cannot exchange them
+        errno = ENOTEMPTY;    // the error if this fails repeatedly
         return false;
     }
     [[noreturn]] void fail(const char* what) const {

@@ -22,46 +22,51 @@
 
 namespace tapegraph {
 
-/// Those who write checkpoints together, each a part of the tensors, which is what `tg::by_rank(exchange)` makes. All of them call the same
-/// functions of a manager in the same order.
+/// Participants that write checkpoints together, each a part of the tensors;
+/// `tg::by_rank(exchange)` creates them. All of them call the same functions of a manager in the
+/// same order.
 class checkpoint_parts {
 public:
     virtual ~checkpoint_parts() = default;
-    /// Whether this one makes and removes folders, and writes what there is once.
+    /// Whether this one creates and removes folders, and writes the common files.
     virtual bool leads() const = 0;
     /// Copies this one's part of a model's tensors.
     virtual void take(detail::model_entries all) = 0;
-    /// Begins to write what was taken into a folder that appears with that name when all have written: then `committed` is called where
-    /// one leads. Throws data_error, the same everywhere, where there can be no folder.
+    /// Starts writing the part into a folder that appears under that name once all have written;
+    /// then `committed` is called on the leader. Throws data_error, the same everywhere, if the
+    /// folder cannot be created.
     virtual void begin(const files::path& folder, const std::string& state, bool background,
                        std::function<void()> committed) = 0;
-    /// Goes on without waiting.
+    /// Makes progress without waiting.
     virtual void poll() = 0;
-    /// Until the folder stands; nothing where none was begun. Throws data_error, the same everywhere, where it does not.
+    /// Waits until the folder is complete; does nothing if none was started. Throws data_error, the
+    /// same everywhere, on failure.
     virtual void finish() = 0;
-    /// Forgets what is being written: behind an error.
+    /// Abandons the current write, after an error.
     virtual void abandon() noexcept = 0;
 };
 
-/// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
+/// Options of checkpoint_manager, named as in TensorFlow's CheckpointManager.
 struct checkpoint_manager_options {
-    std::int64_t max_to_keep = 5;      ///< the newest so many; 0: all
-    std::int64_t keep_every_steps = 0; ///< those of steps that are multiples of it stay, too; 0: none
-    std::string best{};                ///< a metric: the checkpoint with its best value stays, too
-    better mode = better::automatic;   ///< whether more of that metric is better
-    /// Saving copies the variables and returns; a thread writes them. false: save returns when everything is on disk.
+    std::int64_t max_to_keep = 5;      ///< number of newest ones to keep; 0: all
+    std::int64_t keep_every_steps = 0; ///< also keep steps that are multiples of it; 0: none
+    std::string best{};                ///< a metric: also keep the checkpoint with its best value
+    better mode = better::automatic;   ///< whether higher values of that metric are better
+    /// Saving copies the variables and returns; a thread writes them. false: save returns when
+    /// everything is on disk.
     bool background = true;
-    std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most so many bytes, with an index
-    save_options save{.everything = true}; ///< what is kept; the default resumes exactly
+    std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most this many bytes, with an index
+    save_options save{.everything = true}; ///< content; the default resumes exactly
     bool writes =
-        true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
+        true; ///< false: only reads, like ranks other than the chief; save does nothing, and no folder is created
     std::shared_ptr<checkpoint_parts>
-        parts{}; ///< tg::by_rank(ranks): each rank writes a part, any number of them reads
+        parts{}; ///< tg::by_rank(ranks): each rank writes a part; any number of ranks can read it
 };
 
 namespace detail {
 
-/// A model's tensors at one moment, copied, so that training may go on while they are written. The memory is kept for the next.
+/// A copy of a model's tensors at one moment, so that training may continue while they are written.
+/// The memory is reused for the next.
 struct weight_snapshot {
     std::vector<io::safetensors_entry> entries;
     std::map<std::string, std::string> metadata;
@@ -87,7 +92,7 @@ struct weight_snapshot {
         }
     }
 };
-/// The path of a model that is saved into a snapshot, or in parts.
+/// Stands for the path when a model is saved into a snapshot, or in parts.
 struct snapshot_place {
     static constexpr bool of_every_rank = true;
     weight_snapshot& snapshot;
@@ -106,8 +111,8 @@ struct weight_file<snapshot_place> {
 
 } // namespace detail
 
-/// Checkpoints of one folder: written whole or not at all whenever the process ends, the newest and the best kept, one at a time
-/// written by a thread while training goes on.
+/// Checkpoints in one folder: each is written completely or not at all, whenever the process ends;
+/// the newest and the best are kept; a thread writes one at a time while training continues.
 ///
 ///     tg::checkpoint_manager checkpoints("run", {.max_to_keep = 3, .best = "val_loss"});
 ///     checkpoints.restore_latest(model);
@@ -115,12 +120,13 @@ struct weight_file<snapshot_place> {
 ///     checkpoints.save(model, {.epoch = epoch, .metrics = {{"val_loss", loss}}});
 ///     checkpoints.close();
 ///
-/// An error of writing is thrown by the next call of save, wait, close or restore. For one thread at a time.
+/// The next call of save, wait, close or restore throws an error of writing. For use by one thread
+/// at a time.
 template <class = void>
 class basic_checkpoint_manager {
 public:
-    /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
-    /// options that make no sense, data_error for a folder that cannot be made.
+    /// Creates the folder if it is missing, and removes unfinished files of a killed process.
+    /// Throws argument_error for invalid options, data_error if the folder cannot be created.
     explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
         : folder_(std::move(folder)), options_(std::move(options)) {
         const auto refuse = [](const char* name, std::int64_t value) {
@@ -137,7 +143,7 @@ public:
     }
     basic_checkpoint_manager(const basic_checkpoint_manager&) = delete;
     basic_checkpoint_manager& operator=(const basic_checkpoint_manager&) = delete;
-    /// Waits for what is being written. An error that nobody asked for is lost: close() first.
+    /// Waits for the current write. Its error is lost: call close() first.
     ~basic_checkpoint_manager() {
         if (writer_.joinable()) writer_.join();
         if (!options_.parts) return;
@@ -146,26 +152,28 @@ public:
                 options_.parts->abandon();
             else
                 options_.parts->finish();
-        } catch (...) { // whoever wants to know calls close()
+        } catch (...) { // callers that need the error call close()
         }
     }
 
     const files::path& folder() const { return folder_; }
     const checkpoint_manager_options& options() const { return options_; }
 
-    /// From now on until close() no other process may write checkpoints here: two would remove each other's. save does that, too; who
-    /// only reads may come at any time. What a process that was killed did not get to remove goes now, for it may have been at its last
-    /// checkpoint. Throws data_error that names the process which writes here.
+    /// Prevents other processes from writing checkpoints here until close(), because two would
+    /// remove each other's. save does so, too; reading is allowed at any time. This also removes
+    /// the files that a killed process left behind, possibly at its last checkpoint. Throws
+    /// data_error that names the process that writes here.
     void claim() {
         if (!options_.writes || options_.parts || claim_) return;
         claim_.emplace(folder_);
         try {
             if (const auto newest = latest()) remove_surplus(*newest);
-        } catch (const data_error&) { // writing meets it, too, and says so
+        } catch (const data_error&) { // writing will fail for the same reason, and report it
         }
     }
-    /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
-    /// not be written, or another process writes here, and argument_error where `options().best` is a metric that `state` has not.
+    /// Saves the current model. Waits for the previous checkpoint first. Throws data_error if that
+    /// one, or this, could not be written, or another process writes here, and argument_error if
+    /// `state` lacks the metric `options().best`.
     template <class Model>
     void save(const Model& model, checkpoint_state state = {}) {
         wait();
@@ -174,7 +182,7 @@ public:
         if constexpr (requires { model.gather_variables(); }) model.gather_variables();
         if (!options_.parts) {
             if constexpr (requires { model.writes_files(); })
-                if (!model.writes_files()) return; // of ranks that train together the chief alone
+                if (!model.writes_files()) return; // of ranks that train together only the chief writes
             if (!options_.writes) return;
         }
         claim();
@@ -197,17 +205,19 @@ public:
             }
         });
     }
-    /// Until nothing is being written. Throws what writing threw.
+    /// Waits until nothing is being written. Throws an error of writing.
     void wait() {
         if (options_.parts) options_.parts->finish();
         if (writer_.joinable()) writer_.join();
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     }
-    /// Where others write, too: a look whether all are done, now and then, so that the checkpoint stands before the next wait.
+    /// If others write, too: checks whether all are done, so that the checkpoint is complete before
+    /// the next wait.
     void poll() {
         if (options_.parts) options_.parts->poll();
     }
-    /// The last wait: what was saved is on disk when it returns, and the memory of the copy is given back.
+    /// The last wait: when it returns, everything saved is on disk, and the memory of the copy is
+    /// freed.
     void close() {
         wait();
         snapshot_ = {};
@@ -220,7 +230,7 @@ public:
         if (!makes_folders() && !files::exists(folder_, missing)) return {};
         return io::detail::numbered_entries(folder_, "step-", "");
     }
-    /// The folder of a step, whether it is there or not.
+    /// The folder of a step, whether it exists or not.
     files::path path_of(std::int64_t step) const {
         const std::string digits = std::to_string(step);
         return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
@@ -244,11 +254,11 @@ public:
         }
         return found;
     }
-    /// What a checkpoint says of itself. Throws data_error where it cannot be read.
+    /// The state stored in a checkpoint. Throws data_error if it cannot be read.
     checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
 
-    /// Loads a checkpoint. Throws data_error naming the file where it is not there or damaged, and for one of another model what
-    /// model.load throws; then the model is as it was.
+    /// Loads a checkpoint. Throws data_error naming the file if it is missing or damaged, and like
+    /// model.load for a checkpoint of another model; then the model is unchanged.
     template <class Model>
     checkpoint_state restore(Model& model, std::int64_t step) {
         wait();
@@ -262,14 +272,14 @@ public:
                                 .everything = options_.save.everything});
         return state;
     }
-    /// Loads the newest checkpoint; nothing where there is none.
+    /// Loads the newest checkpoint; does nothing if there is none.
     template <class Model>
     std::optional<checkpoint_state> restore_latest(Model& model) {
         wait();
         const auto step = latest();
         return step ? std::optional(restore(model, *step)) : std::nullopt;
     }
-    /// Loads the best checkpoint; nothing where there is none.
+    /// Loads the best checkpoint; does nothing if there is none.
     template <class Model>
     std::optional<checkpoint_state> restore_best(Model& model) {
         wait();

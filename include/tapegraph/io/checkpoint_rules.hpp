@@ -12,11 +12,13 @@
 #include <system_error>
 #include <vector>
 
-/// What all that keep checkpoints agree in: how they find them by their names, which of them go, and what is better.
+/// Rules shared by all that keep checkpoints: how they are found by name, which are removed, and
+/// which value is better.
 
 namespace tapegraph::io::detail {
 
-/// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error where the folder cannot be read.
+/// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error if the
+/// folder cannot be read.
 template <class = void>
 std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
                                            std::string_view suffix) {
@@ -37,7 +39,7 @@ std::vector<std::int64_t> numbered_entries(const files::path& folder, std::strin
     return found;
 }
 
-/// Those of ascending steps that are not among the newest `keep`; none where `keep` is 0.
+/// The ascending steps except the newest `keep`; none if `keep` is 0.
 template <class = void>
 std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
     const auto count = static_cast<std::int64_t>(steps.size());
@@ -45,13 +47,14 @@ std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64
     return steps;
 }
 
-/// Whether a value is better than the best so far; NaN never is, and any number is better than nothing.
+/// Whether a value is better than the best so far; NaN never is, and any number is better than
+/// none.
 inline bool improves(double value, bool has_best, double best, bool highest) {
     if (std::isnan(value)) return false;
     return !has_best || (highest ? value > best : value < best);
 }
 
-/// Makes a folder with those that it lies in. Throws data_error where that is impossible.
+/// Creates a folder and its parents. Throws data_error on failure.
 template <class = void>
 void make_folder(const files::path& folder) {
     std::error_code failure;

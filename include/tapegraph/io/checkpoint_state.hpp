@@ -9,19 +9,20 @@
 #include <map>
 #include <string>
 
-/// What a checkpoint says beside its tensors, as state.json.
+/// The metadata of a checkpoint besides its tensors, stored as state.json.
 
 namespace tapegraph {
 
-/// Where training stood. Who trains with `fit` need fill in nothing: its place in the data is among the tensors.
+/// The position of a training. Training by `fit` need not set anything: its position in the data is
+/// among the tensors.
 struct checkpoint_state {
-    std::int64_t step = -1;    ///< -1 in what is given to save: the model's
+    std::int64_t step = -1;    ///< -1 when passed to save: the model's
     std::int64_t epoch = 0;    ///< from 0
-    std::int64_t position = 0; ///< batches of the epoch that were seen, or what else a loop of one's own goes on by
+    std::int64_t position = 0; ///< batches of the epoch that were seen, or the position of a custom loop
     std::uint64_t seed = 0;    ///< the model's
     std::map<std::string, double> metrics{};
 
-    /// A metric; NaN where there is none of that name.
+    /// A metric; NaN if there is none of that name.
     double metric(const std::string& name) const {
         const auto found = metrics.find(name);
         return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
@@ -40,7 +41,7 @@ std::string text_of(const checkpoint_state& state) {
     return text + "}}\n";
 }
 
-/// Throws data_error naming `origin` where the text is no state. Names that it does not know it passes over.
+/// Throws data_error naming `origin` if the text is invalid. Unknown names are ignored.
 template <class = void>
 checkpoint_state state_of(std::string_view text, const std::string& origin) {
     json_reader json(text, origin);
@@ -58,7 +59,7 @@ checkpoint_state state_of(std::string_view text, const std::string& origin) {
         else if (name == "metrics") {
             json.begin_object();
             for (std::string metric; json.next_name(metric);)
-                if (json.peek() == json_kind::null) { // what was not finite
+                if (json.peek() == json_kind::null) { // a value that was not finite
                     json.null();
                     state.metrics[metric] = std::numeric_limits<double>::quiet_NaN();
                 } else {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-/// A confusion matrix as a picture.
+/// Draws a confusion matrix.
 
 namespace tapegraph::io {
 
@@ -23,8 +23,9 @@ struct confusion_chart {
     std::vector<std::string> classes{}; ///< names; none: numbers from 0
 };
 
-/// How often each label (row) was predicted as each class (column), [classes, classes]. Throws shape_error where there are not as many
-/// predictions as labels, and range_error for a class outside [0, classes).
+/// Counts how often each label (row) was predicted as each class (column), [classes, classes].
+/// Throws shape_error if the numbers of predictions and labels differ, and range_error for a class
+/// outside [0, classes).
 template <class L, class P>
 tensor<double> confusion_counts(std::span<const L> labels, std::span<const P> predictions, std::int64_t classes) {
     if (labels.size() != predictions.size())
@@ -48,18 +49,19 @@ tensor<double> confusion_counts(const std::vector<L>& labels, const std::vector<
 
 namespace detail {
 
-/// White to blue: what share of its row a cell has, by its root, so that a few mistakes among many are seen.
+/// White to blue by the square root of a cell's fraction of its row, so that a few mistakes among
+/// many are visible.
 inline std::string confusion_colour(double share) {
     const double depth = std::sqrt(share);
     const auto mix = [&](int dark) { return static_cast<int>(255 + (dark - 255) * depth + 0.5); };
     return "rgb(" + std::to_string(mix(0x08)) + "," + std::to_string(mix(0x45)) + "," + std::to_string(mix(0x94)) + ")";
 }
-/// "1234", "12.5k", "3.2M": as much as a cell has room for.
+/// "1234", "12.5k", "3.2M": abbreviated to fit a cell.
 inline std::string short_count(double count) {
     if (count < 10000) return decimal(count, "%.4g");
     return count < 1e6 ? decimal(count / 1e3, "%.3g") + "k" : decimal(count / 1e6, "%.3g") + "M";
 }
-/// About as wide as 12-pixel text is.
+/// The approximate width of 12-pixel text.
 inline double text_width(std::string_view text) {
     std::size_t letters = 0;
     for (const char c : text) letters += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; // UTF-8
@@ -68,8 +70,9 @@ inline double text_width(std::string_view text) {
 
 } // namespace detail
 
-/// A confusion matrix [classes, classes], rows labels and columns predictions, as an SVG document: counts, coloured by their share of
-/// the row, which is shown, too, where there is room. Throws shape_error for what is not square, and where names are more or fewer.
+/// A confusion matrix [classes, classes], rows labels and columns predictions, as an SVG document:
+/// counts, coloured by their fraction of the row, which is also printed where there is room. Throws
+/// shape_error for a matrix that is not square, and for a wrong number of names.
 template <class T>
 std::string confusion_svg(const tensor<T>& matrix, const confusion_chart& options = {}) {
     const std::int64_t n = matrix.rank() == 2 ? matrix.shape()[0].value : 0;
@@ -151,7 +154,7 @@ std::string confusion_svg(const tensor<T>& matrix, const confusion_chart& option
            detail::place(side) + "\" fill=\"none\" stroke=\"#999999\"/>\n" + texts + out + "</svg>\n";
 }
 
-/// Writes confusion_svg to a file, whole or not at all. Throws data_error where that fails.
+/// Writes confusion_svg to a file, completely or not at all. Throws data_error on failure.
 template <class T>
 void write_confusion_svg(const files::path& path, const tensor<T>& matrix, const confusion_chart& options = {}) {
     const std::string text = confusion_svg(matrix, options);

@@ -10,13 +10,15 @@
 #include <span>
 #include <string_view>
 
-/// CRC-32C (Castagnoli, as in iSCSI, RFC 3720): what TFRecord, TensorBoard's event files and snappy check bytes with.
+/// CRC-32C (Castagnoli, as in iSCSI, RFC 3720), the checksum of TFRecord, TensorBoard's event files
+/// and snappy.
 
 namespace tapegraph::io {
 
 namespace detail {
 
-/// Row k holds what a byte does k further bytes on, so eight bytes are eight look-ups that do not wait for each other.
+/// Row k holds the effect of a byte k bytes later, so that eight bytes are eight independent
+/// look-ups.
 inline constexpr auto crc32c_table = [] {
     std::array<std::array<std::uint32_t, 256>, 8> table{};
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -65,8 +67,9 @@ __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(std
 
 } // namespace detail
 
-/// CRC-32C of bytes; `before`: that of the bytes in front of them, so that a long text may come in parts. By the processor's
-/// instruction where there is one (SSE4.2), else by tables; the same number either way.
+/// CRC-32C of bytes; `before` is that of the preceding bytes, so that a long text may be processed
+/// in parts. It uses the processor's instruction if available (SSE4.2), otherwise tables, with the
+/// same result.
 inline std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t before = 0) {
     const auto* const at = static_cast<const unsigned char*>(data);
 #if defined(TG_CRC32C_INSTRUCTION)
@@ -85,9 +88,10 @@ inline std::uint32_t crc32c(std::span<const std::uint8_t> data, std::uint32_t be
     return crc32c(data.data(), data.size(), before);
 }
 
-/// As TFRecord and event files store it: a checksum of data that holds checksums of its own would say little, so it is turned and moved.
+/// The form stored in TFRecord and event files: a checksum of data that contains checksums of its
+/// own would say little, so it is rotated and offset.
 constexpr std::uint32_t masked_crc32c(std::uint32_t crc) { return std::rotr(crc, 15) + 0xa282ead8u; }
-/// The checksum that a masked one stands for.
+/// Recovers the checksum from its masked form.
 constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); }
 
 } // namespace tapegraph::io

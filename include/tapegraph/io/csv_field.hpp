@@ -7,11 +7,12 @@
 #include <string_view>
 #include <type_traits>
 
-/// Fields of comma-separated values as RFC 4180 has them.
+/// Fields of comma-separated values by RFC 4180.
 
 namespace tapegraph::io {
 
-/// A field as it stands in a file: in quotes where it holds a comma, a quote, a line break or blanks at its ends.
+/// Formats a field for a file: in quotes if it contains a comma, a quote, a line break or blanks at
+/// its ends.
 inline std::string csv_field(std::string_view text) {
     const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
     if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -20,7 +21,7 @@ inline std::string csv_field(std::string_view text) {
     return quoted += '"';
 }
 
-/// A number as it stands in a file: the shortest text that reads back as the same value, whatever the locale.
+/// Formats a number for a file: the shortest text that reads back as the same value, in any locale.
 template <class T>
     requires std::is_arithmetic_v<T> std::string csv_field(T value) {
         if constexpr (std::is_same_v<T, bool>) {

@@ -15,27 +15,29 @@
 #include <utility>
 #include <vector>
 
-/// Reads comma-separated values as RFC 4180 has them, row by row; the file is never in memory as a whole.
+/// Reads comma-separated values by RFC 4180, row by row; the file is never in memory as a whole.
 
 namespace tapegraph::io {
 
 struct csv_reader_options {
     bool header = true; ///< the first row names the columns
     char separator = ',';
-    std::size_t largest_row = std::size_t{1}
-                              << 24; ///< bytes of fields; what a quote left open may take before it is noticed
+    std::size_t largest_row = std::size_t{1} /// Maximum bytes of a row's fields; limits the memory that an
+                              /// unclosed quote may take.
+                              << 24;
 };
 
-/// Fields stand in quotes where they hold separators, quotes (doubled) or line breaks. Rows end with LF or CRLF, the last one
-/// may end with the file. A byte order mark at the start and lines without a single byte are passed over. Blanks belong to their
-/// field.
+/// Fields that contain separators, quotes (doubled) or line breaks are quoted. Rows end with LF or
+/// CRLF; the last one may end with the file. A byte order mark at the start and empty lines are
+/// ignored. Blanks belong to their field.
 ///
 ///     io::csv_reader in("reviews.csv");
 ///     const std::size_t text = in.column("text");
 ///     while (in.next()) use(in[text]);
 class csv_reader {
 public:
-    /// Opens the file and reads the names of the columns. Throws data_error where it is missing, empty or malformed.
+    /// Opens the file and reads the names of the columns. Throws data_error if it is missing, empty
+    /// or malformed.
     explicit csv_reader(files::path path, const csv_reader_options& options = {})
         : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
         const char s = options_.separator;
@@ -55,7 +57,8 @@ public:
     /// Names of the columns; none without a header.
     const std::vector<std::string>& columns() const { return columns_; }
 
-    /// The number of the column with this name. Throws data_error where there is none, or more than one.
+    /// The index of the column with this name. Throws data_error if there is none, or more than
+    /// one.
     std::size_t column(std::string_view name) const {
         std::size_t found = columns_.size();
         for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -72,8 +75,9 @@ public:
                          (known.empty() ? "no names" : known));
     }
 
-    /// Reads the next row; false at the end of the file. Throws data_error naming row, line and field where quotes do not fit,
-    /// where a carriage return stands alone, and for another number of fields than the header (or the first row) has.
+    /// Reads the next row; returns false at the end of the file. Throws data_error naming row, line
+    /// and field for misplaced quotes, for a carriage return without line feed, and if the number
+    /// of fields differs from that of the header (or the first row).
     bool next() {
         if (!read_row()) return false;
         if (width_ == 0) width_ = fields_.size();
@@ -93,7 +97,7 @@ public:
                                  std::to_string(fields_.size()));
         return fields_[column];
     }
-    /// A field as a number. Throws data_error where it is none, or none that T can hold.
+    /// A field as a number. Throws data_error if it is not a number that T can represent.
     template <class T>
         requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
     T number(std::size_t column)
@@ -107,11 +111,11 @@ public:
         return value;
     }
 
-    /// Rows read so far, the header among them: the number of the row that next() read, from 1 on.
+    /// Rows read so far, including the header: the number of the row that next() read, from 1 on.
     std::int64_t row() const { return row_; }
     /// The line that row begins in, from 1 on.
     std::int64_t line() const { return line_; }
-    /// "'reviews.csv', row 3 (line 5)", for errors about what a row holds.
+    /// "'reviews.csv', row 3 (line 5)", for errors about the content of a row.
     std::string position() const {
         return detail::quoted(path_) + ", row " + std::to_string(row_) + " (line " + std::to_string(line_) + ")";
     }
@@ -152,7 +156,7 @@ private:
     bool read_row() {
         while (peek() == '\n' || peek() == '\r') {
             line_ = next_line_;
-            ++row_; // for the error, should there be one
+            ++row_; // for a possible error
             take_line_end(0, {});
             --row_;
         }
@@ -215,7 +219,7 @@ private:
             fail(column, "text after the closing quote of " + value + ": " + with_rest(behind));
         }
     }
-    // A carriage return alone would otherwise end up inside of a value, or join two rows.
+    // A carriage return without line feed would otherwise become part of a value, or join two rows.
     void take_line_end(std::size_t column, const std::string& field) {
         if (take() != '\r') return;
         if (take() != '\n') fail(column, "a carriage return without a line feed behind " + quoted_text(field));
@@ -231,7 +235,7 @@ private:
     std::vector<char> buffer_;
     std::size_t at_ = 0, filled_ = 0;
     std::vector<std::string> columns_, fields_;
-    std::size_t width_ = 0; ///< fields of every row; 0 while unknown
+    std::size_t width_ = 0; ///< fields per row; 0 while unknown
     std::size_t bytes_ = 0; ///< of the fields of this row so far
     std::int64_t row_ = 0, line_ = 1, next_line_ = 1;
 };

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-/// DLPack: arrays handed between libraries and languages without copies (NumPy, PyTorch, JAX, CuPy, ...). The structures of its ABI
-/// 1.x, and those of before, are spelled here; https://dmlc.github.io/dlpack/latest/c_api.html
+/// DLPack: exchange of arrays between libraries and languages without copies (NumPy, PyTorch, JAX,
+/// CuPy, ...). The structures of its ABI 1.x, and of earlier versions, are defined here;
+/// https://dmlc.github.io/dlpack/latest/c_api.html
 
 namespace tapegraph {
 
@@ -34,10 +35,10 @@ struct array {
     std::int32_t ndim = 0;
     data_type dtype{};
     std::int64_t* shape = nullptr;
-    std::int64_t* strides = nullptr; ///< in elements; null: row by row, until 1.1
+    std::int64_t* strides = nullptr; ///< in elements; null: row-major, until 1.1
     std::uint64_t byte_offset = 0;
 };
-/// DLManagedTensor, of before 1.0: in a capsule "dltensor".
+/// DLManagedTensor, from before 1.0: in a capsule "dltensor".
 struct managed_tensor {
     array tensor{};
     void* context = nullptr;
@@ -77,7 +78,7 @@ constexpr dlpack::data_type dlpack_type_of(dtype type) {
     }
     return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
 }
-/// Throws dtype_error for types that tensors have not.
+/// Throws dtype_error for types that tensors do not support.
 template <class = void>
 dtype dtype_of_dlpack(dlpack::data_type given) {
     for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
@@ -89,7 +90,7 @@ dtype dtype_of_dlpack(dlpack::data_type given) {
                       " lanes are none of a tensor's");
 }
 
-/// What is handed out, and what keeps it.
+/// The exported structure, and the owner of its memory.
 template <class Managed>
 struct dlpack_export {
     Managed managed{};
@@ -107,7 +108,7 @@ Managed* export_dlpack(const any_tensor& kept, void* data) {
     a.ndim = kept.rank();
     a.dtype = dlpack_type_of(kept.type());
     a.shape = whole->extents;
-    a.strides = whole->strides; // never null: from 1.2 on that is forbidden
+    a.strides = whole->strides; // never null, which is forbidden from 1.2 on
     std::int64_t stride = 1;
     for (int i = kept.rank() - 1; i >= 0; --i) {
         whole->extents[i] = kept.shape().data()[i];
@@ -121,9 +122,9 @@ Managed* export_dlpack(const any_tensor& kept, void* data) {
 
 } // namespace detail
 
-/// A tensor for another library to read, in the CPU's memory, without a copy: the buffer stays until the deleter is called, which
-/// who takes it does once, on any thread. It is marked read-only; a tensor that is written to later leaves it these elements.
-/// A device is waited for.
+/// Exports a tensor for reading by another library, in the CPU's memory, without a copy: the buffer
+/// lives until the deleter is called, which the receiver does once, on any thread. It is marked
+/// read-only; later writes to the tensor do not change the exported elements. Waits for a device.
 template <class = void>
 dlpack::managed_tensor_versioned* to_dlpack(const any_tensor& t) {
     auto* const m = detail::export_dlpack<dlpack::managed_tensor_versioned>(
@@ -131,16 +132,17 @@ dlpack::managed_tensor_versioned* to_dlpack(const any_tensor& t) {
     m->flags = dlpack::read_only_flag;
     return m;
 }
-/// The same to write to: the tensor sees what is written, until it is itself written to or used on a device. What shares its buffer
-/// now keeps its elements. Throws argument_error as any_tensor::write. `Managed`: dlpack::managed_tensor for libraries of before
-/// DLPack 1.0, which know no read-only elements.
+/// The same for writing: the tensor sees what is written, until it is itself written to or used on
+/// a device. Tensors that share its buffer now keep their elements. Throws argument_error like
+/// any_tensor::write. `Managed`: dlpack::managed_tensor for libraries from before DLPack 1.0, which
+/// cannot mark elements as read-only.
 template <class Managed = dlpack::managed_tensor_versioned>
 Managed* to_dlpack_mutable(any_tensor& t) {
     void* const data = t.write();
     return detail::export_dlpack<Managed>(t, t.size() == 0 ? nullptr : data);
 }
 
-/// What from_dlpack does with elements that do not stand row by row, or are not aligned.
+/// How from_dlpack treats elements that are not row-major, or not aligned.
 enum class dlpack_copies {
     never,    ///< an error
     if_needed ///< they are copied
@@ -148,7 +150,7 @@ enum class dlpack_copies {
 
 namespace detail {
 
-/// Elements of any strides, byte by byte.
+/// Gathers elements of any strides, byte by byte.
 inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from, std::size_t size, std::byte*& to) {
     if (axis == a.ndim) {
         std::memcpy(to, from, size);
@@ -200,15 +202,17 @@ any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> own
 
 } // namespace detail
 
-/// A tensor over what another library exported, without copying it; `tg::tensor<float> x(tg::from_dlpack(m))`. The structure is this
-/// function's from now on: its deleter is called once, when the last tensor over it goes, or at once where the elements are refused or
-/// copied. Elements that are marked read-only are copied before they are written to; others are written to where they are. Null
-/// strides are row by row. Throws argument_error for elements of a device, of another major version, and for those that would have to
-/// be copied; dtype_error and shape_error for what tensors cannot be.
+/// A tensor over another library's exported elements, without copying them; `tg::tensor<float>
+/// x(tg::from_dlpack(m))`. The function takes ownership of the structure: its deleter is called
+/// once, when the last tensor over it is destroyed, or at once if the elements are refused or
+/// copied. Elements marked read-only are copied before writing; others are written in place. Null
+/// strides mean row-major. Throws argument_error for elements on a device, another major version,
+/// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
+/// shapes.
 template <class = void>
 any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
     if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
-    // Of another major version nothing but the version, the context and the deleter is where it is known to be.
+    // In another major version only the version, the context and the deleter have known positions.
     std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor_versioned* m) {
         if (m->deleter != nullptr) m->deleter(m);
     });
@@ -217,7 +221,7 @@ any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies co
                              std::to_string(given->minor) + ", known is 1");
     return detail::import_dlpack(given->tensor, owner, (given->flags & dlpack::read_only_flag) != 0, copies);
 }
-/// The same of a library of before DLPack 1.0.
+/// The same for a library from before DLPack 1.0.
 template <class = void>
 any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
     if (given == nullptr) throw argument_error("from_dlpack: a null pointer");

@@ -8,14 +8,16 @@
 #include <string>
 #include <type_traits>
 
-/// Pictures of models in eager mode, as io/graph_picture.hpp and graph/dot.hpp draw those of graph mode: of the trace by which tg::compile
-/// checked the model, scheduled as graph mode would. Nothing of it is compiled to run.
+/// Draws models in eager mode as io/graph_picture.hpp and graph/dot.hpp draw those in graph mode:
+/// from the trace by which tg::compile checked the model, scheduled as in graph mode. No kernels
+/// are compiled for it.
 
 namespace tapegraph {
 
 namespace ir {
 
-/// What a builder's program would be. Its kernels do nothing, so that it can be bound and its cost predicted, and not run.
+/// A builder's hypothetical program. Its kernels do nothing, so that it can be bound and its cost
+/// predicted, but not run.
 template <class Builder>
 const program_view& drawn_program() {
     using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced_stage<Builder>>>>>;
@@ -37,7 +39,8 @@ const program_view& drawn_program() {
 
 } // namespace ir
 
-/// The step of a model in eager mode as graph mode would schedule it: its training step, or what it predicts where it has no optimizer.
+/// The step of a model in eager mode as graph mode would schedule it: its training step, or its
+/// prediction if it has no optimizer.
 template <class Model, class Spec, class Loss, class Optimizer>
 const ir::program_view& drawn_step(const compiled_model<eager, Model, Spec, Loss, Optimizer>&) {
     using trace = std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
@@ -53,7 +56,7 @@ std::string to_dot(const compiled_model<eager, Model, Spec, Loss, Optimizer>& mo
 
 namespace io {
 
-/// The same as an SVG document: that of the model in graph mode, byte for byte.
+/// The same as an SVG document, identical byte for byte to that of the model in graph mode.
 template <class Model, class Spec, class Loss, class Optimizer>
 std::string graph_svg(const compiled_model<eager, Model, Spec, Loss, Optimizer>& model,
                       const graph_picture& options = {}) {

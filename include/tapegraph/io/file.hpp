@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// Whole files: read with errors that name them, written so that a crash never leaves half of one.
+/// Whole files: reads them with errors that name them, and writes them so that a crash never leaves
+/// a partial file.
 
 namespace tapegraph::io {
 
@@ -25,7 +26,7 @@ namespace detail {
 
 inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
 
-/// Size of a regular file. Throws data_error where it is missing or something else.
+/// The size of a regular file. Throws data_error if it is missing or something else.
 inline std::uint64_t file_size_of(const files::path& path) {
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0) {
@@ -36,7 +37,7 @@ inline std::uint64_t file_size_of(const files::path& path) {
     return static_cast<std::uint64_t>(found.st_size);
 }
 
-/// Puts a folder's entries on disk, as far as the file system does that.
+/// Flushes a folder's entries to disk, as far as the file system supports it.
 inline void flush_folder(const files::path& folder) {
     const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle < 0) return;
@@ -46,10 +47,12 @@ inline void flush_folder(const files::path& folder) {
 
 } // namespace detail
 
-/// A file that is open to be read, at any place and from any thread. <fstream> costs a program more than the rest of this header.
+/// A file opened for reading, at any position and from any thread. <fstream> costs a program more
+/// than the rest of this header.
 class input_file {
 public:
-    /// Throws data_error naming the file where it is missing, is not a regular file or cannot be opened.
+    /// Throws data_error naming the file if it is missing, is not a regular file or cannot be
+    /// opened.
     explicit input_file(const files::path& path) : name_(path.string()), size_(detail::file_size_of(path)) {
         descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (descriptor_ < 0) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
@@ -66,10 +69,11 @@ public:
         if (descriptor_ >= 0) ::close(descriptor_);
     }
 
-    /// As it was when the file was opened.
+    /// The size when the file was opened.
     std::uint64_t size() const { return size_; }
     const std::string& name() const { return name_; }
-    /// Fills `to` with the bytes from `at` on. Throws data_error naming the place where they are not all there.
+    /// Fills `to` with the bytes from `at` on. Throws data_error naming the position if some are
+    /// missing.
     void read(void* to, std::size_t bytes, std::uint64_t at) const {
         auto* place = static_cast<char*>(to);
         while (bytes > 0) {
@@ -90,7 +94,7 @@ private:
     int descriptor_ = -1;
 };
 
-/// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
+/// Reads all bytes of a file. Throws data_error naming it if it is missing or cannot be read.
 inline std::vector<std::uint8_t> read_file(const files::path& path) {
     const input_file in(path);
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(in.size()));
@@ -98,13 +102,14 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
     return bytes;
 }
 
-/// A file that appears under its name only when complete: written beside it (io/unfinished.hpp), flushed to disk, then renamed over it.
-/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched; what it left because the process was
-/// killed goes when a later one writes into the folder.
+/// A file that appears under its name only when complete: it is written next to it
+/// (io/unfinished.hpp), flushed to disk, then renamed over it. If it is destroyed before commit(),
+/// it leaves no trace and an existing file is untouched; the remains of a killed process are
+/// removed when a later one writes into the folder.
 template <class = void>
 class basic_atomic_file {
 public:
-    /// Throws data_error where there can be no file of that name.
+    /// Throws data_error if no file of that name can be created.
     explicit basic_atomic_file(files::path path) : path_(std::move(path)) {
         const auto folder = path_.parent_path();
         detail::remove_unfinished_once(folder);
@@ -133,18 +138,19 @@ public:
     }
     void write(std::string_view text) { write(text.data(), text.size()); }
 
-    /// Throws data_error where the disk is full or the name cannot be replaced.
+    /// Throws data_error if the disk is full or the name cannot be replaced.
     void commit() {
         if (::fsync(descriptor_) != 0) fail("writing failed");
-        // Closing may say that writing failed, and only what is closed gets its name; until then the lock goes on by another descriptor.
+        // Closing may report that writing failed, and only a closed file gets its name; until then
+        // another descriptor keeps the lock.
         const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
         const int closed = ::close(std::exchange(descriptor_, lock));
         if (closed != 0) fail("writing failed");
         if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
         temporary_.clear();
         discard();
-        // The rename itself survives a power cut only once the folder is on disk too; some file systems refuse, and
-        // the file is complete all the same.
+        // The rename itself survives a power failure only once the folder is on disk, too; some
+        // file systems do not support that, and the file is complete all the same.
         detail::flush_folder(path_.parent_path());
     }
 

@@ -13,11 +13,11 @@
 #include <dirent.h>
 #include <unistd.h>
 
-/// What <filesystem> does with folders, for paths of io/path.hpp.
+/// Folder operations like those of <filesystem>, for paths of io/path.hpp.
 
 namespace tapegraph::files {
 
-/// Something in a folder.
+/// An entry of a folder.
 class directory_entry {
 public:
     directory_entry(const path& folder, const char* name) : path_(folder / name) {}
@@ -33,7 +33,8 @@ private:
     files::path path_;
 };
 
-/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
+/// The entries of a folder except "." and "..", in the order of the file system, at the time of
+/// construction.
 class directory_iterator {
 public:
     directory_iterator() = default;
@@ -72,11 +73,11 @@ public:
     friend directory_iterator end(const directory_iterator&) { return {}; }
 
 private:
-    std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
+    std::shared_ptr<const std::vector<directory_entry>> entries_; ///< null: the end
     std::size_t at_ = 0;
 };
 
-/// A file or an empty folder; false where there was none.
+/// Removes a file or an empty folder; returns false if there was none.
 inline bool remove(const path& p, std::error_code& failure) {
     failure.clear();
     if (std::remove(p.c_str()) == 0) return true;
@@ -84,7 +85,7 @@ inline bool remove(const path& p, std::error_code& failure) {
     return false;
 }
 
-/// With all that is in it; links are removed, not followed.
+/// Removes a folder with all its content; links are removed, not followed.
 template <class = void>
 void remove_all(const path& p, std::error_code& failure) {
     struct stat found {};
@@ -99,7 +100,7 @@ void remove_all(const path& p, std::error_code& failure) {
     remove(p, failure);
 }
 
-/// A folder and those that it is to be in.
+/// Creates a folder and its parents.
 template <class = void>
 bool create_directories(const path& folder, std::error_code& failure) {
     failure.clear();

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// Folders into which one process alone may write.
+/// Folders into which only one process may write.
 
 namespace tapegraph::io {
 
@@ -21,8 +21,9 @@ namespace detail {
 
 inline constexpr const char* writer_file = ".writer";
 
-/// Locks that this process holds. The system's locks of files are those of a process: it loses one by closing the file anywhere, so a
-/// folder's file is opened once however many of its objects claim the folder. A child of fork() has the list and none of the locks.
+/// Locks that this process holds. The system's file locks belong to the process, which loses one by
+/// closing the file anywhere, so a folder's file is opened once however many objects claim the
+/// folder. A child of fork() has the list but none of the locks.
 struct held_claim {
     ::dev_t device;
     ::ino_t folder;
@@ -39,8 +40,8 @@ struct claim_list {
     }
 };
 
-/// Locks a folder's file. -1 where the file system has no locks, or there can be no file; what writes there says so then. Throws data_error
-/// that says which process has the lock.
+/// Locks a folder's file. Returns -1 if the file system has no locks, or the file cannot be
+/// created; writing then reports that. Throws data_error that says which process has the lock.
 template <class = void>
 int lock_folder(const files::path& folder) {
     const files::path path = folder / writer_file;
@@ -55,13 +56,13 @@ int lock_folder(const files::path& folder) {
             struct stat opened {
             }, named{};
             if (::fstat(file, &opened) != 0 || ::stat(path.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
-                ::close(file); // whoever had it before has just removed it
+                ::close(file); // its previous owner has just removed it
                 continue;
             }
             char host[200] = "";
             if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
             const int size = std::snprintf(text, sizeof text, "%ld %s\n", static_cast<long>(::getpid()), host);
-            // A lock is one without the text, too.
+            // The lock holds even without the text.
             if (::ftruncate(file, 0) == 0) static_cast<void>(!::write(file, text, static_cast<std::size_t>(size)));
             return file;
         }
@@ -70,11 +71,11 @@ int lock_folder(const files::path& folder) {
             return -1;
         }
         const bool asked = ::fcntl(file, F_GETLK, &lock) == 0;
-        if (asked && lock.l_type == F_UNLCK) { // no longer
+        if (asked && lock.l_type == F_UNLCK) { // no longer locked
             ::close(file);
             continue;
         }
-        // The number as it is here; of a process elsewhere the file has the one that it has there.
+        // The process id as seen here; for a process elsewhere the file contains its id there.
         const auto size = ::read(file, text, sizeof text - 1);
         ::close(file);
         std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -91,12 +92,13 @@ int lock_folder(const files::path& folder) {
 
 } // namespace detail
 
-/// While one lives, this process is the only one that has a claim on the folder. Threads and objects of one process may share it. When
-/// the process ends, be it by a signal, the claim ends, too. On file systems without locks nothing is claimed.
+/// While one lives, only this process has a claim on the folder. Threads and objects of one process
+/// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
+/// without locks nothing is claimed.
 template <class = void>
 class basic_folder_claim {
 public:
-    /// Throws data_error that names the process which has a claim already.
+    /// Throws data_error that names the process that has the claim.
     explicit basic_folder_claim(const files::path& folder) : folder_(folder) {
         struct stat found {};
         if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
@@ -120,7 +122,8 @@ public:
         const std::lock_guard guard(list.mutex);
         if (--claim_->claims > 0) return;
         ::unlink(
-            (folder_ / detail::writer_file).c_str()); // first: who waits for the lock sees that it has another file
+            // First, so that a process waiting for the lock notices another file.
+            (folder_ / detail::writer_file).c_str());
         ::close(claim_->file);
         list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
     }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// Arrays in other orders and types, for weights of other libraries.
+/// Converts the order and type of arrays, for weights of other libraries.
 
 namespace tapegraph::io::detail {
 
@@ -30,7 +30,8 @@ inline double floating_element(const host_array& a, std::size_t i) {
     }
 }
 
-/// Makes an array one of another floating type, rounded to nearest. False where one of the types is none.
+/// Converts an array to another floating type, rounded to nearest. Returns false if either type is
+/// not floating.
 template <class = void>
 bool convert_floats(host_array& a, dtype to) {
     if (a.type == to) return true;
@@ -52,7 +53,7 @@ bool convert_floats(host_array& a, dtype to) {
     return true;
 }
 
-/// The same elements under another shape of as many.
+/// The same elements with another shape of equal size.
 inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
     a.shape = std::move(shape);
     return a;
@@ -83,7 +84,7 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
     return part;
 }
 
-/// a + b, of one shape, both floating, computed and kept in the wider one's or f32.
+/// a + b, of one shape, both floating, computed and stored in the wider type or f32.
 template <class = void>
 host_array sum_of(const host_array& a, const host_array& b) {
     const bool wide = a.type == dtype::f64 || b.type == dtype::f64;

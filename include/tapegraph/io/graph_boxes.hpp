@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// A graph folded into boxes, a scope each, and where they stand in layers: what io/graph_picture.hpp draws.
+/// Folds a graph into boxes, one per scope, and places them in layers, for io/graph_picture.hpp.
 
 namespace tapegraph::io::detail {
 
@@ -21,11 +21,11 @@ struct graph_box {
     box_kind kind = box_kind::scope;
     std::string name;
     std::vector<std::string> lines{};
-    std::string gives{}; // the shape of the first of its values that another box reads
+    std::string gives{}; // shape of the first of its values that another box reads
     double flops = 0;
     std::int64_t parameters = 0;
     int layer = 0;
-    double x = 0, y = 0, width = 0, height = 0; // of the middle
+    double x = 0, y = 0, width = 0, height = 0; // of the centre
 };
 struct graph_edge {
     int from = 0, to = 0;
@@ -35,7 +35,7 @@ struct graph_edge {
 struct graph_boxes {
     std::vector<graph_box> boxes;
     std::vector<graph_edge> edges;
-    int scopes = 0; // boxes that are no bends
+    int scopes = 0; // number of boxes that are not bends
 };
 
 /// "f32 [?, 8]"
@@ -56,7 +56,7 @@ inline std::string folded_scope(std::string_view scope, int depth) {
     return std::string(scope.substr(0, end));
 }
 
-/// The forward pass, folded.
+/// Folds the forward pass.
 template <class = void>
 graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
     graph_boxes g;
@@ -79,7 +79,7 @@ graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
         } else if (item.part == graph_part::loss) {
             key = "/loss", name = "loss";
         } else if (item.inputs.empty()) {
-            continue; // a constant of nobody's
+            continue; // an unused constant
         } else {
             key = item.name, name = item.op;
         }
@@ -129,10 +129,12 @@ graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
     return g;
 }
 
-/// Sets layers: a box below all that it reads; inputs just above who reads them first. Long edges get bends.
+/// Assigns layers: a box is below all its operands, and inputs are just above their first reader.
+/// Long edges get bends.
 template <class = void>
 void set_layers(graph_boxes& g) {
-    for (int box = 0; box < g.scopes; ++box) // edges lead from earlier boxes to later ones, but for those that go back
+    // Edges lead from earlier boxes to later ones, except for those that go back.
+    for (int box = 0; box < g.scopes; ++box)
         for (const graph_edge& e : g.edges)
             if (!e.back && e.to == box) {
                 int& layer = g.boxes[static_cast<std::size_t>(box)].layer;
@@ -160,7 +162,8 @@ void set_layers(graph_boxes& g) {
     }
 }
 
-/// Sets x and y: each layer is ordered and moved towards the mean of what it is connected to, down and up again.
+/// Computes x and y: each layer is sorted by and moved towards the mean of its neighbours, down and
+/// up again.
 template <class = void>
 void set_places(graph_boxes& g, double gap, double between) {
     std::vector<std::vector<int>> layers, above(g.boxes.size()), below(g.boxes.size());

@@ -11,8 +11,9 @@
 #include <string_view>
 #include <vector>
 
-/// A compiled program as TensorFlow's GraphDef, for TensorBoard's graph tab and other viewers (Netron). It is a picture: operations are
-/// ours, and nothing that runs GraphDefs runs it. Needs protozero.
+/// Exports a compiled program as TensorFlow's GraphDef, for TensorBoard's graph tab and other
+/// viewers (Netron). It is only for display: the operations are this library's, and nothing can run
+/// it. Needs protozero.
 
 namespace tapegraph::io {
 
@@ -97,7 +98,7 @@ std::string graph_def_bytes(const std::vector<graph_item>& items) {
     return bytes;
 }
 
-/// The same as protobuf's text.
+/// The same in protobuf's text format.
 template <class = void>
 std::string graph_def_text(const std::vector<graph_item>& items) {
     std::string text;
@@ -141,9 +142,10 @@ std::string graph_def_text(const std::vector<graph_item>& items) {
 
 } // namespace detail
 
-/// A program as the bytes of a GraphDef: a node each, scopes as folders in names, those of the gradient under "gradients/" and of the
-/// optimizer under "updates/", with the shape, the line of the source, the kernel that computes it and what that is predicted to cost
-/// for the extents in `options`. Memory of the arena's size is reserved meanwhile.
+/// A program as the bytes of a GraphDef: each node with its scopes as folders in names, those of
+/// the gradient under "gradients/" and of the optimizer under "updates/", with the shape, the
+/// source line, the kernel that computes it and its predicted cost for the extents in `options`.
+/// Reserves memory of the arena's size meanwhile.
 template <class = void>
 std::string graph_def(const ir::program_view& view, const explain_options& options = {}) {
     return detail::graph_def_bytes(graph_items(view, options));
@@ -155,8 +157,8 @@ std::string graph_def(const Model& model, const explain_options& options = {}) {
     return graph_def(model.training_view(), options);
 }
 
-/// A GraphDef as a file, whole or not at all: as protobuf's text where the name ends in ".pbtxt", else as bytes. Throws data_error where
-/// writing fails.
+/// Writes a GraphDef to a file, completely or not at all: in protobuf's text format if the name
+/// ends in ".pbtxt", otherwise as bytes. Throws data_error on failure.
 template <class = void>
 void write_graph_def(const files::path& path, const ir::program_view& view, const explain_options& options = {}) {
     const std::vector<graph_item> items = graph_items(view, options);

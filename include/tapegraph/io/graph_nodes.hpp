@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
-/// A compiled program as a list of named nodes: what pictures of graphs are made from.
+/// A compiled program as a list of named nodes, from which graphs are drawn.
 
 namespace tapegraph::io {
 
-/// Which part of a training step a node belongs to.
+/// The part of a training step that a node belongs to.
 enum class graph_part {
-    forward,  ///< results, loss and metrics need it
-    loss,     ///< of these, what stands behind the model's own output
+    forward,  ///< needed by results, loss and metrics
+    loss,     ///< of these, the nodes after the model's own output
     gradient, ///< adjoints
-    update    ///< an optimizer's, or a moving average's
+    update    ///< of an optimizer, or of a moving average
 };
 
 /// A node. `inputs` are indices in the list.
@@ -31,14 +31,14 @@ struct graph_item {
     std::string op;   ///< the operation's name, or "Placeholder", "VariableV2", "Const", "Assign", "Identity"
     std::vector<int> inputs{};
     graph_part part = graph_part::forward;
-    std::string scope{}; ///< of the model, without the part
+    std::string scope{}; ///< in the model, without the part
     dtype type = dtype::f32;
-    std::vector<std::int64_t> shape{}; ///< -1: known when extents are bound
+    std::vector<std::int64_t> shape{}; ///< -1: known once extents are bound
     double value = 0;                  ///< of a constant
-    std::string line{};                ///< of the source: "model.hpp:23"
+    std::string line{};                ///< in the source: "model.hpp:23"
     int call = -1;                     ///< the kernel call that computes it; -1: none, or part of another's
     std::string kernel{};              ///< of that call
-    double flops = 0, bytes = 0;       ///< that it is predicted to cost, for explain_options' extents
+    double flops = 0, bytes = 0;       ///< predicted cost, for explain_options' extents
 };
 
 namespace detail {
@@ -47,7 +47,7 @@ template <class = void>
 std::vector<graph_part> graph_parts(const ir::program_view& view) {
     const auto count = static_cast<std::size_t>(view.nodes.size());
     std::vector<graph_part> part(count, graph_part::gradient);
-    // What results need. Operands stand before what uses them.
+    // Marks nodes that results need. Operands precede their users.
     std::vector<char> needed(count, 0);
     for (const ir::output_entry& o : view.outputs) needed[static_cast<std::size_t>(o.node)] = 1;
     int labels = view.nodes.size(); // the first of these ends the model
@@ -60,7 +60,7 @@ std::vector<graph_part> graph_parts(const ir::program_view& view) {
         for (int k = 0; k < e.arguments; ++k)
             needed[static_cast<std::size_t>(view.arguments[e.first_argument + k])] = 1;
     }
-    // Of the rest, what reads an optimizer's numbers or its state.
+    // Of the rest, those that read an optimizer's numbers or its state.
     for (int n = 0; n < view.nodes.size(); ++n) {
         if (needed[static_cast<std::size_t>(n)] != 0) continue;
         const ir::entry& e = view.nodes[n];
@@ -73,7 +73,8 @@ std::vector<graph_part> graph_parts(const ir::program_view& view) {
     return part;
 }
 
-/// What is not a name's stays out of it; a name without letters is its operation's.
+/// Removes characters that are invalid in a name; a name without letters is replaced by that of its
+/// operation.
 inline std::string graph_name(std::string_view text) {
     std::string name;
     for (const char c : text) {
@@ -86,13 +87,14 @@ inline std::string graph_name(std::string_view text) {
 
 } // namespace detail
 
-/// The nodes of a program in the order in which they are computed, and behind them its results and updates.
+/// The nodes of a program in the order in which they are computed, followed by its results and
+/// updates.
 template <class = void>
 std::vector<graph_item> graph_items(const ir::program_view& view) {
     namespace d = ir::detail;
     const std::vector<graph_part> parts = detail::graph_parts(view);
     std::vector<graph_item> items;
-    std::map<std::string, int> taken; // names, and how often each was wanted
+    std::map<std::string, int> taken; // names, and the number of uses of each
     const auto distinct = [&](const std::string& name) {
         if (taken.emplace(name, 0).second) return name;
         for (;;) {
@@ -125,7 +127,7 @@ std::vector<graph_item> graph_items(const ir::program_view& view) {
             item.op = "Placeholder";
             item.scope.clear();
             last = input.name.starts_with("labels of ") ? std::string_view("labels") : input.name;
-            if (input.scalar_parameter && last == "optimizer") last = "number"; // its learning rate and the like
+            if (input.scalar_parameter && last == "optimizer") last = "number"; // such as its learning rate
         }
         const char* const part = item.part == graph_part::gradient ? "gradients/"
                                  : item.part == graph_part::update ? "updates/"
@@ -176,7 +178,7 @@ std::vector<graph_item> graph_items(const ir::program_view& view, const explain_
     return items;
 }
 
-/// What nodes are called that kernel calls compute, one for each call of the program: the names for node_time.
+/// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
 template <class = void>
 std::vector<std::string> graph_call_names(const ir::program_view& view) {
     const std::vector<graph_item> items = graph_items(view);

@@ -10,14 +10,15 @@
 #include <string_view>
 #include <vector>
 
-/// A compiled model as a picture, without Graphviz: its scopes as boxes from inputs to loss. graph/dot.hpp has every node.
+/// Draws a compiled model without Graphviz: its scopes as boxes from inputs to loss. graph/dot.hpp
+/// draws every node.
 
 namespace tapegraph::io {
 
 struct graph_picture {
     std::string title{};
-    int depth = 1; ///< scopes are drawn this deep: of "encoder/3/attention" at 1 "encoder", at 2 "encoder/3"
-    explain_options extents{}; ///< that costs are predicted for
+    int depth = 1; ///< depth to which scopes are drawn: for "encoder/3/attention" at 1 "encoder", at 2 "encoder/3"
+    explain_options extents{}; ///< extents for which costs are predicted
 };
 
 namespace detail {
@@ -55,8 +56,9 @@ std::string edge_path(const graph_boxes& g, const graph_edge& e) {
 
 } // namespace detail
 
-/// The forward pass of a program as an SVG document: a box for each scope with its operations, parameters and share of the floating-point
-/// operations, what they give, and arrows to who reads it. Throws argument_error for a depth below 1.
+/// The forward pass of a program as an SVG document: a box for each scope with its operations,
+/// parameters and fraction of the floating-point operations, its result, and arrows to its readers.
+/// Throws argument_error for a depth below 1.
 template <class = void>
 std::string graph_svg(const ir::program_view& view, const graph_picture& options = {}) {
     if (options.depth < 1) throw argument_error("graph_svg: depth is " + std::to_string(options.depth));
@@ -117,14 +119,14 @@ std::string graph_svg(const ir::program_view& view, const graph_picture& options
                 : detail::svg_text(margin, 32, "font-size=\"16\" font-weight=\"bold\"", options.title)) +
            "<g fill=\"none\" stroke=\"#777777\" stroke-width=\"1.3\">\n" + arrows + "</g>\n" + boxes + "</svg>\n";
 }
-/// The same of a graph model's training step.
+/// The same for a graph model's training step.
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string graph_svg(const Model& model, const graph_picture& options = {}) {
     return graph_svg(model.training_view(), options);
 }
 
-/// Writes graph_svg to a file, whole or not at all. Throws data_error where that fails.
+/// Writes graph_svg to a file, completely or not at all. Throws data_error on failure.
 template <class Model>
 void write_graph_svg(const files::path& path, const Model& model, const graph_picture& options = {}) {
     const std::string text = graph_svg(model, options);

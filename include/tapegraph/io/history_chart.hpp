@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-/// What fit returned as pictures: learning curves.
+/// Draws the result of fit: learning curves.
 
 namespace tapegraph::io {
 
-/// A chart for each value of the history over its epochs, counted from 1: what was measured on training data and, beside it, on
-/// validation data.
+/// A chart for each value of the history over its epochs, counted from 1, with its training and
+/// validation curves.
 template <class = void>
 std::vector<chart> history_charts(const history& h) {
     std::vector<double> epochs;
@@ -28,7 +28,7 @@ std::vector<chart> history_charts(const history& h) {
     std::vector<chart> charts;
     for (const std::string& name : names) {
         const bool validated = name.starts_with("val_");
-        if (validated && has(name.substr(4))) continue; // in the other one's chart
+        if (validated && has(name.substr(4))) continue; // part of the other one's chart
         chart c;
         c.title = name;
         c.x_label = "epoch";
@@ -43,7 +43,8 @@ std::vector<chart> history_charts(const history& h) {
     return charts;
 }
 
-/// The charts of a history as one SVG document, `columns` beside one another. Throws argument_error for a history without epochs.
+/// The charts of a history as one SVG document, `columns` per row. Throws argument_error for a
+/// history without epochs.
 template <class = void>
 std::string history_svg(const history& h, int columns = 2) {
     const std::vector<chart> charts = history_charts(h);
@@ -64,7 +65,7 @@ std::string history_svg(const history& h, int columns = 2) {
     return out + "</svg>\n";
 }
 
-/// Writes history_svg to a file, whole or not at all. Throws data_error where that fails.
+/// Writes history_svg to a file, completely or not at all. Throws data_error on failure.
 template <class = void>
 void write_history_svg(const files::path& path, const history& h, int columns = 2) {
     const std::string text = history_svg(h, columns);

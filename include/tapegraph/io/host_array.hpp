@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// An array as files hold it: element type known at run time, values contiguous and row-major.
+/// An array as stored in files: element type known at run time, values contiguous and row-major.
 
 namespace tapegraph::io {
 
@@ -22,8 +22,9 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
     return text += ']';
 }
 
-/// Number of elements of a shape (1 for a scalar). Returns false where an extent is negative or the product, times
-/// `element_bytes`, does not fit 63 bits: a corrupt header must not wrap around to a small allocation.
+/// Computes the number of elements of a shape (1 for a scalar). Returns false if an extent is
+/// negative or the product, times `element_bytes`, does not fit 63 bits: a corrupt header must not
+/// wrap around to a small allocation.
 inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
     constexpr std::int64_t limit = INT64_MAX;
     bool fits = true;
@@ -50,7 +51,7 @@ struct host_array {
     /// Number of elements.
     std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
 
-    /// The values as T. Throws dtype_error where the array holds another type.
+    /// The values as T. Throws dtype_error if the array holds another type.
     template <class T>
     std::span<const T> values() const {
         check<T>();
@@ -62,7 +63,7 @@ struct host_array {
         return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
     }
 
-    /// An array of zeros. Throws shape_error where the shape is negative or too large.
+    /// An array of zeros. Throws shape_error if the shape is negative or too large.
     static host_array zeros(dtype type, std::vector<std::int64_t> shape) {
         std::int64_t size = 0;
         if (!checked_size(shape, size_of(type), size))
@@ -72,7 +73,7 @@ struct host_array {
         return array;
     }
 
-    /// Copies values. Throws shape_error where their number does not fit the shape.
+    /// Copies values. Throws shape_error if their number does not fit the shape.
     template <class T>
     static host_array of(std::vector<std::int64_t> shape, std::span<const T> values) {
         std::int64_t size = 0;
@@ -98,13 +99,13 @@ private:
     }
 };
 
-/// Something in a file of arrays that is not read, beside what is.
+/// An entry of a file of arrays that is not read.
 struct unread_value {
     std::string name, reason;
-    bool tensor = false; ///< an array, of a type that is not known here
+    bool tensor = false; ///< an array of an unknown type
 };
 
-/// An array whose values stand in memory of somebody else, to be read.
+/// A read-only view of an array in external memory.
 struct array_view {
     dtype type = dtype::f32;
     std::vector<std::int64_t> shape;
@@ -113,10 +114,12 @@ struct array_view {
     /// Number of elements.
     std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
 
-    /// Whether the values stand where a CPU may read them as their type; of files that nobody aligned they may not.
+    /// Whether the CPU may read the values as their type in place; in files without alignment it
+    /// may not.
     bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(bytes.data()) % size_of(type) == 0; }
 
-    /// The values as T. Throws dtype_error where the array holds another type, argument_error where they are not aligned.
+    /// The values as T. Throws dtype_error if the array holds another type, argument_error if they
+    /// are not aligned.
     template <class T>
     std::span<const T> values() const {
         if (dtype_of<T> != type)
@@ -129,7 +132,7 @@ struct array_view {
         return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
     }
 
-    /// The same values, owned.
+    /// An owned copy of the values.
     host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
 };
 

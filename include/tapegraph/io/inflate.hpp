@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-/// Deflate both ways by zlib, in memory: raw as zip archives hold it, with zlib's frame as PNG does, with gzip's as .gz files do.
+/// Compresses and decompresses in memory by zlib: raw deflate as in zip archives, with zlib's frame
+/// as in PNG, with gzip's as in .gz files.
 
 namespace tapegraph::io {
 
@@ -26,7 +27,7 @@ constexpr int window_bits(deflate_frame frame) {
     return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
 
-/// What deflate can at most make of a byte: 258 bytes of two bits, and the head.
+/// The maximum decompressed size: 258 bytes per two bits, and the header.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
     return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
@@ -40,19 +41,20 @@ public:
     inflater& operator=(const inflater&) = delete;
     ~inflater() { inflateEnd(&stream_); }
 
-    /// Gives zlib more to read, which the caller keeps until it is used up.
+    /// Gives zlib more input, which the caller keeps until it is consumed.
     void feed(const std::byte* data, std::size_t bytes) {
         stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
         stream_.avail_in = static_cast<uInt>(bytes);
     }
     std::size_t unread() const { return stream_.avail_in; }
     bool ended() const { return ended_; }
-    /// Begins a further member of a gzip file.
+    /// Starts another member of a gzip file.
     void again() {
         inflateReset(&stream_);
         ended_ = false;
     }
-    /// Writes up to `bytes` bytes, fewer where the input is used up or the data end. Throws data_error where they are corrupt.
+    /// Decompresses up to `bytes` bytes, fewer if the input is consumed or the data end. Throws
+    /// data_error if they are corrupt.
     std::size_t take(std::byte* to, std::size_t bytes) {
         const auto part = static_cast<uInt>(std::min<std::size_t>(bytes, 1u << 30));
         stream_.next_out = reinterpret_cast<Bytef*>(to);
@@ -74,16 +76,17 @@ private:
 
 } // namespace detail
 
-/// Inflates all of `compressed`, to at most `limit` bytes; several gzip members become one. `what` names it in errors. Throws
-/// data_error where the data are corrupt, end too early, go on behind their end, or are more than the limit. What is allocated grows
-/// with what is read, whatever a header may promise.
+/// Decompresses all of `compressed`, to at most `limit` bytes; several gzip members are
+/// concatenated. `what` is its name in errors. Throws data_error if the data are corrupt, end too
+/// early, continue after their end, or exceed the limit. The allocation grows with the data read,
+/// whatever a header says.
 template <class = void>
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> compressed, deflate_frame frame, std::uint64_t limit,
                                      const std::string& what) {
     detail::inflater stream(frame, what);
     std::vector<std::byte> result;
     std::size_t done = 0;
-    std::byte beyond{}; // of the byte behind the limit, which must not come
+    std::byte beyond{}; // for a byte beyond the limit, which must not exist
     for (;;) {
         if (stream.unread() == 0 && !compressed.empty()) {
             const std::size_t part = std::min<std::size_t>(compressed.size(), 1u << 30);
@@ -111,7 +114,8 @@ std::vector<std::byte> inflate_bytes(std::span<const std::byte> compressed, defl
     return result;
 }
 
-/// Deflates; level 0 (store) to 9 (smallest), 6 is zlib's own choice. The same bytes each time with one version of zlib.
+/// Compresses; level 0 (store) to 9 (smallest), 6 is zlib's default. The bytes are reproducible
+/// with one version of zlib.
 template <class = void>
 std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, deflate_frame frame, int level = 6) {
     if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
@@ -143,7 +147,7 @@ std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, deflate_fr
     return result;
 }
 
-/// CRC-32 as zip, gzip and PNG have it.
+/// CRC-32 as in zip, gzip and PNG.
 inline std::uint32_t crc32_of(std::span<const std::byte> data) {
     uLong crc = ::crc32(0, nullptr, 0);
     while (!data.empty()) {

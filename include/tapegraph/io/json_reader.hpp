@@ -12,14 +12,15 @@
 #include <string_view>
 #include <vector>
 
-/// JSON (RFC 8259) as it comes, without a tree: who reads a file asks for what it expects, and what is not there is an error with its
-/// offset. Ours, since compiling RapidJSON's reader costs a program 0.36 s, nlohmann's 1.0 s, and this one 0.05 s.
+/// A streaming reader of JSON (RFC 8259), without a tree: the caller requests what it expects, and
+/// anything else is an error with its offset. It is hand-written, because compiling RapidJSON's
+/// reader costs a program 0.36 s, nlohmann's 1.0 s, and this one 0.05 s.
 
 namespace tapegraph::io {
 
 enum class json_kind { null, boolean, number, string, array, object };
 
-/// Reads a text from its beginning to its end:
+/// Reads a text from start to end:
 ///
 ///     tg::io::json_reader json(text, "'settings.json'");
 ///     json.begin_object();
@@ -27,18 +28,19 @@ enum class json_kind { null, boolean, number, string, array, object };
 ///         if (name == "steps") steps = json.integer(); else json.skip();
 ///     json.end();
 ///
-/// Every function throws data_error where the text is no JSON, or holds something else than is asked for; the message begins with
-/// `origin` and names the offset. So do a name that stands twice in one object, text that is not UTF-8, numbers out of range, and
-/// values nested more than `max_depth` deep.
+/// Every function throws data_error if the text is not JSON, or holds something other than
+/// requested; the message begins with `origin` and names the offset. So do a duplicate name in one
+/// object, text that is not UTF-8, numbers out of range, and values nested more than `max_depth`
+/// deep.
 template <class = void>
 class basic_json_reader {
 public:
     basic_json_reader(std::string_view text, std::string origin, int max_depth = 64)
         : text_(text), origin_(std::move(origin)), max_depth_(max_depth) {}
 
-    /// Bytes before what is read next.
+    /// The offset of the next token.
     std::size_t offset() const { return at_; }
-    /// What comes next.
+    /// The kind of the next value.
     json_kind peek() {
         blanks();
         switch (at_ < text_.size() ? text_[at_] : '\0') {
@@ -55,7 +57,8 @@ public:
     }
 
     void begin_object() { open(json_kind::object, "an object", true); }
-    /// The next name, behind which its value is to be read, or skipped. False at the object's end, which it passes.
+    /// Reads the next name, after which its value must be read, or skipped. Returns false at the
+    /// object's end and consumes it.
     bool next_name(std::string& name) {
         if (!next('}')) return false;
         if (at_ >= text_.size() || text_[at_] != '"') invalid("expected a name in quotes");
@@ -71,27 +74,28 @@ public:
         return true;
     }
     void begin_array() { open(json_kind::array, "an array", false); }
-    /// Whether there is a next element, which is to be read, or skipped. False at the array's end, which it passes.
+    /// Returns whether there is a next element, which must be read, or skipped. Returns false at
+    /// the array's end and consumes it.
     bool next_element() { return next(']'); }
 
     std::string string() {
         expect(json_kind::string, "a string");
         return read_string();
     }
-    /// Any number; throws where it is too large for a double.
+    /// Reads any number; throws if it is too large for a double.
     double number() {
         const std::string_view digits = number_text("a number");
         double value = 0;
         const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        // What is smaller than any double is 0, as everywhere.
+        // Numbers too small for a double become 0, as usual.
         if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
         return end.ec == std::errc{} ? value : 0.0;
     }
-    /// An integer written as one: no fraction, no exponent, exact.
+    /// Reads an integer literal: no fraction, no exponent, exact.
     std::int64_t integer() { return whole<std::int64_t>("an integer of 64 bits"); }
-    /// The same, from 0 on.
+    /// The same for nonnegative integers.
     std::uint64_t unsigned_integer() { return whole<std::uint64_t>("an integer from 0 to 18446744073709551615"); }
-    /// Passes a number; whether it is such an integer, and then its value.
+    /// Skips a number; returns whether it is such an integer, and then its value.
     bool exact(std::uint64_t& value) { return exact(number_text("a number"), value); }
     bool boolean() {
         expect(json_kind::boolean, "true or false");
@@ -103,7 +107,7 @@ public:
         expect(json_kind::null, "null");
         word("null");
     }
-    /// Passes the next value, whatever it is; what it holds must be JSON, too.
+    /// Skips the next value of any kind; its content must be valid JSON, too.
     void skip() {
         const std::size_t depth = levels_.size();
         std::string name;
@@ -119,12 +123,12 @@ public:
             while (levels_.size() > depth && !(levels_.back().object ? next_name(name) : next_element())) {}
         } while (levels_.size() > depth);
     }
-    /// Nothing but blanks may follow.
+    /// Requires that only blanks follow.
     void end() {
         blanks();
         if (at_ != text_.size()) invalid("expected nothing more");
     }
-    /// Throws data_error: origin, what is wrong, and the offset of what is read next.
+    /// Throws data_error: origin, the problem, and the offset of the next token.
     [[noreturn]] void refuse(const std::string& what) const {
         throw data_error(origin_ + ": " + what + " (offset " + std::to_string(at_) + ")");
     }
@@ -210,7 +214,8 @@ private:
         if (c != 'u') invalid("expected an escape");
         std::uint32_t code = four_digits(at_ + 2);
         std::size_t length = 6;
-        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") { // the first half of a pair
+        // The first half of a surrogate pair.
+        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") {
             const std::uint32_t low = four_digits(at_ + 8);
             if (low >= 0xDC00 && low < 0xE000) {
                 code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
@@ -286,7 +291,7 @@ private:
 };
 using json_reader = basic_json_reader<>;
 
-/// A text as a JSON string, in quotes. Throws argument_error where it is not UTF-8.
+/// A text as a JSON string, in quotes. Throws argument_error if it is not UTF-8.
 template <class = void>
 std::string json_string(std::string_view text) {
     if (const std::size_t good = utf8_prefix(text); good != text.size())
@@ -304,7 +309,8 @@ std::string json_string(std::string_view text) {
     return result += '"';
 }
 
-/// A number as JSON has it: as few digits as give it back exactly; null where it is not finite, for which JSON has no word.
+/// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
+/// cannot represent.
 template <class = void>
 std::string json_number(double value) {
     if (!std::isfinite(value)) return "null";

@@ -16,27 +16,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// A file's bytes as memory, without reading them first: pages come in as they are looked at, are shared between processes, and go
+/// Memory-mapped files: pages are loaded on access, are shared between processes, and are dropped
 /// when the system needs memory.
 
 namespace tapegraph::io {
 
-/// How a mapping will be read.
+/// The expected access pattern of a mapping.
 enum class file_access {
-    random,     ///< here and there: the system reads ahead as it does by default
-    sequential, ///< once from beginning to end: read ahead far
-    all         ///< all of it, soon: start to read at once
+    random,     ///< random access: the system reads ahead by default
+    sequential, ///< once from start to end: read ahead far
+    all         ///< all of it, soon: start reading at once
 };
 
-/// A file mapped to read from. An empty file is an empty span. Files that others only ever replace, as atomic_file does, stay what they
-/// were; one that another process cuts short while it is mapped ends this process with SIGBUS when the missing part is looked at.
+/// A file mapped for reading. An empty file is an empty span. Files that others only ever replace,
+/// like atomic_file, do not change; if another process truncates the file while it is mapped,
+/// access to the missing part ends this process with SIGBUS.
 class mapped_file {
 public:
-    /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
+    /// Throws data_error naming the file if it is missing, is not a regular file or cannot be
+    /// mapped.
     explicit mapped_file(const files::path& path, file_access access = file_access::random) {
         const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (file < 0) {
-            (void)detail::file_size_of(path); // what is missing, or no file, says so
+            (void)detail::file_size_of(path); // reports a missing file, or one of another kind
             fail(path, "cannot be opened", errno);
         }
         struct ::stat known {};
@@ -44,7 +46,7 @@ public:
         size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
         void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
         const int reason = errno;
-        ::close(file); // the mapping holds it
+        ::close(file); // the mapping keeps it open
         if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
         if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
         data_ = static_cast<const std::byte*>(place);
@@ -63,7 +65,7 @@ public:
     }
 
     std::size_t size() const { return size_; }
-    /// Good as long as the mapping is; the address is that of a page.
+    /// Valid as long as the mapping; the address is aligned to a page.
     std::span<const std::byte> bytes() const { return {data_, size_}; }
 
 private:

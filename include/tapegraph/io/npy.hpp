@@ -12,11 +12,12 @@
 #include <utility>
 #include <vector>
 
-/// NumPy's .npy files, one array each, both ways. Several in one archive: io/npz.hpp.
+/// Reads and writes NumPy's .npy files, one array each. For several arrays in one archive see
+/// io/npz.hpp.
 
 namespace tapegraph::io {
 
-/// The bytes of an .npy, as numpy.save would write them. Throws dtype_error for bf16, which NumPy has not.
+/// The bytes of an .npy, like numpy.save. Throws dtype_error for bf16, which NumPy does not have.
 template <class = void>
 std::vector<std::byte> npy_to_bytes(const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
@@ -26,15 +27,17 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
     return bytes;
 }
 
-/// Reads an .npy of versions 1 to 3, either byte order, in rows or (fortran_order) columns; the result is in rows. Throws
-/// data_error naming the file where it is missing, truncated, longer than its shape says or no .npy, dtype_error for elements that
-/// are no numbers (texts, objects, records). Nothing is allocated on the word of a header that the file's size contradicts.
+/// Reads an .npy of versions 1 to 3, of either byte order, row-major or column-major
+/// (fortran_order); the result is row-major. Throws data_error naming the file if it is missing,
+/// truncated, longer than its shape says or not an .npy, dtype_error for elements that are not
+/// numbers (texts, objects, records). The size in a header is checked against the file's before any
+/// allocation.
 template <class = void>
 host_array read_npy_array(const files::path& path) {
     const std::string what = detail::quoted(path);
     const input_file in(path);
     const std::uint64_t bytes = in.size();
-    constexpr std::uint64_t longest = 1 << 20; // of a header; numpy itself stops at 10,000 bytes
+    constexpr std::uint64_t longest = 1 << 20; // bytes of a header; numpy itself stops at 10,000
     std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
     in.read(begin.data(), begin.size(), 0);
     auto header = detail::parse_npy_header(begin, bytes, what);
@@ -43,15 +46,15 @@ host_array read_npy_array(const files::path& path) {
     return detail::npy_array(std::move(header), std::move(values), what);
 }
 
-/// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Errors as of read_npy_array, and shape_error for more
-/// than 8 axes.
+/// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Throws like
+/// read_npy_array, and shape_error for more than 8 axes.
 template <class = void>
 any_tensor read_npy(const files::path& path) {
     return tensor_of_array(read_npy_array(path), detail::quoted(path));
 }
 
-/// Writes what numpy.save would, byte for byte; the file replaces an older one only when complete. Throws dtype_error for bf16, which
-/// NumPy has not, data_error where writing fails.
+/// Writes the same bytes as numpy.save; the file replaces an older one only when complete. Throws
+/// dtype_error for bf16, which NumPy does not have, data_error on failure.
 template <class = void>
 void write_npy_array(const files::path& path, const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
@@ -61,7 +64,7 @@ void write_npy_array(const files::path& path, const host_array& array) {
     out.commit();
 }
 
-/// The same of a tensor; a `tensor<T>` converts.
+/// The same for a tensor; a `tensor<T>` converts.
 template <class = void>
 void write_npy(const files::path& path, const any_tensor& value) {
     write_npy_array(path, array_of_tensor(value));

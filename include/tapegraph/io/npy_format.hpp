@@ -22,10 +22,10 @@ struct npy_header {
     dtype type = dtype::f32;
     bool big_endian = false, fortran_order = false;
     std::vector<std::int64_t> shape;
-    std::size_t bytes = 0; ///< where the values begin
+    std::size_t bytes = 0; ///< offset of the values
 };
 
-/// "<f4" and the like; throws dtype_error for what is no number.
+/// Parses "<f4" and similar types; throws dtype_error for types that are not numeric.
 inline void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
     const std::string_view code = text.size() > 1 ? text.substr(1) : text;
     constexpr std::pair<std::string_view, dtype> known[] = {
@@ -52,7 +52,7 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
                       " are not read, numbers and booleans are");
 }
 
-/// Reads the header's text, a Python dict of three literals.
+/// Parses the header's text, a Python dict of three literals.
 class npy_header_text {
 public:
     npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
@@ -139,7 +139,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Of what begins an .npy; the values that must follow are counted against `file_bytes`.
+/// Parses the start of an .npy; the expected size of its values is checked against `file_bytes`.
 template <class = void>
 npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
@@ -168,7 +168,7 @@ npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file
     return header;
 }
 
-/// Values as they stand in the file become this machine's, in rows.
+/// Converts values in the file's layout to this machine's byte order and to rows.
 template <class = void>
 host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
     const std::size_t width = size_of(header.type);
@@ -191,7 +191,7 @@ host_array npy_array(npy_header header, std::vector<std::byte> values, const std
     return array;
 }
 
-/// What numpy.save writes before the values of a row-major array, byte for byte.
+/// The bytes that numpy.save writes before the values of a row-major array.
 template <class = void>
 std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
     if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
@@ -204,11 +204,11 @@ std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
         text.append(axis == 0 ? "" : ", ").append(std::to_string(shape[axis]));
     text += shape.size() == 1 ? ",), }" : "), }";
-    constexpr std::size_t most_digits = 21, alignment = 64; // room for a longer first extent, as numpy leaves it
+    constexpr std::size_t most_digits = 21, alignment = 64; // leaves room for a longer first extent, like numpy
     if (!shape.empty()) text.append(most_digits - std::to_string(shape.front()).size(), ' ');
     constexpr std::size_t magic = 8;
     std::size_t fixed = magic + 2;
-    // A header of more than 65,535 bytes takes version 2.
+    // A header of more than 65,535 bytes requires version 2.
     if (text.size() + 1 + alignment > 0xFFFF) fixed = magic + 4;
     text.append(alignment - (fixed + text.size() + 1) % alignment, ' ');
     text += '\n';

@@ -14,11 +14,11 @@
 
 namespace tapegraph::io {
 
-/// An .npz whose arrays are read when they are asked for.
+/// An .npz whose arrays are read on demand.
 template <class = void>
 class basic_npz_reader {
 public:
-    /// Reads what is in it. Throws data_error where it is missing, no zip archive or corrupt.
+    /// Reads the directory. Throws data_error if the file is missing, not a zip archive or corrupt.
     explicit basic_npz_reader(const files::path& path) : archive_(path) {}
 
     /// The names that numpy.load shows, in the archive's order: members without ".npy".
@@ -28,7 +28,8 @@ public:
         return result;
     }
     bool contains(std::string_view name) const { return find(name) != nullptr; }
-    /// The array of a name. Throws data_error where there is none, with those that there are; else as read_npy_array.
+    /// The array of a name. Throws data_error, with the existing names, for an unknown one;
+    /// otherwise like read_npy_array.
     host_array array(std::string_view name) const {
         const zip_member* const member = find(name);
         if (member == nullptr) {
@@ -64,7 +65,8 @@ using npz_reader = basic_npz_reader<>;
 
 namespace detail {
 
-/// What `get(name)` has for every name of an .npz; arrays of types that are not read go to `unread`, if there is one.
+/// Collects `get(name)` for every name of an .npz; arrays of unsupported types are listed in
+/// `unread`, if given.
 template <class T, class Get>
 std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread_value>* unread, const Get& get) {
     std::map<std::string, T> result;
@@ -82,8 +84,8 @@ std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread
 
 } // namespace detail
 
-/// All arrays of an .npz by name. Those of texts, objects, complex numbers and other types that are not read are named in `unread`; without
-/// one they are an error. Other errors as of npz_reader.
+/// All arrays of an .npz by name. Those of texts, objects, complex numbers and other unsupported
+/// types are listed in `unread`; without it they are an error. Throws like npz_reader otherwise.
 template <class = void>
 std::map<std::string, host_array> read_npz_arrays(const files::path& path,
                                                   std::vector<unread_value>* unread = nullptr) {
@@ -91,7 +93,8 @@ std::map<std::string, host_array> read_npz_arrays(const files::path& path,
     return detail::all_of_npz<host_array>(reader, unread, [&](const std::string& name) { return reader.array(name); });
 }
 
-/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread` as of read_npz_arrays.
+/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread`
+/// works as in read_npz_arrays.
 template <class = void>
 std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<unread_value>* unread = nullptr) {
     const npz_reader reader(path);
@@ -99,11 +102,12 @@ std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<
 }
 
 struct npz_options {
-    bool compressed = false; ///< as numpy.savez_compressed
+    bool compressed = false; ///< like numpy.savez_compressed
 };
 
-/// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the same arrays give the same bytes.
-/// Throws argument_error for a name that cannot be one, dtype_error for bf16, data_error where writing fails.
+/// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the
+/// same arrays give the same bytes. Throws argument_error for an invalid name, dtype_error for
+/// bf16, data_error on failure.
 template <class = void>
 void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
                       const npz_options& options = {}) {
@@ -112,7 +116,7 @@ void write_npz_arrays(const files::path& path, const std::map<std::string, host_
     writer.commit();
 }
 
-/// The same of tensors; a `tensor<T>` converts.
+/// The same for tensors; a `tensor<T>` converts.
 template <class = void>
 void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
                const npz_options& options = {}) {

@@ -14,12 +14,13 @@
 
 #include <sys/stat.h>
 
-/// Paths, in place of <filesystem>, which costs every program that reads it a third of a second. The names are that header's.
+/// Paths without <filesystem>, which costs every program that includes it a third of a second. The
+/// names are those of that header.
 
 namespace tapegraph::files {
 
 namespace detail {
-/// files::path, known by what it has.
+/// Matches files::path by its members.
 template <class Path>
 concept path_of_others = requires(const Path& path) {
     typename Path::string_type;
@@ -27,7 +28,8 @@ concept path_of_others = requires(const Path& path) {
 };
 } // namespace detail
 
-/// The name of a file or folder. Made of whatever names one, files::path included, and converted to that.
+/// The name of a file or folder. Any type that names one, std::filesystem::path included, converts
+/// to it.
 class path {
 public:
     path() = default;
@@ -48,9 +50,9 @@ public:
     void clear() { name_.clear(); }
     bool is_absolute() const { return name_.starts_with('/'); }
 
-    /// What stands behind the last '/'.
+    /// The part after the last '/'.
     path filename() const { return name_.substr(name_.rfind('/') + 1); }
-    /// What stands in front of it; "/" of what is in the root.
+    /// The part before it; "/" for entries of the root.
     path parent_path() const {
         auto end = name_.rfind('/');
         if (end == std::string::npos) return {};
@@ -58,7 +60,7 @@ public:
         return name_.substr(0, end == 0 ? 1 : end);
     }
     bool has_parent_path() const { return name_.find('/') != std::string::npos; }
-    /// From the last point of the filename on, unless it begins with that or is "..".
+    /// The filename from its last point on, unless that is its first character or it is "..".
     path extension() const {
         const std::string last = filename().name_;
         const auto point = last.rfind('.');
@@ -94,7 +96,7 @@ private:
     std::string name_;
 };
 
-/// Whether something of that name is there; `failure` says why that cannot be known.
+/// Whether an entry of that name exists; `failure` says why that cannot be determined.
 inline bool exists(const path& p, std::error_code& failure) {
     struct stat found {};
     failure.clear();

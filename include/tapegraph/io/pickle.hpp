@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
-/// Python's pickles, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
-/// names it, and a caller may say which names are let in. Opcodes: pickletools.py of CPython.
+/// Reads Python's pickles, protocols 2 to 5, without executing anything: a call becomes a node that
+/// names the callee, and the caller decides which names are allowed. Opcodes: pickletools.py of
+/// CPython.
 
 namespace tapegraph::io {
 
@@ -22,7 +23,9 @@ enum class pickle_kind : std::uint8_t {
     none,
     boolean,
     integer,
-    large_integer, ///< of more than 64 bits: `text` is it in decimal digits, or empty where it has more than 1024; `integer` their number
+    /// Of more than 64 bits: `text` has its decimal digits, or is empty if it has more than 1024;
+    /// `integer` is their number.
+    large_integer,
     real,
     text,
     bytes,
@@ -31,17 +34,18 @@ enum class pickle_kind : std::uint8_t {
     dict,
     set,
     global,    ///< a class or function, `text` is "module.name"
-    call,      ///< items: the callee, its arguments, and the state given to the result, if one was
-    persistent ///< items: what stands for something outside the pickle
+    call,      ///< items: the callee, its arguments, and the state set on the result, if any
+    persistent ///< items: the reference to something outside the pickle
 };
 
-/// One value. What it holds are numbers of other nodes, so that values can be shared, and even hold themselves.
+/// One value. Its items are indices of other nodes, so that values can be shared, and even contain
+/// themselves.
 struct pickle_node {
     pickle_kind kind = pickle_kind::none;
-    std::int64_t integer = 0; ///< of an integer or a boolean
+    std::int64_t integer = 0; ///< the value of an integer or a boolean
     double real = 0;
-    std::string text{};                 ///< of a text, bytes or a global
-    std::vector<std::uint32_t> items{}; ///< of a dict: key, value, key, value
+    std::string text{};                 ///< the content of a text, bytes or a global
+    std::vector<std::uint32_t> items{}; ///< for a dict: key, value, key, value
 };
 
 struct pickle_value {
@@ -84,7 +88,7 @@ public:
 private:
     void perform(unsigned opcode) {
         switch (opcode) {
-        case 0x95: integer(8); return; // a frame: the length of what follows, which is in memory
+        case 0x95: integer(8); return; // a frame: the length of the following part, which is in memory
         case '(': marks_.push_back(stack_.size()); return;
         case '0': pop(); return;
         case '1': static_cast<void>(marked()); return;
@@ -92,7 +96,7 @@ private:
         case 'N': add(pickle_kind::none); return;
         case 0x88: add(pickle_kind::boolean).integer = 1; return;
         case 0x89: add(pickle_kind::boolean); return;
-        case 'I': decimal_integer(line()); return; // of Python 2, as the next
+        case 'I': decimal_integer(line()); return; // from Python 2, like the next
         case 'L': decimal_integer(line()); return;
         case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
         case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
@@ -103,7 +107,7 @@ private:
         case 'X': add_text(pickle_kind::text, integer(4)); return;
         case 0x8C: add_text(pickle_kind::text, integer(1)); return;
         case 0x8D: add_text(pickle_kind::text, integer(8)); return;
-        case 'U': add_text(pickle_kind::text, integer(1)); return; // a str of Python 2
+        case 'U': add_text(pickle_kind::text, integer(1)); return; // a str from Python 2
         case 'T': add_text(pickle_kind::text, integer(4)); return;
         case 'C': add_text(pickle_kind::bytes, integer(1)); return;
         case 'B': add_text(pickle_kind::bytes, integer(4)); return;
@@ -153,7 +157,7 @@ private:
             add(pickle_kind::call).items = {callee, arguments};
             return;
         }
-        case 0x92: { // with arguments by name, in a dict behind the others
+        case 0x92: { // with keyword arguments in a dict after the others
             const auto named = pop(), arguments = pop(), callee = pop();
             if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
             add(pickle_kind::tuple).items = {arguments, named};
@@ -164,7 +168,8 @@ private:
         case 'b': {
             const auto state = pop();
             pickle_node& object = result_.nodes[top()];
-            // Of others, such as an OrderedDict, these are attributes beside what they hold.
+            // For other objects, such as an OrderedDict, these are attributes in addition to the
+            // items.
             if (object.kind == pickle_kind::call && object.items.size() == 2) object.items.push_back(state);
             return;
         }
@@ -211,9 +216,9 @@ private:
     /// Little-endian, in two's complement.
     void large_integer(std::string digits, bool negative) {
         pickle_node& node = add(pickle_kind::large_integer);
-        constexpr std::size_t most = 1024 / 8 + 1; // with a sign
+        constexpr std::size_t most = 1024 / 8 + 1; // including a sign
         std::size_t used = digits.size();
-        while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used; // signs in front
+        while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used; // leading sign bytes
         const auto top = static_cast<unsigned char>(negative ? ~digits[used - 1] : digits[used - 1]);
         node.integer = static_cast<std::int64_t>(8 * (used - 1)) + std::bit_width(top);
         if (used > most) return;
@@ -241,7 +246,7 @@ private:
         node.text.assign(text.rbegin(), text.rend());
     }
     void decimal_integer(std::string text) {
-        if (text == "00" || text == "01") { // what protocols 0 and 1 have for booleans
+        if (text == "00" || text == "01") { // booleans in protocols 0 and 1
             add(pickle_kind::boolean).integer = text[1] - '0';
             return;
         }
@@ -255,10 +260,10 @@ private:
         }
         pickle_node& node = add(pickle_kind::large_integer);
         node.integer =
-            static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626); // bits of a digit
+            static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626); // bits per digit
         if (text.size() <= 310) node.text = std::move(text);
     }
-    void real() { // big-endian, the only one
+    void real() { // big-endian, as an exception
         std::uint64_t bits = 0;
         for (int i = 0; i < 8; ++i) bits = bits << 8 | take();
         add(pickle_kind::real).real = std::bit_cast<double>(bits);
@@ -310,12 +315,12 @@ private:
         if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
         add(kind).items = std::move(items);
     }
-    /// Items for a container, or for what a call gives: an OrderedDict is filled as a dict is.
+    /// Adds items to a container, or to the result of a call: an OrderedDict is filled like a dict.
     void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
         if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
         std::uint32_t to = top();
         if (node(to).kind == pickle_kind::call) {
-            result_.nodes[to] = {kind}; // its class is an OrderedDict, or made of a dict, a list or a set
+            result_.nodes[to] = {kind}; // its class is an OrderedDict, or derived from a dict, a list or a set
         } else if (node(to).kind != kind) {
             fail("items for what is no container of such");
         }
@@ -323,7 +328,7 @@ private:
         all.insert(all.end(), items.begin(), items.end());
     }
     void memorize(std::uint64_t place) {
-        // Places are used one by one; what a damaged file says beyond that would be memory for nothing.
+        // Indices are used one by one; a higher one in a damaged file would only waste memory.
         if (place > file_.size())
             fail("memory place " + std::to_string(place) + " in a pickle of " + std::to_string(file_.size()) +
                  " bytes");
@@ -347,9 +352,10 @@ private:
 
 } // namespace detail
 
-/// Reads a pickle; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
-/// protocol, names what `allowed` refuses, or uses an opcode that neither plain data nor objects need. Nothing is ever called.
-/// `end` is told where the pickle ends; without one it has to be the end of the bytes.
+/// Reads a pickle; `what` is its name in errors. Throws data_error, naming the byte, if it is
+/// truncated, of another protocol, names something that `allowed` refuses, or uses an opcode that
+/// neither plain data nor objects need. Nothing is ever called. `end` receives the position after
+/// the pickle; without it the pickle must end with the bytes.
 template <class = void>
 pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
                          std::size_t* end = nullptr) {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-/// Pictures as PNG (ISO/IEC 15948): 8 bits a channel, not interlaced. Needs zlib.
+/// Writes images as PNG (ISO/IEC 15948): 8 bits per channel, not interlaced. Needs zlib.
 
 namespace tapegraph::io {
 
@@ -36,15 +36,16 @@ inline void append_png_chunk(std::string& out, const char (&kind)[5], std::strin
                         ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data() + begin), out.size() - begin)));
 }
 
-/// What is closest to left + up - corner: left, up or corner, in this order where two are.
+/// The value closest to left + up - corner: left, up or corner, in this order for ties.
 inline int paeth(int left, int up, int corner) {
     const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
               to_corner = std::abs(left + up - 2 * corner);
     return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
 }
 
-/// One row by the filter (0 none, 1 left, 2 up, 3 mean, 4 Paeth) whose bytes, as signed numbers, have the least sum of absolute values,
-/// which is what the standard recommends. `up` is empty above the first row.
+/// Filters a row by the filter (0 none, 1 left, 2 up, 3 mean, 4 Paeth) whose bytes, as signed
+/// numbers, have the smallest sum of absolute values, as the standard recommends. `up` is empty
+/// above the first row.
 template <class = void>
 void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> row, std::span<const std::uint8_t> up,
                     std::size_t pixel, std::array<std::vector<std::uint8_t>, 5>& tried) {
@@ -73,8 +74,9 @@ void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t
 
 } // namespace detail
 
-/// A picture [height, width, channels] as the bytes of a PNG file; 1 channel is gray, 2 gray and alpha, 3 RGB, 4 RGBA. `level`: zlib's, 0
-/// (stored) to 9. The same bytes for the same picture and zlib. Throws argument_error for what is no picture.
+/// An image [height, width, channels] as the bytes of a PNG file; 1 channel is gray, 2 gray and
+/// alpha, 3 RGB, 4 RGBA. `level` is zlib's, 0 (stored) to 9. The bytes are reproducible with the
+/// same zlib. Throws argument_error for an invalid image.
 template <class = void>
 std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height, std::int64_t width,
                        std::int64_t channels, int level = 6) {
@@ -95,7 +97,7 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
     detail::append_big(head, static_cast<std::uint32_t>(width));
     detail::append_big(head, static_cast<std::uint32_t>(height));
     constexpr char kinds[] = {0, 4, 2, 6};
-    head.append({8, kinds[channels - 1], 0, 0, 0}); // bits, colour; deflate, filters by row, not interlaced
+    head.append({8, kinds[channels - 1], 0, 0, 0}); // bit depth, colour type; deflate, filters by row, not interlaced
     detail::append_png_chunk(out, "IHDR", head);
 
     struct deflater {
@@ -117,7 +119,7 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
                                y > 0 ? pixels.subspan((y - 1) * stride, stride) : pixels.first(0),
                                static_cast<std::size_t>(channels), tried);
         const bool last = y + 1 == static_cast<std::size_t>(height);
-        // zlib counts in 32 bits, and so do chunks.
+        // zlib counts in 32 bits, as do chunks.
         for (std::size_t at = 0; at < row.size();) {
             const std::size_t count = std::min<std::size_t>(row.size() - at, 1 << 30);
             zip.stream.next_in = row.data() + at;

@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/// One line that says how training goes:
+/// A progress line for training:
 ///
 ///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
 
@@ -29,14 +29,14 @@ struct progress_value {
 };
 
 enum class progress_style {
-    automatic, ///< in_place where the stream is a terminal
+    automatic, ///< in_place if the stream is a terminal
     in_place,  ///< one line, overwritten, at most ten times a second
-    plain,     ///< whole lines: now and then, and at the end of each epoch
+    plain,     ///< whole lines: occasionally, and at the end of each epoch
     per_epoch, ///< a line at the end of each epoch
     quiet
 };
 
-/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
+/// A duration in readable form: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
 inline std::string duration_text(double seconds) {
     const auto whole = static_cast<long long>(seconds + 0.5);
     char text[48];
@@ -53,7 +53,7 @@ inline std::string duration_text(double seconds) {
 
 class progress_line {
 public:
-    using clock_function = double (*)(); ///< seconds since some fixed moment
+    using clock_function = double (*)(); ///< seconds since a fixed moment
 
     explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
                            clock_function now = tapegraph::detail::steady_seconds)
@@ -63,14 +63,14 @@ public:
         if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
         const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
         if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
-        // A line that wraps cannot be overwritten, so it is cut at the terminal's width.
+        // A line that wraps cannot be overwritten, so it is cut to the terminal's width.
         winsize size{};
         if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
         text_.reserve(512);
         interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
     }
 
-    /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
+    /// Starts an epoch, counted from 1, of `steps` steps (0: unknown).
     void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
         epoch_ = epoch;
         epochs_ = epochs;
@@ -78,8 +78,8 @@ public:
         started_ = shown_ = now_();
     }
 
-    /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
-    /// `values`: what has a name and a value each.
+    /// Called after step `step`, counted from 1, of the epoch. Updates at a rate that the eye can
+    /// follow; returns whether it did. `values` have a name and a value each.
     template <class Values>
     bool update(std::int64_t step, const Values& values) {
         if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
@@ -94,7 +94,7 @@ public:
         return update(step, std::span<const progress_value>(values.begin(), values.size()));
     }
 
-    /// Ends the epoch after `step` steps with a line that stays.
+    /// Ends the epoch after `step` steps with a permanent line.
     template <class Values>
     void end_epoch(std::int64_t step, const Values& values) {
         if (style_ == progress_style::quiet) return;
@@ -145,10 +145,10 @@ private:
 
     void show(bool last) {
         if (style_ == progress_style::in_place) {
-            // The line that stays may wrap; it is not overwritten.
+            // The permanent line may wrap, because it is not overwritten.
             if (!last && text_.size() > width_) text_.resize(width_);
             const std::size_t length = text_.size();
-            if (length < on_screen_) text_.append(on_screen_ - length, ' '); // wipes what the longer line left
+            if (length < on_screen_) text_.append(on_screen_ - length, ' '); // erases the rest of a longer line
             on_screen_ = last ? 0 : length;
             out_.put('\r');
         }

@@ -19,12 +19,13 @@
 #include <utility>
 #include <vector>
 
-/// Tensors of PyTorch's files, as torch.save writes a state_dict or a checkpoint with some: a zip archive of a pickle, which says how
-/// tensors look at storages, and the storages. Read without Python, and without running anything. Into models: io/pytorch_weights.hpp.
+/// Reads tensors of PyTorch's files, as torch.save writes a state_dict or a checkpoint with some: a
+/// zip archive of a pickle, which describes tensors as views of storages, and the storages. It
+/// needs no Python, and executes nothing. For loading into models see io/pytorch_weights.hpp.
 
 namespace tapegraph::io {
 
-/// An array of a file, and what the file calls it: "encoder.0.weight".
+/// An array of a file, and its name in the file: "encoder.0.weight".
 struct named_array {
     std::string name;
     host_array array;
@@ -33,8 +34,9 @@ struct named_array {
 struct pytorch_file {
     std::vector<named_array> tensors; ///< in the file's order
     std::map<std::string, std::string>
-        settings; ///< numbers, booleans, texts and None beside them, as text: "epoch", "args.lr"
-    /// What else there is, by name, and why it is not read: sets, bytes, objects of classes, tensors of types that are not known here.
+        settings; ///< numbers, booleans, texts and None in addition, as text: "epoch", "args.lr"
+    /// Other content by name, and why it is not read: sets, bytes, objects of classes, tensors of
+    /// unknown types.
     std::vector<unread_value> unread;
 };
 
@@ -47,7 +49,8 @@ namespace detail {
     throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
 }
 
-/// Whether a file is one from before PyTorch 1.6. Throws data_error for files of other formats that bear the same name.
+/// Whether a file is from before PyTorch 1.6. Throws data_error for files of other formats with the
+/// same extension.
 template <class = void>
 bool is_pytorch_legacy(const files::path& path) {
     const std::string what = quoted(path);
@@ -65,7 +68,8 @@ bool is_pytorch_legacy(const files::path& path) {
     return false;
 }
 
-/// Copies what views show of storages. `bytes_of(key)` are those of a storage, all of them; `most` bounds the bytes of all tensors.
+/// Copies the views of storages. `bytes_of(key)` returns all bytes of a storage; `most` bounds the
+/// bytes of all tensors.
 template <class Storage>
 void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& views, const std::string& what,
                         std::uint64_t most, bool swap, const Storage& bytes_of) {
@@ -119,7 +123,7 @@ void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& vie
     }
 }
 
-/// The file that a walk has found.
+/// Builds the result of a walk.
 template <class = void>
 pytorch_file file_of_walk(pytorch_walk<>& walk, std::uint32_t root) {
     walk.visit(root, "");
@@ -149,11 +153,12 @@ pytorch_file read_pytorch_legacy_file(const files::path& path) {
 
 } // namespace detail
 
-/// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or dicts and lists of such in each other, whose keys
-/// become names by points: "model.conv1.weight". Views are copied into rows, views of one storage each for itself. What is no
-/// tensor and no plain value, and tensors of other types (complex, quantised, float8), cost the rest nothing: they are named in `unread`.
-/// No object can be made, so none can do harm. Throws data_error, naming file and tensor, where the file is missing, damaged or of another
-/// format (with what to do in Python about it).
+/// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or nested dicts and
+/// lists of these, whose keys become names with points: "model.conv1.weight". Views are copied to
+/// row-major arrays, each separately. Values that are neither tensors nor plain, and tensors of
+/// other types (complex, quantised, float8), do not affect the rest: they are listed in `unread`.
+/// No object is created, so none can do harm. Throws data_error, naming file and tensor, if the
+/// file is missing, damaged or of another format (with advice on how to convert it in Python).
 template <class = void>
 pytorch_file read_pytorch_file(const files::path& path) {
     if (detail::is_pytorch_legacy(path)) return detail::read_pytorch_legacy_file(path);
@@ -182,7 +187,7 @@ pytorch_file read_pytorch_file(const files::path& path) {
     return file;
 }
 
-/// The tensors alone, in the file's order.
+/// Only the tensors, in the file's order.
 template <class = void>
 std::vector<named_array> read_pytorch(const files::path& path) {
     return read_pytorch_file(path).tensors;

@@ -13,14 +13,15 @@
 #include <string_view>
 #include <vector>
 
-/// Files of torch.save before PyTorch 1.6: five pickles one behind the other (a magic number, a version, what machine wrote it, the values, the
-/// names of the storages in order), then each storage, its number of elements (8 bytes) before it.
+/// Files of torch.save before PyTorch 1.6: five consecutive pickles (a magic number, a version, the
+/// machine that wrote it, the values, the names of the storages in order), then each storage,
+/// preceded by its number of elements (8 bytes).
 
 namespace tapegraph::io::detail {
 
 inline constexpr std::string_view pytorch_legacy_magic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14);
 
-/// Bytes of an element of a storage, also of types that are not read. 0: unknown.
+/// Bytes per element of a storage, also for types that are not read. 0: unknown.
 inline std::size_t pytorch_width(std::string_view storage) {
     dtype type{};
     if (pytorch_type(storage, type)) return size_of(type);
@@ -30,14 +31,14 @@ inline std::size_t pytorch_width(std::string_view storage) {
     return storage == "torch.QInt8Storage" || storage == "torch.QUInt8Storage" ? 1 : 0;
 }
 
-/// The values of such a file, and where its storages are.
+/// The values of such a file, and the positions of its storages.
 struct pytorch_legacy {
     pickle_value values;
     std::map<std::string, std::span<const std::byte>> storages;
     bool big_endian = false;
 };
 
-/// Throws data_error naming the byte where the file is damaged.
+/// Throws data_error naming the byte if the file is damaged.
 template <class = void>
 pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const std::string& what) {
     std::size_t at = 0;
@@ -71,7 +72,8 @@ pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const std::s
         std::memcpy(&elements, file.data() + at, sizeof elements);
         at += sizeof elements;
         const auto known = widths.find(key);
-        // What follows a storage of unknown width cannot be found; its tensors are named as those without a storage.
+        // Storages after one of unknown width cannot be found; their tensors are listed as ones
+        // without a storage.
         if (known == widths.end() || known->second == 0) break;
         if (elements > (file.size() - at) / known->second)
             throw data_error(what + ": ends within storage " + shown_name(key) + " of " + std::to_string(elements) +

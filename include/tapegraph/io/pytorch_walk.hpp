@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-/// What a pickle of torch.save holds: where its tensors are, what else can be read, and the names of all that cannot.
+/// Searches a pickle of torch.save: locates its tensors, reads other plain values, and lists
+/// everything that cannot be read.
 
 namespace tapegraph::io::detail {
 
@@ -39,7 +40,7 @@ inline bool pytorch_type(std::string_view name, dtype& type) {
     return false;
 }
 
-/// How one tensor looks at a storage.
+/// A tensor's view of a storage.
 struct pytorch_view {
     std::string name, key;
     dtype type = dtype::f32;
@@ -47,14 +48,15 @@ struct pytorch_view {
     std::int64_t offset = 0, stored = 0; ///< in elements
 };
 
-/// Walks the values of a pickle and finds tensors. Nothing is called: of objects of whatever class what they hold is looked at, as a
-/// dict, and modules are what their state_dict would be.
+/// Walks the values of a pickle and finds tensors. Nothing is called: objects of any class are
+/// searched like dicts, and modules give what their state_dict would.
 template <class = void>
 class pytorch_walk {
 public:
     pytorch_walk(const pickle_value& all, const std::string& what)
         : all_(all), what_(what), inside_(all.nodes.size()), seen_(all.nodes.size()) {
-        // Shared values are visited once for each name that they have; some sharing is usual, a doubling at every level is an attack.
+        // Shared values are visited once for each of their names; some sharing is usual, but a
+        // doubling at every level is an attack.
         for (const pickle_node& node : all.nodes) most_visits_ += 4 + 4 * node.items.size();
     }
 
@@ -79,7 +81,7 @@ public:
     std::vector<unread_value> unread;
 
 private:
-    static constexpr std::size_t longest = 1000; // of names and settings, which others may share
+    static constexpr std::size_t longest = 1000; // for names and settings, which other values may share
 
     void visit_node(const pickle_node& node, std::uint32_t which, const std::string& name, int depth) {
         switch (node.kind) {
@@ -120,7 +122,7 @@ private:
             visit(node.items[i], below(name, std::to_string(i)), depth + 1);
     }
     void leave(const std::string& name, std::string reason, bool tensor = false) {
-        constexpr std::size_t most = 100000; // of a file that is damaged, or means harm
+        constexpr std::size_t most = 100000; // a limit for damaged or malicious files
         if (unread.size() < most)
             unread.push_back({name, std::move(reason), tensor});
         else if (unread.size() == most)
@@ -161,7 +163,8 @@ private:
         if (callee.starts_with("torch._utils._rebuild_tensor_v")) return tensor(arguments, name);
         if (callee.starts_with("torch._utils._rebuild_parameter") && !arguments.items.empty())
             return visit(arguments.items[0], name, depth + 1);
-        // Of a tensor with attributes, such as nn.Buffer, and of classes made of Tensor: (function, class, arguments, attributes).
+        // A tensor with attributes, such as nn.Buffer, or of a class derived from Tensor:
+        // (function, class, arguments, attributes).
         if (callee == "torch._tensor._rebuild_from_type_v2" && arguments.items.size() > 2 &&
             all_[arguments.items[0]].kind == pickle_kind::global &&
             all_[arguments.items[2]].kind == pickle_kind::tuple) {
@@ -174,8 +177,8 @@ private:
         if (callee == "torch.device") return visit_items(arguments, name, depth);
         if (node.items.size() == 2 &&
             (callee == "collections.OrderedDict" || callee == "collections.defaultdict" || callee == "builtins.dict"))
-            return; // nothing is in it
-        // Objects of classes. One that others hold, too, is read where it is first.
+            return; // it is empty
+        // Objects of classes. One that several values contain is read where it occurs first.
         if (seen_[which]) return leave(name, "an object that stands elsewhere already");
         seen_[which] = true;
         if (node.items.size() > 2) {
@@ -194,7 +197,7 @@ private:
                 visit(arguments.items[i], below(name, std::to_string(i)), depth + 1);
         }
     }
-    /// nn.Module, of which the file has the object: what state_dict() would have of it.
+    /// An nn.Module stored as an object: reads what state_dict() would return.
     void visit_module(std::uint32_t state, const std::string& name, int depth) {
         std::vector<std::string_view> passing;
         if (const auto* const names = find(state, "_non_persistent_buffers_set"); names != nullptr)
@@ -212,7 +215,7 @@ private:
             }
         }
     }
-    /// Of a set, which protocol 2 writes as a call of the class with a list.
+    /// The items of a set, which protocol 2 writes as a call of the class with a list.
     const std::vector<std::uint32_t>& set_items(std::uint32_t which) const {
         if (all_[which].kind == pickle_kind::call) {
             const auto& arguments = all_[all_[which].items[1]].items;
@@ -242,7 +245,8 @@ private:
             all_[parts->items[0]].text != "storage" || all_[parts->items[2]].kind != pickle_kind::text)
             return leave(name, "its storage is not in the archive", true);
         pytorch_view view{.name = name, .key = all_[parts->items[2]].text};
-        // Newer types have storages without one, and name the type behind strides, a boolean and hooks; the storage is counted in bytes.
+        // Newer types have untyped storages, and name the type after strides, a boolean and hooks;
+        // the storage is counted in bytes.
         const std::string& storage = all_[parts->items[1]].text;
         const bool untyped = storage == "torch.storage.UntypedStorage" && arguments.items.size() > 6;
         const std::string& type = untyped ? all_[arguments.items[6]].text : storage;

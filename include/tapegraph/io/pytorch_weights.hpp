@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
-/// Weights of a PyTorch state_dict in a model: names and layouts of torch.nn become ours.
+/// Loads weights of a PyTorch state_dict into a model: converts names and layouts of torch.nn.
 
 namespace tapegraph::io {
 
 namespace detail {
 
-/// torch.nn: [out, in] of Linear, [out, in, height, width] of Conv2d, gates in rows of LSTM and GRU, and how they are called.
+/// The conventions of torch.nn: [out, in] of Linear, [out, in, height, width] of Conv2d, gates in
+/// rows of LSTM and GRU, and their names.
 struct pytorch_dialect {
     static constexpr char separator = '.';
 
@@ -29,7 +30,7 @@ struct pytorch_dialect {
         return true;
     } // of one kind; what does not fit is reported
 
-    /// A separable convolution is two modules there.
+    /// A separable convolution is two modules in PyTorch.
     static std::vector<model_layer> split(std::vector<model_layer> layers) {
         std::vector<model_layer> result;
         for (model_layer& layer : layers) {
@@ -60,7 +61,7 @@ struct pytorch_dialect {
         if (name.ends_with("kernel")) value.array = kernel(from->array, wanted, theirs);
         if (name == "bias" && value.array.shape.size() == 1 && wanted.size() == 2 &&
             wanted[0] * wanted[1] == value.array.size())
-            value.array.shape = wanted; // of attention's heads
+            value.array.shape = wanted; // the heads of attention
         return value;
     }
 
@@ -80,7 +81,7 @@ private:
             return permuted(apart, order);
         }
         order.insert(order.end(),
-                     {1, 0}); // also of transposed ones, [in, out, height, width] to [height, width, out, in]
+                     {1, 0}); // also for transposed ones, [in, out, height, width] to [height, width, out, in]
         return permuted(w, order);
     }
     static host_array linear(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
@@ -90,7 +91,7 @@ private:
             image.shape = {w.shape[0]};
             image.shape.insert(image.shape.end(), layer.flattened.begin(), layer.flattened.end());
             std::int64_t size = 0;
-            if (!checked_size(image.shape, size_of(w.type), size) || size != w.size()) return w; // which does not fit
+            if (!checked_size(image.shape, size_of(w.type), size) || size != w.size()) return w; // a wrong size
             std::vector<std::size_t> order;
             for (std::size_t axis = 2; axis < image.shape.size(); ++axis) order.push_back(axis);
             order.insert(order.end(), {1, 0});
@@ -99,11 +100,11 @@ private:
         if (wanted.size() == 3 &&
             (wanted[0] == turned.shape[0] ? wanted[1] * wanted[2] == turned.shape[1]
                                           : wanted[2] == turned.shape[1] && wanted[0] * wanted[1] == turned.shape[0]))
-            turned.shape = wanted; // of attention's heads
+            turned.shape = wanted; // the heads of attention
         return turned;
     }
 
-    /// Gates one below the other: i, f, g, o of LSTM are ours; r, z, n of GRU become z, r, h.
+    /// Reorders stacked gates: i, f, g, o of LSTM are the same here; r, z, n of GRU become z, r, h.
     static host_array gates_in_order(const host_array& w, std::int64_t gates) {
         if (gates != 3 || w.shape.empty() || w.shape[0] % 3 != 0) return w;
         const std::int64_t units = w.shape[0] / 3;
@@ -143,7 +144,8 @@ private:
     }
 };
 
-/// "lstm.weight_ih_l0_reverse": module "lstm", role "weight_ih", part "l0_reverse". Parts are empty for what is not recurrent.
+/// "lstm.weight_ih_l0_reverse": module "lstm", role "weight_ih", part "l0_reverse". Parts are empty
+/// for other layers.
 struct pytorch_name_parts {
     std::string module, role, part;
 };
@@ -174,8 +176,9 @@ inline layer_kind kind_of(const foreign_layer& layer) {
     return bias != nullptr ? layer_kind::dense : layer_kind::dense_or_embedding;
 }
 
-/// The modules of a state_dict. MultiheadAttention's one matrix becomes "query", "key" and "value", a recurrent layer of several
-/// layers or directions becomes "lstm.l0", "lstm.l0_reverse", ...
+/// The modules of a state_dict. MultiheadAttention's one matrix is split into "query", "key" and
+/// "value", and a recurrent module of several layers or directions into "lstm.l0",
+/// "lstm.l0_reverse", ...
 template <class = void>
 std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
                                              const std::string& file) {
@@ -219,11 +222,14 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
 
 } // namespace detail
 
-/// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step count stay. Layers are found by name
-/// (`encoder.fc` is the scope "encoder/fc"), the others by kind, shape and order, or as options.layers says; the report says which
-/// became which, and what beside the weights was not read. Layouts are mapped: docs/weights_of_others.md. f16, bf16 and f64 are converted to the model's type. Throws data_error where
-/// the file is not read (read_pytorch_file) or tensors are missing or left over, shape_error where some have other shapes, with all of
-/// them in the message, argument_error for options that nothing matches; then nothing of the model has changed.
+/// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step
+/// count are unchanged. Layers are found by name (`encoder.fc` is the scope "encoder/fc"), the
+/// others by kind, shape and order, or as options.layers says; the report lists the matches, and
+/// the content that was not read. Layouts are converted: docs/weights_of_others.md. f16, bf16 and
+/// f64 are converted to the model's type. Throws data_error if the file cannot be read
+/// (read_pytorch_file) or tensors are missing or left over, shape_error if some have other shapes,
+/// listing all of them in the message, argument_error for options that match nothing; then the
+/// model is unchanged.
 ///
 ///     const auto report = tg::io::load_pytorch(model, "resnet.pt", {.prefix = "model.", .layers = {{"fc", "score"}}});
 template <class Model>

@@ -8,8 +8,8 @@
 
 namespace tapegraph::io {
 
-/// A text as errors show it: in quotes, control characters as \n or \x1b, and what is longer than `longest` bytes cut behind a
-/// whole UTF-8 character, with dots.
+/// Formats a text for errors: in quotes, with control characters as \n or \x1b, and truncated to
+/// `longest` bytes after a whole UTF-8 character, with dots.
 inline std::string quoted_text(std::string_view text, std::size_t longest = 40) {
     std::size_t end = text.size();
     if (end > longest) {

@@ -9,16 +9,17 @@
 #include <string>
 #include <string_view>
 
-/// Records as TFRecord and TensorBoard's event files hold them, one behind another, numbers little endian:
+/// Records in the format of TFRecord and TensorBoard's event files, one after another, with
+/// little-endian numbers:
 ///
 ///     u64 length | u32 masked CRC-32C of those eight bytes | data | u32 masked CRC-32C of the data
 
 namespace tapegraph::io {
 
-/// Bytes in front of a record's data, and behind it.
+/// The bytes before a record's data, and after it.
 inline constexpr std::size_t record_head_bytes = 12, record_tail_bytes = 4;
 
-/// Where a record stands in a file, for errors.
+/// The position of a record in a file, for errors.
 struct record_place {
     std::string_view file;    ///< its path
     std::uint64_t number = 0; ///< of the record, from 0
@@ -48,8 +49,8 @@ inline std::string hexadecimal(std::uint64_t value) {
 
 } // namespace detail
 
-/// A record whose data is written straight into the buffer: what is appended between open_record, which returns the record's place, and
-/// close_record is its data.
+/// Starts a record whose data is written straight into the buffer: the bytes appended between
+/// open_record, which returns the record's position, and close_record are its data.
 inline std::size_t open_record(std::string& buffer) {
     const std::size_t at = buffer.size();
     buffer.append(record_head_bytes, '\0');
@@ -72,8 +73,9 @@ inline void append_record(std::string& buffer, std::string_view data) {
     close_record(buffer, at);
 }
 
-/// Bytes of a record's data, from its twelve bytes `head`. `left`: bytes of the file from the record's first byte on, so that a
-/// length which the file cannot hold is refused before anybody makes room for it. Throws data_error that names the place.
+/// The size of a record's data, from its twelve bytes `head`. `left` is the number of bytes of the
+/// file from the record's first byte on, so that a length which the file cannot hold is refused
+/// before memory is allocated for it. Throws data_error that names the position.
 inline std::uint64_t record_length(const void* head, std::uint64_t left, const record_place& place) {
     if (left < record_head_bytes + record_tail_bytes)
         throw data_error(place.text() + ": the file ends " + std::to_string(left) +
@@ -89,7 +91,7 @@ inline std::uint64_t record_length(const void* head, std::uint64_t left, const r
     return length;
 }
 
-/// Compares data with the four bytes behind it. Throws data_error that names the place.
+/// Checks data against the four bytes after it. Throws data_error that names the position.
 inline void check_record(std::string_view data, const void* tail, const record_place& place) {
     const auto stored = static_cast<std::uint32_t>(detail::load_little(tail, 4));
     if (const std::uint32_t actual = masked_crc32c(crc32c(data)); actual != stored)
@@ -97,18 +99,18 @@ inline void check_record(std::string_view data, const void* tail, const record_p
                          detail::hexadecimal(stored) + ", not " + detail::hexadecimal(actual));
 }
 
-/// The records of a file whose bytes are in memory, which nothing copies:
+/// The records of a file in memory, without copies:
 ///
 ///     io::record_cursor records(bytes, path);
 ///     for (std::string_view data; records.next(data);) ...
 class record_cursor {
 public:
-    /// Both must outlive the cursor; `offset`: where the bytes begin in the file.
+    /// Both must outlive the cursor; `offset` is the position of the bytes in the file.
     record_cursor(std::string_view bytes, std::string_view file, std::uint64_t offset = 0)
         : bytes_(bytes), place_{file, 0, offset} {}
 
-    /// The next record's data, checked; false behind the last one. Throws data_error for one that is damaged or not all there; the cursor
-    /// then stays in front of it.
+    /// Gets the next record's data, checked; returns false after the last one. Throws data_error
+    /// for a damaged or incomplete one; the cursor then stays before it.
     bool next(std::string_view& data) {
         if (at_ == bytes_.size()) return false;
         const std::string_view rest = bytes_.substr(at_);
@@ -120,8 +122,8 @@ public:
         ++place_.number;
         return true;
     }
-    /// Whether the bytes end within the next record: what is there of its length is sound, and says so. A file that somebody still writes
-    /// may end like this.
+    /// Whether the bytes end within the next record: the existing part of its length is valid, and
+    /// the record longer. A file that is still being written may end like this.
     bool partial() const {
         const std::string_view rest = bytes_.substr(at_);
         if (rest.size() < record_head_bytes) return !rest.empty();
@@ -129,7 +131,7 @@ public:
         return detail::load_little(rest.data() + 8, 4) == masked_crc32c(crc32c(rest.data(), 8)) &&
                (there < record_tail_bytes || there - record_tail_bytes < length);
     }
-    /// Of the record that comes next.
+    /// The position of the next record.
     record_place place() const { return {place_.file, place_.number, place_.offset + at_}; }
 
 private:

@@ -27,8 +27,8 @@
 /// safetensors: eight bytes of header length (little endian), a JSON header, then the values of all tensors without
 /// gaps. Format: https://github.com/huggingface/safetensors
 ///
-/// With TG_WEIGHTS_COMPILED the JSON is read and written by functions that are compiled in another file, io/weights.cpp (in CMake
-/// the library tapegraph::weights).
+/// With TG_WEIGHTS_COMPILED the JSON functions are compiled in another file, io/weights.cpp (in
+/// CMake the library tapegraph::weights).
 
 namespace tapegraph::io {
 
@@ -45,10 +45,10 @@ struct safetensors_entry {
 struct safetensors_file {
     std::map<std::string, host_array> tensors;
     std::map<std::string, std::string> metadata;
-    std::vector<unread_value> unread{}; ///< tensors of types that are not known here: float8 and others
+    std::vector<unread_value> unread{}; ///< tensors of unknown types: float8 and others
 };
 
-/// The same, the values where they are.
+/// The same as views of the values in place.
 struct safetensors_view {
     std::map<std::string, array_view> tensors;
     std::map<std::string, std::string> metadata;
@@ -57,7 +57,8 @@ struct safetensors_view {
 
 namespace detail {
 
-/// Tensors must tile the data: overlaps and gaps both mean that the header does not describe this file.
+/// Checks that tensors tile the data: overlaps and gaps both mean that the header does not describe
+/// this file.
 template <class = void>
 void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
                               const std::string& file) {
@@ -79,8 +80,9 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
 
 } // namespace detail
 
-/// The tensors of a safetensors file whose bytes are in memory, as views of it, its metadata, and what is not read. `origin` is what errors begin with.
-/// Throws data_error where the bytes are cut short or inconsistent.
+/// The tensors of a safetensors file in memory, as views of it, its metadata, and content that is
+/// not read. `origin` is the prefix of errors. Throws data_error if the bytes are truncated or
+/// inconsistent.
 template <class = void>
 safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
     if (bytes.size() < 8)
@@ -114,8 +116,9 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
     return result;
 }
 
-/// Reads all tensors and the metadata. Throws data_error, naming file and tensor, where the file is missing, truncated
-/// or inconsistent; nothing is allocated on the word of a header that the file's size contradicts.
+/// Reads all tensors and the metadata. Throws data_error, naming file and tensor, if the file is
+/// missing, truncated or inconsistent. The sizes in the header are checked against the file's
+/// before any allocation.
 template <class = void>
 safetensors_file read_safetensors_file(const files::path& path) {
     const mapped_file file(path, file_access::sequential);
@@ -134,11 +137,11 @@ std::map<std::string, host_array> read_safetensors_arrays(const files::path& pat
 
 namespace detail {
 
-/// What a file begins with, and whose values follow in which order.
+/// The start of a file, and the order of the values after it.
 struct safetensors_layout {
     std::string header; ///< its length, 8 bytes, and the text, padded
     std::vector<const safetensors_entry*> order;
-    std::vector<std::uint64_t> bytes; ///< of each
+    std::vector<std::uint64_t> bytes; ///< size of each
 };
 
 template <class = void>
@@ -174,7 +177,7 @@ safetensors_layout lay_out_safetensors(const std::string& operation, const std::
     return result;
 }
 
-/// Hands the bytes of a file to `write(data, bytes)`, piece by piece.
+/// Passes the bytes of a file to `write(data, bytes)`, piece by piece.
 template <class Write>
 void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
     write(layout.header.data(), layout.header.size());
@@ -184,9 +187,9 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
 
 } // namespace detail
 
-/// Writes tensors without copying them. The file replaces an older one only when complete. Throws argument_error for a
-/// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
-/// writing fails.
+/// Writes tensors without copying them. The file replaces an older one only when complete. Throws
+/// argument_error for a name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for
+/// an impossible shape, data_error on failure.
 template <class = void>
 void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
                               const std::map<std::string, std::string>& metadata = {}) {

@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
-/// The header of a safetensors file as values. Reading it from JSON and writing it as JSON is declared here and defined in
-/// io/safetensors_json.hpp.
+/// The header of a safetensors file as values. The conversions from and to JSON are declared here
+/// and defined in io/safetensors_json.hpp.
 
 namespace tapegraph::io::detail {
 
-// In the order of the reference implementation's enumeration, which sorts tensors by it (widest last, written first),
-// so that files are byte for byte what Python's safetensors writes and every tensor is aligned.
+// In the order of the reference implementation's enumeration, which sorts tensors by it (widest
+// last, written first), so that files equal those of Python's safetensors byte for byte and every
+// tensor is aligned.
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
                                                                                   {dtype::u8, "U8"},
                                                                                   {dtype::i8, "I8"},
@@ -37,7 +38,7 @@ inline std::size_t safetensors_rank(dtype type) {
     return rank;
 }
 
-/// Where one tensor's values stand, counted from the end of the header.
+/// The position of one tensor's values, counted from the end of the header.
 struct safetensors_place {
     std::string name;
     dtype type;
@@ -51,12 +52,13 @@ struct safetensors_header {
     std::map<std::string, std::string> metadata;
 };
 
-/// Reads a header and checks every entry on its own. Throws data_error that names `file` and the tensor.
+/// Reads a header and checks every entry separately. Throws data_error that names `file` and the
+/// tensor.
 template <class = void>
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
 
-/// The header's text, places in the order given, without the spaces that follow it. Throws argument_error that names `operation`
-/// where a name or metadata are not UTF-8.
+/// The header's text, with positions in the order given, without trailing spaces. Throws
+/// argument_error that names `operation` if a name or metadata are not UTF-8.
 template <class = void>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
 

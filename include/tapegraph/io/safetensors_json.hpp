@@ -11,7 +11,7 @@
 
 namespace tapegraph::io::detail {
 
-/// One header entry, checked on its own; the reader stands before its value.
+/// Reads one header entry and checks it separately; the reader is before its value.
 template <class = void>
 safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
                                        const std::string& file) {
@@ -31,7 +31,7 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
 
     safetensors_place place{name, dtype::f32, {}, 0, 0};
     std::vector<std::int64_t> offsets;
-    int seen = 0; // no name stands twice
+    int seen = 0; // detects duplicate names
     if (json.peek() != json_kind::object) refuse("needs dtype, shape and data_offsets");
     json.begin_object();
     for (std::string field; json.next_name(field);) {

@@ -12,22 +12,23 @@
 #include <utility>
 #include <vector>
 
-/// safetensors without reading them first, from one file or from several with an index:
+/// Memory-mapped access to safetensors, in one file or in several with an index:
 ///
 ///     model.safetensors.index.json    {"metadata": {"total_size": N}, "weight_map": {"name": "model-00001-of-00003.safetensors", ...}}
 ///
-/// An index of files that several ranks wrote also has "parts", their files in order of ranks, and "slices", tensors that lie in several
-/// of them: {"kernel": {"shape": [1000, 16], "parts": ["kernel@0", "kernel@8000"]}}.
+/// An index of files written by several ranks also has "parts", their files in order of ranks, and
+/// "slices", tensors that are spread over several of them: {"kernel": {"shape": [1000, 16],
+/// "parts": ["kernel@0", "kernel@8000"]}}.
 
 namespace tapegraph::io {
 
 namespace detail {
 
-/// Which file of the index's folder holds which tensor.
+/// The file of the index's folder that holds each tensor.
 struct shard_index {
     struct slices {
         std::vector<std::int64_t> shape;
-        std::vector<std::string> parts; ///< tensors of one axis, one behind the other
+        std::vector<std::string> parts; ///< tensors of one axis, to be concatenated
     };
     std::map<std::string, std::string> files; ///< by tensor
     std::map<std::string, std::string> metadata;
@@ -35,7 +36,7 @@ struct shard_index {
     std::map<std::string, slices> sliced;
 };
 
-/// The text of an index. Names of files are whatever somebody wrote there, so only names without a folder are taken.
+/// Parses an index. File names are untrusted, so only names without a folder are accepted.
 template <class = void>
 shard_index parse_shard_index(std::string_view text, const std::string& origin) {
     json_reader json(text, origin);
@@ -56,7 +57,7 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
                 if (json.peek() == json_kind::string)
                     result.metadata[key] = json.string();
                 else
-                    json.skip(); // total_size, and what others add
+                    json.skip(); // total_size, and additions of other writers
             continue;
         }
         if (name == "parts" && json.peek() == json_kind::array) {
@@ -105,13 +106,15 @@ inline bool is_shard_index(const files::path& path) { return path.native().ends_
 
 } // namespace detail
 
-/// The tensors of a safetensors file, or of all files of an index (a path that ends in ".index.json"), as views of the mapped files:
-/// opening it reads the headers alone, and the values of a tensor come from disk when they are looked at.
+/// The tensors of a safetensors file, or of all files of an index (a path that ends in
+/// ".index.json"), as views of the mapped files: opening it only reads the headers, and the values
+/// of a tensor are loaded from disk on access.
 template <class = void>
 class basic_safetensors_reader {
 public:
-    /// Throws data_error naming file and tensor where a file is missing, cut short or inconsistent, where an index names a file
-    /// outside its folder, and where index and files do not hold the same tensors.
+    /// Throws data_error naming file and tensor if a file is missing, truncated or inconsistent, if
+    /// an index names a file outside its folder, and if index and files do not contain the same
+    /// tensors.
     explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
         : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
         if (!detail::is_shard_index(path)) {
@@ -157,11 +160,11 @@ public:
 
     const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
     const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
-    /// Tensors of types that are not read (float8 and others); they are not among tensors().
+    /// Tensors of unsupported types (float8 and others), which are not in tensors().
     const std::vector<unread_value>& unread() const { return contents_.unread; }
     const safetensors_view& contents() const { return contents_; }
     bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
-    /// One tensor. Throws data_error where there is none of that name.
+    /// One tensor. Throws data_error if there is none of that name.
     const array_view& at(const std::string& name) const {
         const auto found = contents_.tensors.find(name);
         if (found == contents_.tensors.end()) {
@@ -173,7 +176,7 @@ public:
         }
         return found->second;
     }
-    /// What the views look at; they are good as long as this is held.
+    /// The owner of the views' memory; they are valid as long as this is held.
     std::shared_ptr<const void> owner() const { return opened_; }
 
 private:
@@ -182,7 +185,7 @@ private:
         std::vector<std::vector<std::byte>> joined; // of slices
     };
 
-    // A tensor of a type that is not read.
+    // Handles a tensor of an unsupported type.
     bool take_unread(std::vector<unread_value>& from, const std::string& name) {
         for (unread_value& value : from)
             if (value.name == name) {
@@ -192,7 +195,7 @@ private:
             }
         return false;
     }
-    // Whether a part is the one of its rank, and of the same save as the index.
+    // Checks that a part belongs to its rank, and to the same save as the index.
     void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
                     const std::string& part) const {
         const auto expect = [&](const char* field, const std::string& expected) {
@@ -206,7 +209,7 @@ private:
         const auto saved = contents_.metadata.find("saved");
         if (saved != contents_.metadata.end()) expect("saved", saved->second);
     }
-    // A tensor of its slices, copied side by side.
+    // Joins a tensor from its slices by copying.
     void join(const std::string& name, const detail::shard_index::slices& whole) {
         const auto refuse = [&](const std::string& why) {
             throw data_error(origin_ + ": tensor " + quoted_text(name) + " in slices: " + why);

@@ -12,14 +12,15 @@
 #include <utility>
 #include <vector>
 
-/// Tensors over several safetensors files with an index, as large models are published.
+/// Writes tensors into several safetensors files with an index, the usual format of large models.
 
 namespace tapegraph::io {
 
-/// Where a model is saved in files of a limited size: `model.save(tg::io::shards{"big/model.safetensors", 2'000'000'000})` writes
-/// big/model-00001-of-00003.safetensors and so on, and big/model.safetensors.index.json, which load takes.
+/// Saves a model in files of a limited size: `model.save(tg::io::shards{"big/model.safetensors",
+/// 2'000'000'000})` writes big/model-00001-of-00003.safetensors and so on, and
+/// big/model.safetensors.index.json, which load takes.
 struct shards {
-    files::path path;                        ///< as of one file: ends in .safetensors
+    files::path path;                        ///< path as for one file, which ends in .safetensors
     std::uint64_t max_bytes = 5'000'000'000; ///< of the values in a file; a larger tensor has a file of its own
 };
 
@@ -35,7 +36,7 @@ std::string shard_name(const std::string& stem, int generation, std::size_t whic
            five(count) + ".safetensors";
 }
 
-/// Names of the files that an index points to; none where there is no index, or it is damaged.
+/// Names of the files that an index refers to; none if there is no index, or it is damaged.
 template <class = void>
 std::set<std::string> files_of_index(const files::path& index) {
     std::set<std::string> files;
@@ -53,9 +54,10 @@ std::set<std::string> files_of_index(const files::path& index) {
 
 } // namespace detail
 
-/// Writes tensors, by name in ascending order, into files of at most `to.max_bytes` of values, then the index; returns the index's
-/// path. Until the index is in its place an older one and its files are untouched; files that only the older one named are removed
-/// then. Throws as write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
+/// Writes tensors, by name in ascending order, into files with at most `to.max_bytes` of values,
+/// then the index; returns the index's path. Until the index is complete an older one and its files
+/// are untouched; files that only the older one named are then removed. Throws like
+/// write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
 template <class = void>
 files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
                                      const std::map<std::string, std::string>& metadata = {}) {
@@ -86,7 +88,8 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
     index += ".index.json";
     const std::set<std::string> before = detail::files_of_index(index);
     const std::string stem = to.path.stem().string();
-    // Files that an index points to are not written over, or a kill between two of them would leave a mixture.
+    // Files of an existing index are not overwritten, because a kill between two of them would
+    // leave a mixture.
     int generation = 0;
     std::error_code failure;
     for (std::size_t i = 0; i < parts.size(); ++i)

@@ -12,13 +12,14 @@
 #include <utility>
 #include <vector>
 
-/// A model as tensors of a file, and back: what model.save and model.load have in common, wherever the tensors are kept.
+/// Converts a model to tensors of a file, and back: the common part of model.save and model.load,
+/// wherever the tensors are stored.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// What stands before the names of an optimizer's tensors, so that no layer's name can be taken for one.
+/// Prefix of the names of an optimizer's tensors, which distinguishes them from those of layers.
 inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
 
 inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
@@ -29,10 +30,10 @@ inline std::string stored_name(const variable& v) {
 
 /// The same for the state of a run of fit.
 inline constexpr std::string_view run_prefix = "__fit__/";
-/// Of what save_options::everything writes; files of a later one are refused.
+/// The format version of save_options::everything; files of a later one are refused.
 inline constexpr std::int64_t checkpoint_version = 1;
 
-/// A number of a file's metadata. Throws data_error where there is none, or it is no number; `what` names it.
+/// A number in a file's metadata. Throws data_error if it is missing or invalid; `what` names it.
 template <class Number = std::int64_t>
 Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
     const auto found = file.metadata.find(key);
@@ -46,7 +47,7 @@ Number stored_number(const io::safetensors_view& file, const std::string& name, 
     return number;
 }
 
-/// A model as tensors that files hold; the values stay where they are.
+/// A model as tensors for a file; the values stay in place.
 struct model_entries {
     std::vector<io::safetensors_entry> entries;
     std::map<std::string, std::string> metadata;
@@ -77,7 +78,7 @@ model_entries entries_of(const model_to_save& model, const save_options& options
     return result;
 }
 
-/// What a file says beside its tensors, and what of it is wanted.
+/// The metadata of a file, and the requested parts.
 struct stored_contents {
     bool state = false;      ///< the optimizer's
     bool everything = false; ///< and the run
@@ -111,7 +112,7 @@ inline bool is_partial(const load_options& o) {
     return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
 }
 
-/// Where the value of a variable comes from.
+/// The source of a variable's value.
 struct stored_pair {
     variable* to;
     const io::array_view* from;
@@ -123,7 +124,7 @@ std::string described(const std::vector<std::int64_t>& dims, dtype type) {
     return io::shape_text(dims) + " " + name_of(type);
 }
 
-/// Names, of many the first, in quotes.
+/// Names in quotes; of many only the first.
 template <class = void>
 std::string some_names(const std::vector<std::string>& names) {
     constexpr std::size_t most = 10;
@@ -134,7 +135,7 @@ std::string some_names(const std::vector<std::string>& names) {
     return text;
 }
 
-/// What the model calls the tensors of a file, and which of its variables are meant.
+/// Maps the tensors of a file to the model's names, and selects its variables.
 template <class = void>
 class name_map {
 public:
@@ -144,7 +145,7 @@ public:
         std::vector<std::string> stored;
         bool prefixed = options.prefix.empty();
         for (const auto& [key, array] : file.tensors) {
-            if (key.starts_with("__")) continue; // of optimizers and runs
+            if (key.starts_with("__")) continue; // a tensor of an optimizer or a run
             stored.push_back(key);
             if (!key.starts_with(options.prefix)) continue;
             prefixed = true;
@@ -158,7 +159,7 @@ public:
                 throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
                                      some_names(stored));
     }
-    /// By the model's paths, the file's names.
+    /// Maps the model's paths to the file's names.
     const std::map<std::string, std::string>& names() const { return names_; }
     bool wants(std::string_view path) const {
         if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
@@ -265,7 +266,7 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
     return pairs;
 }
 
-/// A tensor of a file, copied. Throws shape_error where it has more axes than tensors have.
+/// Copies a tensor of a file. Throws shape_error if it has more axes than tensors support.
 template <class = void>
 any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
     if (array.shape.size() > static_cast<std::size_t>(max_rank))
@@ -276,7 +277,7 @@ any_tensor tensor_of(const io::array_view& array, const std::string& file, const
     return value;
 }
 
-/// What a file holds of a run of fit.
+/// The state of a run of fit in a file.
 template <class = void>
 state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
     state_entries run;
@@ -285,7 +286,7 @@ state_entries stored_run(const io::safetensors_view& file, const std::string& na
     return run;
 }
 
-/// Frozen are those that were frozen when everything was saved; the others are as they were made.
+/// Freezes the variables that were frozen when everything was saved; the others are as created.
 template <class = void>
 void restore_frozen(variable_list& variables, const std::string& frozen) {
     for (variable& v : variables) {
@@ -294,7 +295,8 @@ void restore_frozen(variable_list& variables, const std::string& frozen) {
     }
 }
 
-/// Sets a model's variables, and what else is asked for, from a file's tensors; `name` begins errors.
+/// Sets a model's variables, and other requested state, from a file's tensors; `name` is the prefix
+/// of errors.
 template <class = void>
 load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
                         const load_options& options) {
@@ -309,7 +311,7 @@ load_report load_stored(const io::safetensors_view& file, const std::string& nam
                                                    : match_all(file, name, model.variables, contents, report);
     state_entries run;
     if (contents.everything) run = stored_run(file, name);
-    for (const auto& pair : pairs) pair.to->own_data(); // the last thing that may fail
+    for (const auto& pair : pairs) pair.to->own_data(); // the last step that may fail
     for (const auto& [v, array] : pairs)
         if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
     if (contents.state) model.step = contents.step;

@@ -10,8 +10,8 @@
 
 namespace tapegraph::io::detail {
 
-/// Copies an array of any strides, counted in elements of `width` bytes, into rows: the order of files that are not row-major, and of
-/// views. The caller has checked that every element lies inside.
+/// Copies an array of any strides, counted in elements of `width` bytes, to row-major order, for
+/// column-major files and views. The caller has checked that every element is inside.
 template <class = void>
 void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int64_t> shape,
                   std::span<const std::int64_t> strides, std::size_t width) {
@@ -40,7 +40,7 @@ void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int
     }
 }
 
-/// Strides of rows, or, `first_fastest`, of Fortran's order.
+/// Row-major strides, or column-major (Fortran) ones if `first_fastest`.
 template <class = void>
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool first_fastest = false) {
     std::vector<std::int64_t> strides(shape.size());

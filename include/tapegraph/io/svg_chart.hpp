@@ -29,16 +29,16 @@ struct chart_series {
 struct chart {
     std::string title{}, x_label{}, y_label{};
     chart_kind kind = chart_kind::line;
-    std::vector<double> x{};               ///< lines: where the points are
+    std::vector<double> x{};               ///< lines: positions of the points
     std::vector<std::string> categories{}; ///< bars: one group each
     std::vector<chart_series> series{};
     bool log2_x = false;   ///< lines: x in powers of two
-    bool whole_x = false;  ///< lines: no ticks between whole numbers of x, as of epochs
-    bool from_zero = true; ///< the y axis begins at zero where all values are positive
+    bool whole_x = false;  ///< lines: no ticks between integers of x, for example for epochs
+    bool from_zero = true; ///< start the y axis at zero if all values are positive
     int width = 720, height = 440;
 };
 
-/// Text as XML has it; control characters, which XML lacks, become blanks.
+/// Escapes text for XML; control characters, which XML does not support, become blanks.
 inline std::string xml_text(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -58,7 +58,7 @@ inline std::string xml_text(std::string_view text) {
 
 namespace detail {
 
-// Okabe and Ito's palette, told apart with any kind of colour vision.
+// Okabe and Ito's palette, which is distinguishable with any kind of colour vision.
 inline constexpr std::array<const char*, 7> chart_colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                           "#E69F00", "#56B4E9", "#555555"};
 
@@ -109,7 +109,7 @@ inline std::string svg_text(double x, double y, const char* attributes, std::str
     return "<text x=\"" + place(x) + "\" y=\"" + place(y) + "\" " + attributes + ">" + xml_text(text) + "</text>\n";
 }
 
-/// Where the plot lies inside the picture, and what belongs where in it.
+/// The position of the plot in the picture, and the mapping of coordinates.
 struct chart_frame {
     double left, right, top, bottom;
     chart_axis x, y;
@@ -147,13 +147,13 @@ inline chart_frame frame_of(const chart& c) {
         if (c.kind == chart_kind::line)
             for (const double x : chart_x(c, s)) left = std::min(left, x), right = std::max(right, x);
     }
-    if (low > high) low = 0, high = 1; // nothing to show but the axes
+    if (low > high) low = 0, high = 1; // only the axes are shown
     const bool bars = c.kind == chart_kind::grouped_bar;
     if (c.from_zero || bars) low = std::min(low, 0.0);
     if (bars) high = std::max(high, 0.0);
     if (left > right) left = c.log2_x ? 1 : 0, right = c.log2_x ? 2 : 1;
     chart_frame frame{72, c.width - 24.0, c.title.empty() ? 16.0 : 44.0, c.height - 52.0, {0, 1, {}}, {0, 1, {}}};
-    frame.top += 22; // the legend's line
+    frame.top += 22; // the line of the legend
     frame.y = linear_axis(low, high);
     if (!bars) frame.x = c.log2_x ? log2_axis(left, right) : linear_axis(left, right, c.whole_x ? 1 : 0);
     return frame;
@@ -173,7 +173,7 @@ inline std::string svg_axes(const chart& c, const chart_frame& f) {
     for (const double tick : f.x.ticks) line(f.at_x(tick), f.bottom, f.at_x(tick), f.bottom + 5);
     out += "</g>\n";
     for (const double tick : f.y.ticks)
-        // A multiple of the step that should be zero may miss it by a rounding.
+        // A multiple of the step that should be zero may deviate by rounding.
         out += svg_text(f.left - 8, f.at_y(tick) + 4, "text-anchor=\"end\"",
                         decimal(std::abs(tick) < 1e-9 * (f.y.high - f.y.low) ? 0 : tick));
     for (const double tick : f.x.ticks)
@@ -208,7 +208,7 @@ inline std::string svg_lines(const chart& c, const chart_frame& f) {
             pen_down = true;
         }
         if (path.empty()) continue;
-        // Series beyond the palette repeat its colours, dashed.
+        // Series beyond the palette repeat its colours with dashes.
         const char* dash = s >= chart_colours.size() ? " stroke-dasharray=\"6 4\"" : "";
         out += "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"2\"" + dash + "/>\n";
         if (xs.size() <= 40) out += "<g fill=\"" + colour + "\">\n" + marks + "</g>\n";
@@ -246,7 +246,7 @@ inline std::string svg_legend(const chart& c, const chart_frame& f) {
         out += "<rect x=\"" + place(x) + "\" y=\"" + place(f.top - 23) + "\" width=\"12\" height=\"12\" fill=\"" +
                chart_colours[s % chart_colours.size()] + "\"/>\n";
         out += svg_text(x + 17, f.top - 13, "text-anchor=\"start\"", c.series[s].name);
-        x += 17 + 7.2 * static_cast<double>(c.series[s].name.size()) + 18; // about the width of 12-pixel text
+        x += 17 + 7.2 * static_cast<double>(c.series[s].name.size()) + 18; // the approximate width of 12-pixel text
     }
     return out;
 }
@@ -268,7 +268,7 @@ inline std::string svg_chart(const chart& c) {
            detail::svg_legend(c, frame) + "</svg>\n";
 }
 
-/// Writes the chart to a file, whole or not at all. Throws data_error where that fails.
+/// Writes the chart to a file, completely or not at all. Throws data_error on failure.
 inline void write_svg_chart(const files::path& path, const chart& c) {
     const std::string text = svg_chart(c);
     atomic_file out(path);

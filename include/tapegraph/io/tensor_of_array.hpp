@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-/// Arrays of files as tensors, and back.
+/// Converts arrays of files to tensors, and back.
 
 namespace tapegraph::io {
 
-/// A tensor of the array's values; `what` names it in the error, a shape_error for more than 8 axes.
+/// A tensor of the array's values; `what` is its name in the error, a shape_error for more than 8
+/// axes.
 template <class = void>
 any_tensor tensor_of_array(const host_array& array, const std::string& what) {
     if (array.shape.size() > static_cast<std::size_t>(max_rank))

@@ -16,23 +16,24 @@
 #include <string_view>
 #include <vector>
 
-/// Runs for TensorBoard, written without TensorFlow:
+/// Logs runs for TensorBoard, without TensorFlow:
 ///
 ///     tg::io::event_writer events("logs/first");
 ///     events.scalar("loss", 0.31, step);
 ///
-/// Needs protozero, and for pictures zlib. `tg::tensorboard` (nn/callbacks/tensorboard.hpp) writes what fit does.
+/// Needs protozero, and for images zlib. `tg::tensorboard` (nn/callbacks/tensorboard.hpp) logs fit.
 
 namespace tapegraph::io {
 
-/// Writes events of one run into its folder; one writer at a time. Events are kept in a buffer and written together, whole, when it is
-/// full, by the first event a second after the last time, by flush(), and when the writer ends, by an exception, too.
-/// All functions throw data_error where writing fails. Not for several threads at once.
+/// Writes events of one run into its folder; one writer at a time. Events are buffered and written
+/// together, as whole records: when the buffer is full, by the first event a second after the last
+/// write, by flush(), and in the destructor, also after an exception. All functions throw
+/// data_error on failure. Not thread-safe.
 template <class X = void>
 class basic_event_writer {
 public:
-    /// Throws data_error where the folder cannot be made or written to, where it holds events of another run and options.resume is not
-    /// set, and where another writer has it.
+    /// Throws data_error if the folder cannot be created or written to, if it contains events of
+    /// another run and options.resume is not set, and if another writer has it.
     explicit basic_event_writer(const files::path& folder, const event_options& options = {})
         : file_(std::make_unique<detail::basic_event_file<X>>(folder, options)) {
         add([&](std::string& to) {
@@ -42,15 +43,16 @@ public:
         });
     }
 
-    /// A number of a step. It is stored as a float, as TensorBoard does. Under a microsecond, and nothing is asked of the heap.
+    /// A number of a step, stored as a float, as in TensorBoard. Takes less than a microsecond and
+    /// allocates nothing.
     void scalar(std::string_view tag, double value, std::int64_t step) {
         add([&](std::string& to) {
             detail::wire::scalar_event(to, file_->now(), step, tag, static_cast<float>(value));
         });
     }
 
-    /// How values are distributed, in `buckets` of equal width; what is not finite is left out. Of a tensor of any type, or numbers that
-    /// lie together.
+    /// The distribution of values, in `buckets` of equal width; values that are not finite are
+    /// omitted. Takes a tensor of any type, or contiguous numbers.
     void histogram(std::string_view tag, const any_tensor& values, std::int64_t step, int buckets = 30) {
         add_buckets(tag, histogram_buckets(values, buckets), step);
     }
@@ -63,9 +65,9 @@ public:
         add_buckets(tag, histogram_buckets(std::span<const T>(values), buckets), step);
     }
 
-    /// Pictures: [height, width], [height, width, channels] or [n, height, width, channels] with 1 to 4 channels, u8, or floating point
-    /// from 0 to 1 (what lies outside is clipped, what is no number black). Of several the first `most`. Throws shape_error and
-    /// dtype_error for other tensors. Needs zlib.
+    /// Images: [height, width], [height, width, channels] or [n, height, width, channels] with 1 to
+    /// 4 channels, u8, or floating point in [0, 1] (clipped, with NaN as black). Of several the
+    /// first `most`. Throws shape_error and dtype_error for other tensors. Needs zlib.
     void image(std::string_view tag, const any_tensor& pictures, std::int64_t step, int most = 3) {
         const detail::basic_encoded_images<X> images(pictures, most);
         add([&](std::string& to) {
@@ -82,8 +84,9 @@ public:
         });
     }
 
-    /// What the run was made with, and by which scalars runs are compared. Before any other hyperparameters of the folder. `group`: runs of
-    /// one group are shown as one, with the mean of their metrics.
+    /// The settings of the run, and the scalars by which runs are compared. Call it before any
+    /// other hyperparameters of the folder. `group`: runs of one group are shown as one, with the
+    /// mean of their metrics.
     void hyperparameters(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics,
                          std::string_view group = {}) {
         add_hyperparameters("_hparams_/experiment", detail::wire::experiment(values, metrics));
@@ -98,7 +101,7 @@ public:
         add_hyperparameters("_hparams_/session_end_info", detail::wire::session_end(success, file_->now()));
     }
 
-    /// The run's graph: bytes of a GraphDef, as io::graph_def(model) gives them.
+    /// The run's graph: bytes of a GraphDef from io::graph_def(model).
     void graph(std::string_view graph_def) {
         add([&](std::string& to) {
             detail::wire::writer event(to);
@@ -106,16 +109,17 @@ public:
             detail::wire::text(event, 4, graph_def);
         });
     }
-    /// Measured times and memory of the graph's nodes in one step: the graph tab shows them under this tag. Each tag once.
+    /// Measured times and memory of the graph's nodes in one step, which the graph tab shows under
+    /// this tag. Use each tag once.
     void node_times(std::string_view tag, std::span<const node_time> times, std::int64_t step) {
         add([&](std::string& to) { detail::wire::node_times_event(to, file_->now(), step, tag, times); });
     }
 
-    /// Hands everything over to the system, so that TensorBoard sees it.
+    /// Passes everything to the system, so that TensorBoard sees it.
     void flush() { file_->flush(); }
-    /// The same if the last time is event_options::flush_seconds ago.
+    /// The same if the last write was event_options::flush_seconds ago.
     void flush_if_due() { file_->flush_if_due(); }
-    /// Of the file, in the run's folder.
+    /// The path of the file, in the run's folder.
     const files::path& path() const { return file_->path(); }
 
 private:

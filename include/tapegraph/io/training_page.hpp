@@ -8,21 +8,21 @@
 #include <utility>
 #include <vector>
 
-/// A run as one HTML page that needs nothing else: no scripts, no other files.
+/// A run as one self-contained HTML page: no scripts, no other files.
 
 namespace tapegraph::io {
 
-/// What stands on the page beside the history.
+/// The content of the page in addition to the history.
 struct training_page_text {
     std::string title = "training";
     std::vector<std::pair<std::string, std::string>> facts{}; ///< rows of a table: {"parameters", "1,234"}
-    int refresh_seconds = 0; ///< the browser reads the page again after so long; 0: never
-    double done = -1;        ///< share of the epochs, as a bar; below 0: none
+    int refresh_seconds = 0;                                  ///< reload interval of the browser; 0: never
+    double done = -1;                                         ///< fraction of the epochs, as a bar; negative: none
 };
 
 namespace detail {
 
-/// One row per epoch, the newest first, the best of each value marked.
+/// One row per epoch, the newest first, with the best of each value marked.
 template <class = void>
 std::string history_table(const history& h) {
     const std::vector<std::string> names = h.names();

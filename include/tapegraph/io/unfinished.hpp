@@ -24,14 +24,16 @@
 #include <sys/vfs.h>
 #endif
 
-/// What is being written and is not whole yet. Until it has its own name it is called
+/// Names of incomplete files and folders. Until one has its final name it is called
 ///
 ///     .unfinished-<place>-<process>-<start>-<number>
 ///
-/// beside that name, so that whoever starts later can tell what a process that was killed left there from what a living one is writing.
-/// A process's number alone does not say that: it is given again, and containers and machines that share a folder have the same numbers
-/// for others. <place> stands for one boot of one machine and one namespace of processes, in which <process> and the moment at which it
-/// started are one process. Of other places the lock says it, which its writer holds: the kernel gives it up when the process ends.
+/// in the same folder, so that a later process can distinguish remains of a killed process from
+/// files that a living one is writing. A process id alone does not suffice: it is reused, and
+/// containers and machines that share a folder use the same ids for other processes. <place>
+/// identifies one boot of one machine and one namespace of processes, in which <process> and its
+/// start time identify one process. For other places the writer's lock tells: the kernel releases
+/// it when the process ends.
 
 namespace tapegraph::io {
 
@@ -39,12 +41,12 @@ namespace detail {
 
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
-/// A process among all that may write into a folder. 0: unknown.
+/// Identifies a process among all that may write into a folder. 0: unknown.
 struct process_mark {
     std::uint64_t place = 0, process = 0, start = 0;
 };
 
-/// The beginning of a file of /proc, which has no size; empty where it cannot be read.
+/// The start of a file of /proc, which has no size; empty if it cannot be read.
 inline std::string text_of_proc(const char* path) {
     std::string text(1024, '\0');
     const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -54,7 +56,8 @@ inline std::string text_of_proc(const char* path) {
     return text;
 }
 
-/// What the system says of a process: its state ('Z': it has ended and nobody has asked how), and when it started. 0: nothing.
+/// The system's information about a process: its state ('Z': it has ended but was not waited for),
+/// and its start time. 0: none.
 struct process_status {
     char state = 0;
     std::uint64_t start = 0;
@@ -63,7 +66,7 @@ template <class = void>
 process_status status_of(std::uint64_t process) {
     const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
     process_status found;
-    auto at = text.rfind(") "); // behind the program's name, which may hold anything
+    auto at = text.rfind(") "); // after the program's name, which may contain anything
     if (at == text.npos || at + 2 >= text.size()) return found;
     found.state = text[at + 2];
     for (int field = 3; field < 22 && at != text.npos; ++field) at = text.find(' ', at + (field == 3 ? 2 : 1));
@@ -86,7 +89,7 @@ process_mark own_mark() {
     return own;
 }
 
-/// Whether a process of this place lives: the very one, not a later one that has its number.
+/// Whether a process of this place is alive: exactly this one, not a later one with its id.
 template <class = void>
 bool lives(const process_mark& mark) {
     const process_status now = status_of(mark.process);
@@ -108,7 +111,7 @@ files::path unfinished_name(const files::path& beside) {
     return beside / name;
 }
 
-/// Who writes what is called so; false where the name does not say.
+/// Parses the writer from a name; returns false if the name does not have one.
 template <class = void>
 bool read_unfinished_name(std::string_view name, process_mark& mark) {
     const char* at = name.data() + unfinished_prefix.size();
@@ -124,8 +127,9 @@ bool read_unfinished_name(std::string_view name, process_mark& mark) {
            take(serial, 10, false) && mark.process > 0;
 }
 
-/// Takes the lock of what this process has just made under a name, open as `file`. False where somebody took it for left behind, and
-/// removes it: make another one. Where a file system has no locks, names alone have to do.
+/// Takes the lock of an entry that this process has just created, open as `file`. Returns false if
+/// another process took it for abandoned, and is removing it: create another one. If a file system
+/// has no locks, names alone must suffice.
 template <class = void>
 bool hold_unfinished(int file, const files::path& name) {
     if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
@@ -135,7 +139,7 @@ bool hold_unfinished(int file, const files::path& name) {
            (::stat(name.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev);
 }
 
-/// Whether no other machine can write into this file system, so that the locks that this one knows are all.
+/// Whether no other machine can write into this file system, so that the locks known here are all.
 inline bool is_local([[maybe_unused]] int file) {
 #if defined(__linux__)
     struct statfs system {};
@@ -155,7 +159,7 @@ inline bool is_local([[maybe_unused]] int file) {
     return false;
 }
 
-/// Seconds since anything was written to a file, or to a folder and what is in it.
+/// Seconds since the last write to a file, or to a folder and its content.
 template <class = void>
 double seconds_untouched(int file, const files::path& name) {
     struct stat found {};
@@ -170,7 +174,7 @@ double seconds_untouched(int file, const files::path& name) {
     return ::difftime(::time(nullptr), newest);
 }
 
-/// Removes it where no living process writes it.
+/// Removes an entry if no living process writes it.
 template <class = void>
 void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
     constexpr double day = 24 * 60 * 60;
@@ -180,10 +184,12 @@ void remove_if_left(const files::path& entry, std::string_view name, const proce
     if (here && lives(mark)) return;
     const int file = ::open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (file < 0) return;
-    // Held until it is gone: a writer that has made it and not locked it yet then makes another one.
+    // Held until it is removed: a writer that has created it but not locked it yet then creates
+    // another one.
     const bool free = ::flock(file, LOCK_EX | LOCK_NB) == 0;
     const bool held = !free && errno == EWOULDBLOCK;
-    // Of another machine on a network file system that may not share locks nothing but its age can tell.
+    // On a network file system that may not share locks, only its age can tell whether another
+    // machine abandoned it.
     if (!held && (here || (known && free && is_local(file)) || seconds_untouched(file, entry) > day)) {
         std::error_code ignored;
         files::remove_all(entry, ignored);
@@ -193,8 +199,9 @@ void remove_if_left(const files::path& entry, std::string_view name, const proce
 
 } // namespace detail
 
-/// Removes what processes that live no more left unfinished in a folder: the files and folders that were to appear there whole. What a
-/// living process writes stays, also one of another container or machine. Whatever writes files here does it once for each folder.
+/// Removes unfinished entries of dead processes in a folder: files and folders that were to appear
+/// there when complete. Those of living processes stay, also of other containers or machines.
+/// Everything that writes files here calls it once per folder.
 template <class = void>
 void remove_unfinished(const files::path& folder) {
     DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
@@ -210,10 +217,11 @@ void remove_unfinished(const files::path& folder) {
 
 namespace detail {
 
-/// The same before the first file that this process writes into a folder. Of many folders some are looked at again.
+/// The same before the first file that this process writes into a folder. With many folders some
+/// are checked again.
 template <class = void>
 void remove_unfinished_once(const files::path& folder) {
-    if (folder.filename().string().starts_with(unfinished_prefix)) return; // new, and its writer's alone
+    if (folder.filename().string().starts_with(unfinished_prefix)) return; // new, and used only by its writer
     static std::atomic<std::size_t> known[64];
     const std::size_t hash = std::hash<std::string>()(folder.string()) | 1;
     if (known[hash / 2 % 64].exchange(hash, std::memory_order_relaxed) != hash) remove_unfinished(folder);

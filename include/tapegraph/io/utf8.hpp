@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
-/// UTF-8 as files need it: whether a text is, and a character as its bytes.
+/// UTF-8 for file formats: validation, and encoding of a character.
 
 namespace tapegraph::io {
 
-/// How many bytes of a text, from its beginning, are UTF-8: all of them, or those before the first that is not. Overlong forms,
-/// surrogates and what lies above U+10FFFF are not (RFC 3629).
+/// The number of leading bytes of a text that are valid UTF-8: all of them, or those before the
+/// first invalid one. Overlong forms, surrogates and code points above U+10FFFF are invalid (RFC
+/// 3629).
 inline std::size_t utf8_prefix(std::string_view text) {
     const auto byte = [&](std::size_t i) -> unsigned {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; // 0 continues nothing
@@ -40,7 +41,7 @@ inline std::size_t utf8_prefix(std::string_view text) {
     return at;
 }
 
-/// Appends a character, a number up to 0x10FFFF, as its one to four bytes.
+/// Appends a character, a code point up to 0x10FFFF, as one to four bytes.
 inline void append_utf8(std::string& to, std::uint32_t code) {
     const auto add = [&](std::uint32_t byte) { to += static_cast<char>(static_cast<unsigned char>(byte)); };
     const auto follow = [&](int shift) { add(0x80u | ((code >> shift) & 0x3Fu)); };

@@ -10,11 +10,12 @@
 #include <map>
 #include <string>
 
-/// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
-/// since programs that keep nothing need none of it: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
+/// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in
+/// the umbrella header, because programs that store nothing do not need it: #include
+/// <tapegraph/io/weights.hpp> in addition to <tapegraph/tapegraph.hpp>.
 ///
-/// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in io/weights.cpp (in CMake the library
-/// tapegraph::weights, which defines the macro).
+/// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in
+/// io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
 
 namespace tapegraph {
 
@@ -36,7 +37,7 @@ load_report load_weights(const files::path& path, const model_to_load& model, co
     return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
 
-/// What model.save and model.load are made of; they find it when this header is included.
+/// Implements model.save and model.load, which find it when this header is included.
 template <class Path>
 struct weight_file {
     static void save(const Path& path, const model_to_save& model, const save_options& options) {
@@ -48,7 +49,7 @@ struct weight_file {
 };
 template <>
 struct weight_file<io::shards> {
-    template <class Model> // so that only who calls it compiles it
+    template <class Model> // so that only callers compile it
     static void save(const io::shards& to, const Model& model, const save_options& options) {
         save_shards(to, model, options);
     }
@@ -58,8 +59,9 @@ struct weight_file<io::shards> {
 
 namespace io {
 
-/// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
-/// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
+/// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float>
+/// x(tensors.at("x"))`. Throws data_error naming file and tensor if the file is missing, truncated
+/// or corrupt, shape_error for a tensor of more than 8 axes.
 template <class = void>
 std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
     std::map<std::string, any_tensor> result;
@@ -69,9 +71,10 @@ std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
     return result;
 }
 
-/// One tensor of an open file, over the mapping itself: its values come from disk when they are looked at, and are copied when the
-/// tensor is written to. Copied at once are those that the file does not align. Throws data_error where there is none of that name,
-/// shape_error for one of more than 8 axes.
+/// One tensor of an open file, over the mapping itself: its values are loaded from disk on access,
+/// and are copied when the tensor is written to. Values that are not aligned in the file are copied
+/// at once. Throws data_error if there is none of that name, shape_error for one of more than 8
+/// axes.
 template <class = void>
 any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
     const array_view& array = file.at(name);
@@ -81,8 +84,8 @@ any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name
                             const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
 }
 
-/// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
-/// argument_error for an impossible name, data_error where writing fails.
+/// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
+/// complete. Throws argument_error for an impossible name, data_error on failure.
 template <class = void>
 void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
@@ -97,7 +100,7 @@ void write_safetensors(const files::path& path, const std::map<std::string, any_
 #if defined(TG_WEIGHTS_COMPILED)
 #define TG_WEIGHTS_INSTANCE extern template
 #endif
-#if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that has them
+#if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that instantiates them
 namespace tapegraph {
 TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
 TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,

@@ -11,16 +11,17 @@
 #include <utility>
 #include <vector>
 
-/// Weights without files: in memory, and as C++ source for programs that have no file system.
+/// Weights without files: in memory, and as C++ source for programs without a file system.
 
 namespace tapegraph {
 
 namespace io {
 
-/// The bytes of a safetensors file, in memory, to load from: `model.load(tg::io::weights_bytes(bytes))`. Values are copied.
+/// The bytes of a safetensors file in memory, for loading:
+/// `model.load(tg::io::weights_bytes(bytes))`. Values are copied.
 struct weights_bytes {
     explicit weights_bytes(std::span<const std::byte> values) : bytes(values) {}
-    /// Of a vector, an array or a span of bytes: std::uint8_t, unsigned char, char.
+    /// Takes a vector, an array or a span of bytes: std::uint8_t, unsigned char, char.
     template <class Byte, std::size_t Extent>
         requires(sizeof(Byte) == 1)
     explicit weights_bytes(std::span<Byte, Extent> values) : bytes(std::as_bytes(values)) {}
@@ -29,8 +30,8 @@ struct weights_bytes {
     std::span<const std::byte> bytes;
 };
 
-/// Where the bytes of a safetensors file go: `std::vector<std::byte> bytes; model.save(tg::io::weights_buffer{bytes});`. What stood
-/// there is replaced.
+/// Receives the bytes of a safetensors file: `std::vector<std::byte> bytes;
+/// model.save(tg::io::weights_buffer{bytes});`. Previous content is replaced.
 struct weights_buffer {
     std::vector<std::byte>& bytes;
 };
@@ -71,10 +72,11 @@ struct weight_file<io::weights_buffer> {
 
 namespace io {
 
-/// How a header with weights is written.
+/// Options of write_weights_source.
 struct weights_source_options {
-    std::string name = "weights";     ///< of the span that the header defines; also what its array is called after
-    std::string name_space = "model"; ///< in which it stands; "a::b" is one in another
+    /// Name of the span that the header defines, from which that of its array is derived.
+    std::string name = "weights";
+    std::string name_space = "model"; ///< its namespace; "a::b" is nested
     save_options save{};
 };
 
@@ -88,7 +90,8 @@ bool is_identifier(std::string_view name) {
     return !name.empty() && letter(name[0]);
 }
 
-// A string literal: compilers take it as it is, where a list of numbers costs them some hundred bytes of memory for each.
+// A string literal, which compilers store directly, while a list of numbers costs them some hundred
+// bytes of memory for each.
 template <class = void>
 std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
     const std::string size = std::to_string(bytes.size());
@@ -98,7 +101,7 @@ std::string source_of_bytes(std::span<const std::byte> bytes, const weights_sour
         " {\n\nalignas(64) inline constexpr unsigned char " + options.name + "_bytes[" + size + " + 1] =";
     text.reserve(text.size() + bytes.size() * 4);
     constexpr std::size_t per_line = 256;
-    bool numbered = false; // a digit behind a short escape would belong to it
+    bool numbered = false; // a digit after a short escape would belong to it
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (i % per_line == 0) {
             text += i == 0 ? "\n    \"" : "\"\n    \"";
@@ -124,14 +127,15 @@ std::string source_of_bytes(std::span<const std::byte> bytes, const weights_sour
 
 } // namespace detail
 
-/// Writes a header that holds a model's weights, for programs that read no files:
+/// Writes a header that contains a model's weights, for programs that read no files:
 ///
 ///     tg::io::write_weights_source("digits_weights.hpp", model, {.name_space = "digits"});
 ///
 ///     #include "digits_weights.hpp" // in the other program
 ///     model.load(tg::io::weights_bytes(digits::weights));
 ///
-/// The header needs nothing of this library. Throws argument_error for names that are no identifiers, and as model.save.
+/// The header does not depend on this library. Throws argument_error for names that are not
+/// identifiers, and like model.save.
 template <class Model>
 void write_weights_source(const files::path& path, const Model& model, const weights_source_options& options = {}) {
     const auto refuse = [&](const std::string& name) {

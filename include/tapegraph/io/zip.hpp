@@ -14,17 +14,19 @@
 #include <utility>
 #include <vector>
 
-/// Zip archives: members by name, stored or deflated, of any size (ZIP64). .npz, PyTorch's .pt and Keras's .keras are such.
-/// Format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+/// Zip archives: members by name, stored or deflated, of any size (ZIP64). .npz, PyTorch's .pt and
+/// Keras's .keras are such archives. Format:
+/// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
 namespace tapegraph::io {
 
-/// An archive to read. What it holds is believed as far as the file bears it out: sizes, names, checksums and that no two members
-/// share bytes are checked before anything is allocated.
+/// Reads an archive. Its content is not trusted: sizes, names, checksums and that no two members
+/// share bytes are checked against the file before anything is allocated.
 template <class = void>
 class basic_zip_reader {
 public:
-    /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
+    /// Reads the directory. Throws data_error naming the file if it is missing, not a zip archive,
+    /// truncated or corrupt.
     explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
         const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
         const auto place = detail::find_zip_directory(read, in_.size(), name_);
@@ -33,22 +35,22 @@ public:
 
     /// The archive in quotes, for messages.
     const std::string& name() const { return name_; }
-    /// Without folders, in the order of the directory.
+    /// Excludes folders, in the order of the directory.
     const std::vector<zip_member>& members() const { return members_; }
-    /// Null where there is none.
+    /// Returns null where there is none.
     const zip_member* find(std::string_view name) const {
         for (const zip_member& member : members_)
             if (member.name == name) return &member;
         return nullptr;
     }
-    /// The member of a name; data_error where there is none.
+    /// The member of a name; throws data_error if there is none.
     const zip_member& at(std::string_view name) const {
         if (const zip_member* const found = find(name)) return *found;
         throw data_error(name_ + ": no member " + detail::shown_name(name));
     }
 
-    /// What a member holds. Throws data_error naming archive and member where it is larger than `limit`, corrupt, of another
-    /// checksum, or packed by another method than deflate.
+    /// The content of a member. Throws data_error naming archive and member if it is larger than
+    /// `limit`, corrupt, has another checksum, or another compression method than deflate.
     std::vector<std::byte> read(const zip_member& member, std::uint64_t limit = std::uint64_t{1} << 40) const {
         const std::string what = name_ + ", member " + detail::shown_name(member.name);
         if (member.method != 0 && member.method != 8)
@@ -78,7 +80,7 @@ private:
         in_.read(result.data(), result.size(), offset);
         return result;
     }
-    // Where its data begin: the local header has a name and fields of its own.
+    // The offset of its data: the local header has its own name and fields.
     std::uint64_t data_of(const zip_member& member, const std::string& what) const {
         constexpr std::uint64_t fixed = 30;
         const std::vector<std::byte> head = range(member.offset, fixed + member.name.size());
@@ -102,18 +104,20 @@ private:
 using zip_reader = basic_zip_reader<>;
 
 struct zip_options {
-    int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
+    int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is not smaller
     std::uint64_t zip64_from = 0xFFFFFFFF; ///< sizes and offsets from this on get the 64-bit fields of ZIP64
 };
 
-/// An archive to write. It appears under its name when committed, whole; the same members give the same bytes (no times).
+/// Writes an archive. It appears under its name when committed, complete; the same members give the
+/// same bytes (no times).
 template <class = void>
 class basic_zip_writer {
 public:
     explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
         : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
-    /// Appends a member. Throws argument_error for a name that stands twice or cannot be one, data_error where writing fails.
+    /// Appends a member. Throws argument_error for a duplicate or invalid name, data_error on
+    /// failure.
     void add(const std::string& name, std::span<const std::byte> data) {
         const std::string objection = detail::objection_to_name(name);
         if (!objection.empty() || name.size() > 0xFFFF || name.back() == '/')
@@ -147,7 +151,7 @@ public:
         add(name, std::as_bytes(std::span(text.data(), text.size())));
     }
 
-    /// Writes the directory and puts the archive under its name.
+    /// Writes the directory and gives the archive its name.
     void commit() {
         const std::uint64_t begin = at_;
         for (const zip_member& member : members_) write_entry(member);
@@ -176,7 +180,8 @@ private:
         out_.write(data, bytes);
         at_ += bytes;
     }
-    // From the version needed to the length of the extra fields, alike in both headers.
+    // The fields from the version needed to the length of the extra fields, which are the same in
+    // both headers.
     static void common_fields(std::string& to, const zip_member& m, bool large, std::uint64_t extra) {
         constexpr std::uint64_t utf8 = 1u << 11, first_of_january_1980 = 33;
         number(to, large ? 45 : 20, 2), number(to, utf8, 2), number(to, m.method, 2);

@@ -14,25 +14,25 @@
 #include <utility>
 #include <vector>
 
-/// The central directory of a zip archive, which stands at its end and says where the members are (APPNOTE.TXT 6.3, sections 4.3
-/// and 4.5). Local headers need not be right: PyTorch's have no sizes.
+/// The central directory of a zip archive, which is at its end and locates the members (APPNOTE.TXT
+/// 6.3, sections 4.3 and 4.5). Local headers need not be correct: PyTorch's have no sizes.
 
 namespace tapegraph::io {
 
 /// A file in a zip archive.
 struct zip_member {
     std::string name;
-    std::uint64_t size = 0;       ///< of what it holds
-    std::uint64_t compressed = 0; ///< of what stands in the archive
+    std::uint64_t size = 0;       ///< size of its content
+    std::uint64_t compressed = 0; ///< size in the archive
     std::uint64_t offset = 0;     ///< of its local header
-    std::uint64_t end = 0;        ///< where the next member begins, or the directory
+    std::uint64_t end = 0;        ///< start of the next member, or of the directory
     std::uint32_t crc = 0;
     std::uint16_t method = 0; ///< 0: stored, 8: deflated; others are listed and not read
 };
 
 namespace detail {
 
-/// Little-endian numbers at a place that the caller has checked.
+/// Reads little-endian numbers at a position that the caller has checked.
 template <class Number>
 Number little_endian(const std::byte* at) {
     Number value = 0;
@@ -44,14 +44,15 @@ constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B
                         zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
 
-/// Text of a file as a message may show it: printable, and not long.
+/// Text of a file for a message: printable, and truncated.
 inline std::string shown_name(std::string_view name) {
     std::string text;
     for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
     return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
 
-/// Why a name cannot be one of a member; empty for a good one. Nothing here writes members to disk, but what a list shows others may use.
+/// Why a name cannot be one of a member; empty for a valid one. Nothing here writes members to
+/// disk, but users may use the listed names.
 inline std::string objection_to_name(std::string_view name) {
     if (name.empty()) return "is empty";
     if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -67,12 +68,13 @@ inline std::string objection_to_name(std::string_view name) {
     return {};
 }
 
-/// Where the directory is.
+/// The position of the directory.
 struct zip_directory_place {
     std::uint64_t offset = 0, bytes = 0, members = 0;
 };
 
-/// Reads from the archive: `read(offset, bytes)` gives exactly these bytes of the file, or throws.
+/// Reads from the archive: `read(offset, bytes)` returns exactly these bytes of the file, or
+/// throws.
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
     constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -82,7 +84,7 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
     std::uint64_t at = tail_bytes - end_bytes + 1;
     const auto u16 = [&](std::uint64_t where) { return little_endian<std::uint16_t>(tail.data() + where); };
     const auto u32 = [&](std::uint64_t where) { return little_endian<std::uint32_t>(tail.data() + where); };
-    do { // the last mark whose comment ends with the file
+    do { // finds the last mark whose comment ends with the file
         if (at == 0) throw data_error(file + ": no zip archive, or a truncated one: there is no end of a directory");
         --at;
     } while (u32(at) != zip_end_mark || u16(at + 20) != tail_bytes - at - end_bytes);
@@ -114,7 +116,7 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
     return place;
 }
 
-/// The 64-bit fields of those of three that are saturated, from the member's extra fields.
+/// Reads the 64-bit fields for saturated ones of the three, from the member's extra fields.
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
     const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
     if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -137,14 +139,14 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
     throw data_error(what + ": its ZIP64 field is missing");
 }
 
-/// Members in the order of the directory, without folders. Throws data_error for what is encrypted, stands twice, overlaps, or has a
-/// name or a size that cannot be.
+/// Members in the order of the directory, without folders. Throws data_error for members that are
+/// encrypted, duplicate, overlapping, or have an invalid name or size.
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
                                             const std::string& file) {
     constexpr std::size_t fixed = 46, local = 30;
     std::vector<zip_member> members;
-    std::vector<std::pair<std::uint64_t, std::size_t>> order; // offset, and which
+    std::vector<std::pair<std::uint64_t, std::size_t>> order; // offset and index
     std::size_t at = 0;
     for (std::uint64_t count = 0; count < place.members; ++count) {
         const std::string record = file + ", directory entry " + std::to_string(count);

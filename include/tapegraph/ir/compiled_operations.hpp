@@ -6,8 +6,9 @@
 #include <tapegraph/ops/operation_list.hpp>
 #endif
 
-/// What programs know at run time of the library's own operations: their shape rules, derivatives and values for the interpreter.
-/// Programs that link the component (core/component.hpp) find it there.
+/// Run-time descriptors of the library's own operations: their shape rules, derivatives, and value
+/// functions for the interpreter. Programs that link the component (core/component.hpp) use the
+/// ones compiled there.
 
 namespace tapegraph {
 

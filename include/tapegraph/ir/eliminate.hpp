@@ -4,7 +4,8 @@
 
 namespace tapegraph::ir {
 
-/// Dead-node elimination: keeps what outputs and updates need, and every input and variable.
+/// Dead-node elimination: keeps every node that outputs and updates need, and every input and
+/// variable.
 constexpr void eliminate_dead_nodes(trace& t) {
     compact(t, live_nodes(t));
     note_pass(t, "dead nodes");

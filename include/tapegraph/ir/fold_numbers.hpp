@@ -2,14 +2,15 @@
 
 #include <tapegraph/ir/simplify.hpp>
 
-/// Numbers with axes. The derivative of a sum over all axes begins with a 1 that has got axes of extent 1, and what is computed from it and
-/// other numbers is known to the compiler.
+/// Folds numbers that have axes. The derivative of a sum over all axes begins with a 1 reshaped to
+/// axes of extent 1, and values computed from it and other numbers are compile-time constants.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// The value of a number that is a constant but for axes of extent 1; false where it is not one.
+/// Gets the value of a number that is a constant up to axes of extent 1; returns false for other
+/// nodes.
 template <class = void>
 constexpr bool shaped_constant(const trace& t, int node, double& value) {
     while (t.is(node, descriptor_of<reshape_op>) || t.is(node, descriptor_of<broadcast_op>)) node = t.argument(node, 0);
@@ -24,7 +25,7 @@ constexpr bool is_one_element(const trace& t, int node) {
     return true;
 }
 
-/// Whether an operation is elementwise and has its shape from an operand that is not `known`.
+/// Whether an operation is elementwise and gets its shape from an operand that is not `known`.
 constexpr bool has_shape_without(const trace& t, int user, const list<int>& known) {
     bool has = false;
     for (int k = 0; k < t.nodes[user].arguments; ++k)
@@ -34,8 +35,9 @@ constexpr bool has_shape_without(const trace& t, int user, const list<int>& know
 
 } // namespace detail
 
-/// Replaces what is computed from constants and has one element, and such a constant itself, by a constant without axes, where all that read
-/// it are elementwise and have their shape from another operand or are replaced themselves.
+/// Replaces values of one element that are computed from constants, and such constants themselves,
+/// by constants without axes, where all readers are elementwise and get their shape from another
+/// operand or are replaced themselves.
 template <class = void>
 constexpr void fold_numbers(trace& t) {
     const int count = t.nodes.size();

@@ -11,9 +11,9 @@
 
 /// Reverse-mode differentiation of a trace. It appends ordinary nodes, so it can be applied again.
 ///
-/// One formula (group) is differentiated at a time, over its leaves, its value and what arrives from above, each
-/// occurrence of a leaf on its own; the tape differentiates the same group with the same function, so adjoints add in
-/// the same order in both modes.
+/// One formula (group) is differentiated at a time, over its leaves, its value and the incoming
+/// adjoint, each occurrence of a leaf separately. The tape differentiates the same group with the
+/// same function, so adjoints add in the same order in both modes.
 
 namespace tapegraph::ir {
 
@@ -43,7 +43,8 @@ constexpr node reshaped(trace& t, int at, const shape& target) {
     return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
 }
 
-/// A reduction's result, reshaped so that the reduced axes have extent 1 and it broadcasts over the operand.
+/// A reduction's result, reshaped so that the reduced axes have extent 1 and it broadcasts against
+/// the operand.
 constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
     if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
     const shape from = t.dims(operand);
@@ -87,7 +88,8 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
     const int count = last - first + 1;
     const auto inside = in_group_of(last);
 
-    // Inner values are computed again from the leaves, as the tape does in registers; equal nodes are merged later.
+    // Inner values are recomputed from the leaves, as the tape does in registers; equal nodes are
+    // merged later.
     list<int> copy(count, -1);
     list<int> wants(count, 0);
     for (int i = first; i <= last; ++i) {
@@ -151,7 +153,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
 
 namespace detail {
 
-/// Sums an adjoint that has the formula's full shape to the shape of its leaf.
+/// Sums an adjoint of the formula's full shape down to the shape of its leaf.
 constexpr int fitted(trace& t, int flow, int domain, int leaf) {
     if (!t.same_shape(flow, domain)) {
         const shape target = t.dims(domain);
@@ -271,7 +273,7 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
 
 namespace detail {
 
-/// Zeros of a node's shape: the derivative by what a value does not depend on.
+/// Zeros of a node's shape: the derivative by a source that a value does not depend on.
 constexpr int zeros_like(trace& t, int like) {
     const shape target = t.dims(like);
     const node zero(&t, t.constant(0, t.nodes[like].type));
@@ -287,8 +289,8 @@ namespace tapegraph {
 template <class F, tensor_like... Args>
 constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
     ir::trace& t = first_owner(args...);
-    // Arguments become nodes of their own, so that a node that f captures is not mistaken for an argument. Simplification removes
-    // them.
+    // Arguments become nodes of their own, so that a node that f captures is not mistaken for an
+    // argument. Simplification removes them.
     const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
     const int first = t.nodes.size();
     return [&]<std::size_t... I>(std::index_sequence<I...>) {

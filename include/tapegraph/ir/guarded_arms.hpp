@@ -2,20 +2,22 @@
 
 #include <tapegraph/ir/trace.hpp>
 
-/// Selections in what is differentiated: the arm that is not taken must not reach derivatives of any order.
+/// Guards for selections in differentiated functions: the arm that is not taken must not reach
+/// derivatives of any order.
 ///
-/// In `where(x > 0, log(x), 0)` at x = 0 the adjoint of the logarithm is 0, its slope infinite, and 0 * infinity is NaN; so are the
-/// products in derivatives of that product. What holds at every order is a finite slope: an operation within an arm gets operands that
-/// are, where the arm is not taken, a number at which it is regular, `log(where(x > 0, x, 0.5))`. Values where the arm is taken keep
-/// their bits. All that leaves the arm goes through such a selection, whose own derivative is +0 where the arm is not taken, so the
-/// selection at the arm's root need not choose between adjoints.
+/// In `where(x > 0, log(x), 0)` at x = 0 the adjoint of the logarithm is 0, its slope infinite, and
+/// 0 * infinity is NaN; so are the products in derivatives of that product. Only finite slopes help
+/// at every order. So where the arm is not taken, an operation within it receives a number at which
+/// it is regular: `log(where(x > 0, x, 0.5))`. Values where the arm is taken keep their bits. All
+/// operands of the arm pass through such a selection, whose own derivative is +0 where the arm is
+/// not taken, so the selection at the arm's root need not choose between adjoints.
 
 namespace tapegraph::ir {
 
 /// A formula whose arms are guarded.
 struct guarded_formula {
     int last = 0;      ///< its last node
-    list<int> roots{}; ///< of guarded arms: they receive the selection's adjoint as it is
+    list<int> roots{}; ///< roots of guarded arms, which receive the selection's adjoint unchanged
     constexpr bool is_root(int id) const {
         for (const int root : roots)
             if (root == id) return true;
@@ -28,7 +30,7 @@ namespace detail {
 /// An operand of a selection, within the arm `outer` of another one (-1: none).
 struct selected_arm {
     int selection = 0, operand = 0, outer = -1;
-    bool guarded = false; // it contains an operation whose slopes are not all finite, or not fixed
+    bool guarded = false; // it contains an operation with slopes that are not all finite, or not fixed
 };
 
 constexpr bool is_number(const trace& t, int id) {
@@ -36,8 +38,8 @@ constexpr bool is_number(const trace& t, int id) {
            (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
 }
 
-/// Whether an adjoint of 0 gives operands 0, whatever their values are. `numbers`: also beside a number, which formulas do not know
-/// to be one in both modes.
+/// Whether an adjoint of 0 gives operands an adjoint of 0, whatever their values are. `numbers`:
+/// also next to a number; formulas cannot tell in both modes that an operand is one.
 constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
     const operation& op = *t.nodes[i].op;
     if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
@@ -47,8 +49,9 @@ constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
 
 } // namespace detail
 
-/// The formula that ends at `last` with guarded arms, as new nodes, or as it is where nothing has to be guarded. `inside(node)` says
-/// which nodes of [first, last) belong to it. `of_vjp`: it is a derivative's, whose nodes are groups each; else they are one.
+/// The formula that ends at `last` with guarded arms, as new nodes, or unchanged where nothing has
+/// to be guarded. `inside(node)` says which nodes of [first, last) belong to it. `of_vjp`: the
+/// formula is a derivative's, each of whose nodes is a group; otherwise the nodes are one group.
 template <class Inside>
 constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
     const int count = last - first + 1;
@@ -57,8 +60,9 @@ constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool 
     for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
     if (!selects) return result;
 
-    // The tree from `last` down: a node that several read is a leaf here, since it may be within several arms.
-    list<int> readers(count, 0), in_tree(count, 0), arm(count, -1); // `arm`: the innermost one that a node is in
+    // Walks the tree from `last` down. A node with several readers is a leaf here, because it may
+    // be within several arms.
+    list<int> readers(count, 0), in_tree(count, 0), arm(count, -1); // `arm`: the innermost arm of a node
     list<detail::selected_arm> arms;
     for (int i = first; i <= last; ++i)
         for (int k = 0; k < t.nodes[i].arguments; ++k)

@@ -2,13 +2,15 @@
 
 #include <tapegraph/ir/gradient.hpp>
 
-/// Forward-mode differentiation of a trace: from tangents of some nodes to tangents of what was computed from them. It
-/// appends ordinary nodes, so it can be applied again and to gradients (forward over reverse).
+/// Forward-mode differentiation of a trace: computes the tangents of nodes from the tangents of the
+/// sources that they depend on. It appends ordinary nodes, so it can be applied again and to
+/// gradients (forward over reverse).
 ///
-/// Nothing but an operation's vjp is needed. A formula (group) is differentiated as a whole, like in reverse: it is
-/// elementwise, so its Jacobian by one leaf is one factor per element, which is the adjoint for an adjoint of 1. Linear
-/// operations are applied to tangents. What is left has a vjp that is linear in the adjoint; its transpose is found by
-/// differentiating it once more, by the adjoint.
+/// It needs nothing but each operation's vjp. A formula (group) is differentiated as a whole, as in
+/// reverse: it is elementwise, so its Jacobian by one leaf is one factor per element, which is the
+/// adjoint for an adjoint of 1. Linear operations are applied to tangents. Any other operation has
+/// a vjp that is linear in the adjoint; differentiating it once more, by the adjoint, gives its
+/// transpose.
 
 namespace tapegraph::ir {
 
@@ -31,7 +33,8 @@ constexpr int weighted(trace& t, int factor, int tangent) {
     return t.map(descriptor_of<multiply_op>, args, 2);
 }
 
-/// How often a formula names leaves that have a tangent, and one of these leaves.
+/// Counts the occurrences of leaves that have a tangent in a formula, and finds one of these
+/// leaves.
 template <class TangentOf>
 constexpr int active_occurrences(const trace& t, int last, const TangentOf& tangent_of, int& leaf) {
     int count = 0;
@@ -121,8 +124,9 @@ constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
     return sum;
 }
 
-/// The tangent of any other operation: each vjp is a linear function of the adjoint, and pulling the tangent back through
-/// it to the adjoint is the transpose's transpose. The adjoint is a placeholder that nothing reads in the end.
+/// The tangent of any other operation: each vjp is a linear function of the adjoint, and pulling
+/// the tangent back through it to the adjoint is the transpose of the transpose. The adjoint is a
+/// placeholder that no result reads.
 constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
     list<int> args(t.nodes[i].arguments);
     for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
@@ -142,8 +146,8 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
 
 } // namespace detail
 
-/// The tangents of the nodes of [first, last), given those of the sources; -1 for a node nothing reaches. Nodes before `first`
-/// other than the sources are constants.
+/// The tangents of the nodes of [first, last), given those of the sources; -1 for a node that no
+/// tangent reaches. Nodes before `first` other than the sources are constants.
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
     t.differentiated = true;
     list<int> tangent(last, -1);
@@ -159,7 +163,7 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
                                                          : detail::transposed_tangent(t, i, tangent);
             continue;
         }
-        int next = i + 1; // inner nodes of a formula are its last one's business
+        int next = i + 1; // inner nodes of a formula are handled with its last one
         while (next < last && t.nodes[next].op->kind == operation_kind::leaf) ++next;
         if (next < last && t.nodes[next].group == e.group) continue;
         tangent[i] = formula_tangent(t, i, i, [&](int id) { return id < last ? tangent[id] : -1; });

@@ -10,22 +10,24 @@
 #include <source_location>
 #include <utility>
 
-/// The handle of graph mode and what sealing, invoking and reducing mean there: nodes appended to a trace.
+/// The handle of graph mode. Sealing, invoking and reducing append nodes to a trace.
 
 namespace tapegraph {
 
-/// A value inside a graph being traced: `graph::node`. It borrows the trace, which lives for the evaluation. It is a
-/// member of this namespace, not of `ir`, so that operators are found through it.
+/// A value inside a graph being traced: `graph::node`. It borrows the trace, which lives for the
+/// evaluation. It is a member of this namespace, not of `ir`, so that argument-dependent lookup
+/// finds operators.
 class graph_node : public indexable<graph_node> {
 public:
     constexpr graph_node() = default;
     constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
     /// Seals a formula; errors in it name the line of the seal.
     template <expression E>
-    // NOLINTNEXTLINE: h = relu(h) is how models are written
+    // NOLINTNEXTLINE: implicit, so that models can write h = relu(h)
     constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
 
-    /// Seals a formula for `x += y`, whose operator cannot ask for its line: errors name that of the operation before.
+    /// Seals a formula for `x += y`, whose operator cannot capture its line: errors name the line
+    /// of the preceding operation.
     template <expression E>
     static constexpr graph_node sealed(const E& e);
 
@@ -78,7 +80,8 @@ constexpr trace* owner_of(const expr<Op, Args...>& e) {
     }(std::index_sequence_for<Args...>{});
 }
 
-/// The element type that operand k of an operation, a number, takes from those that have an id.
+/// The element type that a number, operand k of an operation, takes from the operands that have an
+/// id.
 template <class Op>
 constexpr dtype operand_type(const trace& t, int k, const int* ids, int count) {
     if (k < Op::condition_operands) return dtype::boolean;
@@ -88,7 +91,7 @@ constexpr dtype operand_type(const trace& t, int k, const int* ids, int count) {
     return common;
 }
 
-/// Appends the nodes of a formula; numbers become constants of their neighbours' type.
+/// Appends the nodes of a formula; numbers become constants of their neighbours' element type.
 struct node_writer {
     trace& t;
 
@@ -147,8 +150,9 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
 } // namespace detail
 
 namespace detail {
-/// Whether the derivative on 16-bit elements is computed in float and rounded once, from the value in float: as operations of
-/// their own its steps would each round, overflow in half where the result does not, and cancel against a rounded value.
+/// Whether the derivative on 16-bit elements is computed in float and rounded once, from the value
+/// in float. As separate operations its steps would each round, overflow in half where the result
+/// does not, and cancel against a rounded value.
 template <class Op>
 inline constexpr bool derivative_in_float = [] {
     if constexpr (Op::kind == operation_kind::map)
@@ -157,7 +161,7 @@ inline constexpr bool derivative_in_float = [] {
         return false;
 }();
 
-/// The node's 16-bit elements as float; other nodes (conditions) as they are.
+/// Converts a node's 16-bit elements to float; other nodes (conditions) stay as they are.
 constexpr int widened(trace& t, int id) {
     if (!is_storage_type(t.nodes[id].type)) return id;
     static_assert(operation_binding<cast_op<float>>::bound);
@@ -187,10 +191,10 @@ constexpr int vjp_in_float(trace& t, int which, int adjoint, const int* inputs) 
 
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
-    if constexpr (requires { &Op::trace_flow; }) { // derivatives that need all operands, however many
+    if constexpr (requires { &Op::trace_flow; }) { // derivatives that need all operands, for any number of operands
         return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
     } else if constexpr (Op::arity == any_arity) {
-        list<shape> shapes; // of as many operands as the value's node has
+        list<shape> shapes; // one for each operand of the value's node
         for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
         return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
     } else {

@@ -14,7 +14,8 @@ class trace;
 /// Operands of a node that is not elementwise; elementwise ones have at most four.
 inline constexpr int most_operands = 8;
 
-/// What a trace knows of an operation. A node names its operation by the address of one of these.
+/// The descriptor of an operation in a trace. A node names its operation by the descriptor's
+/// address.
 struct operation {
     std::string_view name;
     operation_kind kind;
@@ -23,31 +24,37 @@ struct operation {
     int words;
     dtype (*result_type)(dtype common);
     void (*infer)(const std::int64_t* words, inference& io);
-    /// Appends the vector-Jacobian product for operand `which` and returns its node, or -1 when there is none.
-    /// `inputs` are the operands, `output` the value, `adjoint` what arrives from above.
+    /// Appends the vector-Jacobian product for operand `which` and returns its node, or -1 when
+    /// there is none. `inputs` are the operands, `output` the value, `adjoint` the incoming
+    /// adjoint.
     int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
-    /// Computes `count` elements of an elementwise operation from contiguous operands of element type `common`. Interpreters call
-    /// it: derivatives of derivatives in eager mode, and the rerun that finds the node in which two runs differ. It is null for
-    /// other operations, and returns false for element types that the operation is not defined for.
+    /// Computes `count` elements of an elementwise operation from contiguous operands of element
+    /// type `common`. Interpreters call it, for derivatives of derivatives in eager mode, and for
+    /// the rerun that finds the node in which two runs differ. It is null for other operations, and
+    /// returns false for element types that the operation is not defined for.
     bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
     linearity linear;
-    zero_adjoint zeros; ///< these three: of elementwise operations
+    zero_adjoint zeros; ///< this member and the next two apply to elementwise operations
     bool finite_slopes;
     double regular_at;
-    /// The node exists for its derivative alone: its value is operand 0, and simplification replaces it by that.
+    /// The node exists only for its derivative: its value is operand 0, which replaces it in
+    /// simplification.
     bool identity;
-    bool whole;           ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
-    bool from_integers;   ///< whether `evaluate` takes integers and bool, too
-    std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
+    bool whole;           ///< a reduction that is differentiated separately (`reduce_op::whole_vjp`)
+    bool from_integers;   ///< whether `evaluate` also takes integers and bool
+    std::uint32_t unread; ///< bit k: operand k exists only for derivatives, and no kernel reads it
     bool in_place;        ///< the kernel may write its result over operand 0, but over no other
-    bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
-    cost_function flops;  ///< floating-point operations of a call; null: it moves elements
-    std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
+    /// Each node has a kernel of its own, generated for its operands (`Op::kernel_of<Stage,
+    /// node>()`)
+    bool per_node_kernel;
+    cost_function flops;    ///< floating-point operations of a call; null for data movement
+    std::string_view layer; ///< its name in summaries, among layers; "*" stands for 1d or 2d; empty: not shown
     std::string_view (*method)(
-        const kernel_call&); ///< what computes a call, where there is more than one way; null: nothing to say
-    cost_function bytes;     ///< read and written by a call; null: operands and results, each once
-    std::uint64_t spelling;  ///< of the type, where `same_operation` needs it
-    /// Registers the operation's kernels for graphs that are made when the program runs; null where the source makes none.
+        const kernel_call&); ///< names the algorithm of a call, where there are several; null: there is only one
+    cost_function bytes;     ///< bytes read and written by a call; null: operands and results, each once
+    std::uint64_t spelling;  ///< hash of the type's spelling, where `same_operation` needs it
+    /// Registers the operation's kernels for graphs made at run time; null where the source makes
+    /// no such graphs.
     void (*registration)();
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
@@ -56,18 +63,19 @@ struct operation {
     }
 };
 
-/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; sources without that header compile no kernel for it.
+/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; sources without
+/// that header compile no kernels for it.
 template <class Op>
 struct kernel_registration;
 
 namespace detail {
 template <class>
 inline constexpr char somewhere = 0;
-// g++ with -fsanitize=undefined, -fsanitize=null or -fno-delete-null-pointer-checks does not know that two variables have two
-// addresses: both might be null.
+// g++ with -fsanitize=undefined, -fsanitize=null or -fno-delete-null-pointer-checks cannot assume
+// that two variables have different addresses, because both might be null.
 inline constexpr bool addresses_are_known = __builtin_constant_p(&somewhere<int> == &somewhere<long>);
 
-/// A number for a type, from how the compiler spells it; 0 where addresses do.
+/// A hash of a type's spelling by the compiler; 0 where addresses suffice to compare types.
 template <class Op>
 constexpr std::uint64_t spelling_of() {
     std::uint64_t hash = 0;
@@ -80,7 +88,8 @@ constexpr std::uint64_t spelling_of() {
 }
 } // namespace detail
 
-/// Whether two names are of one operation. Types that are spelled differently differ; addresses tell what is spelled alike.
+/// Whether two descriptors are of one operation. Types that are spelled differently differ;
+/// addresses distinguish those spelled alike.
 constexpr bool same_operation(const operation* a, const operation* b) {
     if constexpr (detail::addresses_are_known)
         return a == b;
@@ -88,8 +97,9 @@ constexpr bool same_operation(const operation* a, const operation* b) {
         return a->spelling == b->spelling && a == b;
 }
 
-/// From an operation's address back to its type: descriptor_of<Op> is unique, so one friend function per operation, found
-/// through its address, carries the type. Users' operations join by being used.
+/// Maps an operation's address back to its type: descriptor_of<Op> is unique, so one friend
+/// function per operation, found through its address, carries the type. Users' operations join by
+/// being used.
 template <const operation* Record>
 struct operation_key {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -249,7 +259,8 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
 }
 } // namespace detail
 
-/// Base of operations whose value is their operand 0: they carry a derivative of their own, and simplification removes them.
+/// Base of operations whose value is their operand 0: they carry a custom derivative, and
+/// simplification removes them.
 struct identity_node {
     static constexpr operation_kind kind = operation_kind::view;
     static constexpr void infer(const auto&, inference& io) {
@@ -289,7 +300,8 @@ inline constexpr operation descriptor_of{
 
 template <class Op>
 struct operation_binding {
-    static constexpr bool bound = true; // first: derivatives in a circle ask for it while the line below is looked at
+    // first, because circular derivatives ask for it while the line below is being instantiated
+    static constexpr bool bound = true;
     friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
 };
 
@@ -297,7 +309,7 @@ struct operation_binding {
 template <const operation* Record>
 using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
 
-/// The operations of leaves: nodes whose values are given, not computed.
+/// The operations of leaves: nodes with given values.
 struct leaf_operation {
     static constexpr operation_kind kind = operation_kind::leaf;
     static constexpr int arity = 0;
@@ -312,7 +324,7 @@ struct variable_op : leaf_operation { // words: index in trace::variables
 struct constant_op : leaf_operation { // words: the bits of a double
     static constexpr std::string_view name = "constant";
 };
-struct extent_op : leaf_operation { // words: an extent, a number once extents are bound
+struct extent_op : leaf_operation { // words: an extent, which is a number once extents are bound
     static constexpr std::string_view name = "extent";
 };
 

@@ -2,13 +2,13 @@
 
 #include <tapegraph/ir/node.hpp>
 
-/// Checkpoints in a trace. The nodes of a checkpointed function are copied, and the derivative reads the copies, so that the
-/// function's values are computed again instead of kept.
+/// Checkpoints in a trace. The nodes of a checkpointed function are copied, and the derivative
+/// reads the copies, so that the function's values are recomputed instead of kept.
 
 namespace tapegraph::ir {
 
-/// Marks the end of a checkpointed function: its operand is the function's value, and the nodes from `first` up to this one are the
-/// function's.
+/// Marks the end of a checkpointed function: its operand is the function's value, and the nodes
+/// from `first` up to this one are the function's.
 struct checkpoint_op : identity_node {
     static constexpr std::string_view name = "checkpoint";
     static constexpr int arity = 1;
@@ -21,15 +21,15 @@ struct checkpoint_op : identity_node {
     }
 };
 
-/// A view of a value in the same memory. Copied nodes read their inputs through such views; otherwise common-subexpression
-/// elimination would merge them with the nodes they were copied from.
+/// A view of a value in the same memory. Copied nodes read their inputs through such views;
+/// otherwise common-subexpression elimination would merge them with their originals.
 struct recompute_op {
     static constexpr std::string_view name = "recompute";
     static constexpr operation_kind kind = operation_kind::view;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
-        std::int64_t checkpoint = 0; ///< whose second computation it is for
+        std::int64_t checkpoint = 0; ///< the checkpoint whose recomputation it belongs to
     };
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
@@ -41,8 +41,9 @@ struct recompute_op {
     }
 };
 
-/// The copies made while one gradient is traced. The gradient is still taken of the original nodes, and only reads values from the
-/// copies, so adjoints add in the same order with and without checkpoints.
+/// The copies made while one gradient is traced. The original nodes are still differentiated, and
+/// only values are read from the copies, so adjoints add in the same order with and without
+/// checkpoints.
 class recomputation {
 public:
     constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
@@ -57,10 +58,10 @@ public:
         const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
         const int scope = t_.scope, line = t_.line;
         const auto copied = [&](int id) {
-            const operation_kind kind = t_.nodes[id].op->kind; // what has been printed is not printed again
+            const operation_kind kind = t_.nodes[id].op->kind; // printing is not repeated
             return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
         };
-        // Names for what comes from outside go first: the nodes of a formula stay side by side.
+        // Views of outside values go first, so that the nodes of a formula stay contiguous.
         list<int> outside, names;
         const auto name_of = [&](int id) {
             for (int k = 0; k < outside.size(); ++k)
@@ -87,7 +88,7 @@ public:
             }
             t_.scope = e.scope;
             t_.line = e.line;
-            // A checkpoint inside keeps its place, but has no nodes of its own in the copy.
+            // A nested checkpoint keeps its place, but has no nodes of its own in the copy.
             const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
             const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
             if (e.group != last_group) {

@@ -3,22 +3,23 @@
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/ir/trace.hpp>
 
-/// From nodes to the words of a canonical region.
+/// Encodes nodes as the words of a canonical region.
 
 namespace tapegraph::ir {
 
-/// A region made of nodes; region_view reads the words.
+/// A region encoded from nodes; region_view reads the words.
 struct region_code {
     list<int> slots;   // nodes read
     list<int> words;
     int instructions = 0;
 };
 
-/// Where a region's nodes stand, for every node of a trace, and lists for the region at hand. Kept from region to region: allocating the
-/// former anew for each would make encoding quadratic, and nvcc for devices forgot to destroy the latter (see core/list.hpp).
+/// The place of each node of a trace in a region, and lists for the current region. They are reused
+/// from region to region: allocating the former for each would make encoding quadratic, and nvcc
+/// for devices forgot to destroy the latter (see core/list.hpp).
 struct region_marks {
     list<int> slot, order;
-    list<int> slots, ordered; // what the region at hand reads and computes
+    list<int> slots, ordered; // operands and computed nodes of the current region
 };
 
 namespace detail {

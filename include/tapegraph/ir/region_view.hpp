@@ -6,12 +6,13 @@
 #include <string>
 #include <utility>
 
-/// A region as words: what kernels look like in frozen programs and formulas, until they become types.
+/// A region encoded as words: the form of kernels in frozen programs and formulas, before they
+/// become types.
 
 namespace tapegraph::ir {
 
-/// One instruction of a region: an index into the operations beside the words, the type of the result, and the registers
-/// of the operands, -1 behind the last.
+/// One instruction of a region: an index into the operations stored with the words, the type of the
+/// result, and the registers of the operands, -1 after the last.
 struct region_instruction {
     static constexpr int words = 6;
     int op;
@@ -41,14 +42,14 @@ struct region_view {
     constexpr int result(int r) const { return words[size(slots(), instructions(), r)]; }
     constexpr dtype type_of(int reg) const { return reg < slots() ? slot_type(reg) : instruction(reg - slots()).type; }
 
-    /// How many words such a region has.
+    /// The number of words of such a region.
     static constexpr int size(int slots, int instructions, int results) {
         return 3 + slots + region_instruction::words * instructions + results;
     }
 };
 
-/// The region, as a type, that begins at word First of a constant with `kernel_words` and `ops`: a frozen program or the
-/// code of a formula.
+/// The type of the region that begins at word First of a constant with `kernel_words` and `ops`: a
+/// frozen program or the code of a formula.
 template <class Constant, int First>
 struct decoded_region {
     static constexpr region_view code{&Constant::value.kernel_words[First]};
@@ -69,7 +70,8 @@ struct decoded_region {
                                std::make_integer_sequence<int, code.results()>{}));
 };
 
-/// The operations of a region: "multiply, add, tanh". `ops` is what its instructions index.
+/// The operations of a region: "multiply, add, tanh". `ops` is the list that its instructions
+/// index.
 template <class Operations>
 std::string operation_names(const region_view& region, const Operations& ops) {
     std::string names;

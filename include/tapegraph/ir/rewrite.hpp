@@ -1,8 +1,9 @@
 #pragma once
 
-#include <tapegraph/ir/node.hpp> // before any operation is named: clang wants to see its derivative then
+// Before any operation is named, because clang instantiates its derivative at that point
+#include <tapegraph/ir/node.hpp>
 
-/// Functions that all passes use, to replace nodes and to remove unused ones.
+/// Functions shared by all passes, which replace nodes and remove unused ones.
 
 namespace tapegraph::ir {
 
@@ -13,7 +14,7 @@ constexpr void redirect(trace& t, const list<int>& target) {
     for (assignment_entry& update : t.assignments) update.node = target[update.node];
 }
 
-/// Keeps the nodes for which keep[i] != 0; everything kept may refer only to what is kept.
+/// Removes the nodes for which keep[i] is 0; no kept node may refer to a removed one.
 constexpr void compact(trace& t, const list<int>& keep) {
     list<int> moved(t.nodes.size(), -1);
     list<int> arguments;
@@ -36,7 +37,7 @@ constexpr void compact(trace& t, const list<int>& keep) {
     t.layers.clear(); // the layer table describes the model as it was written
 }
 
-/// Marks what outputs, updates and effects need, and every input and variable.
+/// Marks the nodes that outputs, updates and effects need, and every input and variable.
 constexpr list<int> live_nodes(const trace& t) {
     list<int> live(t.nodes.size(), 0);
     for (const output_entry& output : t.outputs) live[output.node] = 1;
@@ -52,10 +53,10 @@ constexpr list<int> live_nodes(const trace& t) {
     return live;
 }
 
-/// Notes how many nodes are still needed; a pass that redirects leaves others behind.
+/// Records the number of live nodes; a pass that redirects leaves others behind.
 constexpr void note_pass(trace& t, std::string_view name) {
     int count = 0;
-    const list<int> live = live_nodes(t); // named for nvcc: see core/list.hpp
+    const list<int> live = live_nodes(t); // named because of nvcc: see core/list.hpp
     for (const int each : live) count += each;
     t.history.push_back({name, count});
 }

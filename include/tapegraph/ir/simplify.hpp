@@ -13,15 +13,16 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 
-/// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x * 0, no x + 0 (it
-/// would turn -0 into 0), folding only of exactly rounded operations. Templates, so that programs without graphs do not
-/// instantiate the operations the rules name.
+/// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x
+/// * 0, no x + 0 (it would turn -0 into 0), and folding only of exactly rounded operations. The
+/// functions are templates, so that programs without graphs do not instantiate the operations that
+/// the rules name.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// A constant as a kernel reads it: one of a narrower type has been rounded by then.
+/// A constant as a kernel reads it, rounded if its type is narrower.
 constexpr double rounded_to(dtype type, double value) {
     if (type == dtype::f32) return static_cast<double>(static_cast<float>(value));
     if (type == dtype::bf16) return static_cast<double>(bfloat16(value));
@@ -34,8 +35,8 @@ constexpr bool constant_value(const trace& t, int node, double& value) {
     return true;
 }
 
-// Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A 16-bit result is
-// rounded twice, as kernels do it: here to float, and by whatever reads the constant.
+// Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A
+// 16-bit result is rounded twice, as in kernels: here to float, and then by its reader.
 template <class = void>
 constexpr bool folded_value(const trace& t, int i, double x, double y, double& result) {
     const entry& e = t.nodes[i];
@@ -72,7 +73,7 @@ constexpr bool folded(const trace& t, int i, double& result) {
     return folded_value(t, i, x, y, result);
 }
 
-/// The operand an elementwise identity hands through, or -1.
+/// The operand that an elementwise identity passes through, or -1.
 template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
     if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) ||
@@ -104,8 +105,9 @@ constexpr bool swaps_last_axes(const trace& t, int i) {
     return a.rank >= 2 && a.permutation[a.rank - 1] == a.rank - 2;
 }
 
-/// Whether a product has more than one row and column, whatever its symbols stand for. Packed kernels sum in one order
-/// however their operands are stored; those of a matrix and a vector sum along a row or across rows.
+/// Whether a product has more than one row and column for all values of its symbols. Packed kernels
+/// sum in one order however their operands are stored; those of a matrix and a vector sum along a
+/// row or across rows.
 constexpr bool has_rows_and_columns(const trace& t, int product) {
     const entry& e = t.nodes[product];
     for (int k = 1; k <= 2; ++k)

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// Turns facts about a trace into text, in constant evaluation and at run time, for errors and reports.
+/// Formats facts about a trace, in constant evaluation and at run time, for errors and reports.
 
 namespace tapegraph::ir::detail {
 
@@ -75,7 +75,7 @@ constexpr text_builder line_text(const source_line& at) {
     return b;
 }
 
-/// "batch", or, of what has no name, "axis 1 of 'input'".
+/// "batch", or for an extent without a name "axis 1 of 'input'".
 template <class View>
 std::string symbol_text(const View& view, const extent_table& table, int atom) {
     const std::string_view name = view.atoms[atom].name;
@@ -86,7 +86,7 @@ std::string symbol_text(const View& view, const extent_table& table, int atom) {
     return std::string(name);
 }
 
-/// A symbolic extent as a formula, say "(batch - 3) / 2 + 1".
+/// Formats a symbolic extent, for example "(batch - 3) / 2 + 1".
 template <class View>
 std::string extent_text(const View& view, const extent_table& table, std::int64_t value) {
     if (!is_symbolic(value)) return std::to_string(value);

@@ -13,8 +13,8 @@
 
 namespace tapegraph::ir {
 
-// A member's default is zero wherever that is possible: arrays of these are frozen with long tails of unused elements, which
-// cost the compiler nothing as long as they are all zero bits.
+// Members default to zero where possible: arrays of these are frozen with long tails of unused
+// elements, which cost the compiler nothing as long as all their bits are zero.
 
 struct entry {
     const operation* op = nullptr;
@@ -24,19 +24,19 @@ struct entry {
     int group = 0;          // nodes that are differentiated together share it
     int scope = 0, line = 0;
     dtype type{};
-    bool sealed = false;    // the last node of its formula: what a buffer may hold
+    bool sealed = false;    // the last node of its formula, which may be stored in a buffer
     std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
-    std::uint8_t task = 0;  // and which task of a cluster, as trace::tasks counts them from 1; 0: what no name places
+    std::uint8_t task = 0;  // the task of a cluster that computes it, counted from 1 as in trace::tasks; 0: unplaced
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
 
 struct scope_entry {
     int parent = 0;
-    int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
+    int index = 0; // scope / 3; -1 for a name; after a name, as in "layer_3"
     std::string_view name;
-    // Linked lists of the scope's variables and scopes, newest first, so that looking up a name visits its scope alone. Indices
-    // count from 1; 0 is none.
+    // Linked lists of the scope's variables and scopes, newest first, so that looking up a name
+    // visits only its scope. Indices count from 1; 0 means none.
     int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
@@ -52,15 +52,17 @@ struct variable_entry {
     int initializer = 0; // an initializer_kind
     double a = 0, b = 0;
     bool trainable = false;
-    int previous = 0;     // in the same scope, counted from 1
-    int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
-    int optimizers = 0;   // of a session's model: how many change it
-    int state_of = 0;     // 1 + the optimizer that it belongs to
+    int previous = 0; // in the same scope, counted from 1
+    // The input, counted from 1, that says in each step whether it is frozen; 0: it is never frozen
+    int frozen_input = 0;
+    int optimizers = 0; // in a session's model: the number of optimizers that update it
+    int state_of = 0;   // 1 + the optimizer whose state it is
     std::string_view collection{};
-    std::string_view task{}; // of a cluster, which holds it: "/job:ps/task:0"
+    std::string_view task{}; // the cluster task that holds it: "/job:ps/task:0"
 };
 
-/// What training holds a variable to: a regularizer or a constraint of nn/weight_rules.hpp, its kind and numbers.
+/// A restriction of a variable in training: a regularizer or a constraint of nn/weight_rules.hpp,
+/// its kind and numbers.
 struct weight_rule {
     int variable = 0, kind = 0;
     double a = 0, b = 0, c = 0;
@@ -70,20 +72,21 @@ struct weight_rule {
 struct input_entry {
     std::string_view name;
     int node = 0;
-    bool scalar_parameter = false; // a number the program refreshes every step
-    bool has_default = false;      // sessions feed `fallback` where nothing else is fed
+    bool scalar_parameter = false; // a number that the program sets anew in every step
+    bool has_default = false;      // sessions feed `fallback` unless another value is fed
     double fallback = 0;
-    int from_part = 0; // of a part of a session's program: 1 + the node of the whole that another part computes
+    int from_part = 0; // for a part of a session's program: 1 + the node of the whole that another part computes
 };
 
-/// What an output of a part of a session's program is: a result, a value that other parts read, or a variable's next one.
+/// The role of an output of a part of a session's program: a result, a value that other parts read,
+/// or a variable's next value.
 enum class output_role : int { result, value, update };
 
 struct output_entry {
     std::string_view name;
     int node = 0;
-    output_role role{}; // these two: of parts of a session's program
-    int number = 0;     // which result; the node in the whole; the variable
+    output_role role{}; // this and the next: for parts of a session's program
+    int number = 0;     // the index of the result, the node in the whole, or the variable
 };
 
 /// An update: the variable takes the node's value at the end of the step.
@@ -91,47 +94,51 @@ struct assignment_entry {
     int variable = 0, node = 0;
 };
 
-/// A gather of rows of a variable. The gradient is taken by these rows, not by the whole variable.
+/// A gather of rows of a variable. The gradient is taken by these rows instead of the whole
+/// variable.
 struct row_use_entry {
     int variable = 0, node = 0;
 };
 
-/// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
+/// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, it is
+/// dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
-    int optimizer = 0; // of several in one step, or of a session's model
-    // Of a session's model: which of the variable's optimizers that is, and whether `node` is still the loss.
+    int optimizer = 0; // among several in one step, or of a session's model
+    // In a session's model: the optimizer's position among those of the variable, and whether
+    // `node` is still the loss.
     int state = 0;
     bool differentiate = false;
-    int loss = 0; // of a step's own: which one it is of
+    int loss = 0; // in a custom step: the index of its loss
 };
 
-/// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.
+/// A loss that a custom step minimizes, the variables that it is differentiated by, and the
+/// optimizer of the step.
 struct minimization_entry {
     int node = 0, optimizer = 0, line = 0;
     std::string_view variables; // a pattern of paths
 };
 
-/// How often graph_scope::unique has been asked for a name.
+/// The number of times that graph_scope::unique has been asked for a name.
 struct unique_entry {
     int parent = 0;
     std::string_view name;
     int count = 0;
 };
 
-/// A value that a session may be asked for, or fed with, by name.
+/// A value that a session can fetch or feed by name.
 struct named_entry {
     int scope = 0;
     std::string_view name;
     int node = 0;
 };
 
-/// What a layer gave, also one that other layers are made of, or a value with a name of its own.
+/// The result of a layer, including layers nested in others, or a value with a name of its own.
 struct result_entry {
     int scope = 0;
-    std::string_view name; // empty: a layer
+    std::string_view name; // empty for a layer
     int node = 0;
-    int first = 0; // results from there on are of layers within this one
+    int first = 0; // results from this index on are those of nested layers
 };
 
 struct pass_entry {
@@ -145,24 +152,25 @@ struct layer_entry {
     int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 
-/// The first error found while tracing: its text, its place, and two of its operands.
+/// The first error found while tracing: its text, its source line, and two of its operands.
 struct failure {
     const char* what = nullptr;
     int scope = 0, line = 0;
     int operands = 0;
     operand_info first, second;
-    std::string_view operation; // in front of `what`, where that does not name it
+    std::string_view operation; // prefix of `what`, where that does not name the operation
 };
 
-/// The nodes that a user's derivative traced for one value and one adjoint. They are kept within a constant evaluation, because the
-/// gradient asks for derivatives operand by operand, and they are traced all at once.
+/// The nodes that a custom derivative traced for one value and one adjoint. They are kept within a
+/// constant evaluation, because the gradient requests derivatives operand by operand, and they are
+/// traced all at once.
 struct custom_flows {
     int value = 0, adjoint = 0;
     int nodes[most_operands]{};
 };
 
-/// What custom_flows is, for a value with any number of operands. Bit k of `wanted` says whether the derivative by operand k is
-/// asked for.
+/// The same as custom_flows, for a value with any number of operands. Bit k of `wanted` says
+/// whether the derivative by operand k is requested.
 struct list_flows {
     int value = -1, adjoint = -1;
     std::uint64_t wanted = 0;
@@ -185,7 +193,7 @@ public:
     list<source_line> lines;
     list<variable_entry> variables;
     list<weight_rule> regularizers, constraints;
-    list<std::string_view> tasks; // of a cluster, that compute parts: "/job:worker/task:1"
+    list<std::string_view> tasks; // cluster tasks that compute parts: "/job:worker/task:1"
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
@@ -202,20 +210,21 @@ public:
     failure error{};
     custom_flows flows{-1, -1, {}};
     list_flows many_flows{};
-    /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
+    /// While a gradient is traced: bit k says whether the derivative of the current node by operand
+    /// k is requested.
     std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
-    int ordinals = 0;                   // random nodes numbered in tracing order
-    bool training = true;               // what scope.training() answers
-    bool in_shards = false;             // the batch is cut: a mean over more than records is one over all shards
+    int ordinals = 0;                   // number of random nodes, which are numbered in tracing order
+    bool training = true;               // the value of scope.training()
+    bool in_shards = false;             // the batch is sharded: a mean over more than records is one over all shards
     bool differentiated = false;        // derivatives have been taken
-    int trainings = 0;                  // steps of optimizers that a session's model has named so far
-    std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k
-    int scope = 0;                      // of the layer being traced
-    int line = 0;                       // the line that seals
-    int place = 0;                      // of nodes that are appended
-    int computing_task = 0;             // of nodes that are appended
-    std::string_view task{};            // of variables that are made
+    int trainings = 0;                  // optimizer steps that a session's model has named so far
+    std::uint64_t wanted_trainings = 0; // bit k: the current run takes step k
+    int scope = 0;                      // scope of the layer being traced
+    int line = 0;                       // source line of the seal
+    int place = 0;                      // place of nodes that are appended
+    int computing_task = 0;             // task of nodes that are appended
+    std::string_view task{};            // task of variables that are created
 
     constexpr trace() {
         scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -242,13 +251,13 @@ public:
         return lines.push_back({where.file_name(), number});
     }
 
-    /// What is appended from now on is computed where a node is.
+    /// Nodes appended from now on are computed where the given node is.
     constexpr void compute_where(int node) {
         place = nodes[node].place;
         computing_task = nodes[node].task;
     }
     constexpr void compute_anywhere() { place = computing_task = 0; }
-    /// The number of a task that computes, counted from 1.
+    /// The number of a computing task, counted from 1.
     constexpr int number_of_task(std::string_view name) {
         for (int i = 0; i < tasks.size(); ++i)
             if (tasks[i] == name) return i + 1;
@@ -261,7 +270,7 @@ public:
         return first;
     }
 
-    /// Appends a node. It starts as a group of its own, sealed; whoever builds a formula regroups.
+    /// Appends a node as a sealed group of its own; callers that build a formula regroup it.
     constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
         const int first = arguments.size();
         for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
@@ -293,7 +302,7 @@ public:
         if (count > 1) error.second = in[1];
     }
 
-    /// Appends an elementwise node over existing ones: broadcasts shapes, checks element types.
+    /// Appends an elementwise node over existing ones: broadcasts shapes and checks element types.
     constexpr int map(const operation& op, const int* args, int count) {
         return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
     }
@@ -350,7 +359,7 @@ private:
 
     constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
         operand_info in[4]{};
-        // A condition is seldom the culprit: name the two operands behind it.
+        // A condition is seldom the culprit, so the two operands after it are named.
         const int skip = count > 2 ? count - 2 : 0;
         for (int i = skip; i < count; ++i) in[i - skip] = info(args[i]);
         if (error.what == nullptr) error.operation = op.name;

@@ -22,5 +22,5 @@
 #include <tapegraph/nn/optimizers/weight_average.hpp>
 #include <tapegraph/nn/optimizers/weights_after.hpp>
 
-/// Every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header has nn/optimizers.hpp alone: sgd, momentum,
-/// nesterov_momentum, adam.
+/// Includes every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header
+/// only includes nn/optimizers.hpp: sgd, momentum, nesterov_momentum, adam.

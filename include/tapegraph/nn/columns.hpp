@@ -11,7 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// Inputs and outputs with names, of models that have several:
+/// Named inputs and outputs of models with several:
 ///     constexpr auto operator()(auto scope, auto image, auto words) const {
 ///         ...
 ///         return tg::outputs{tg::output<"class">(score), tg::output<"box">(corners)};
@@ -21,10 +21,10 @@
 
 namespace tapegraph {
 
-/// No loss, optimizer or weights.
+/// Stands for no loss, optimizer or weights.
 struct none {};
 
-/// One input of several: its name is its column's in data sets.
+/// One of several inputs: its name is that of its column in data sets.
 template <fixed_string Name, class Spec>
 struct named_input {
     using spec_type = Spec;
@@ -36,19 +36,19 @@ constexpr named_input<Name, spec<T, Extents...>> input(spec<T, Extents...>) {
     return {};
 }
 
-/// What a model of several inputs is compiled for, in the order in which it takes them. Symbols of the same name, and the batch, are the
-/// same in all.
+/// The specs of a model with several inputs, in the order of its parameters. Symbols of the same
+/// name, and the batch, are the same in all.
 template <class... Inputs>
 struct inputs {
     constexpr inputs() = default;
     constexpr explicit inputs(Inputs...) requires(sizeof...(Inputs) > 0) {}
 };
 
-/// A value and which of its steps count: nn/layers/masking.hpp.
+/// A value with a mask of the steps that count: nn/layers/masking.hpp.
 template <class X, class M>
 struct masked;
 
-/// One output of several.
+/// One of several outputs.
 template <fixed_string Name, class Handle>
 struct named_output {
     static constexpr std::string_view name = Name.view();
@@ -60,15 +60,15 @@ constexpr auto output(const X& x, std::source_location where = std::source_locat
     return named_output<Name, std::remove_cvref_t<decltype(eval(x, where))>>{eval(x, where)};
 }
 
-/// What a model of several outputs returns, and what `predict` gives of it: `y.get<"class">()`, or `auto [classes, boxes] = ...` in the
-/// model's order.
+/// The result of a model with several outputs, and of its `predict`: `y.get<"class">()`, or `auto
+/// [classes, boxes] = ...` in the model's order.
 template <class... Outputs>
 struct outputs {
     std::tuple<Outputs...> items;
 
     constexpr explicit outputs(const Outputs&... each) : items(each...) {}
 
-    /// By name; a name that is none of them is a compile error.
+    /// An output by name; an unknown name is a compile error.
     template <fixed_string Name>
     constexpr const auto& get() const {
         constexpr std::size_t index = index_of(Name.view());
@@ -79,7 +79,7 @@ struct outputs {
     constexpr const auto& get() const {
         return std::get<I>(items).value;
     }
-    /// The number of names where there is none of this one.
+    /// The index of a name, or the number of names for an unknown one.
     static constexpr std::size_t index_of(std::string_view name) {
         std::size_t index = 0;
         static_cast<void>(((Outputs::name == name ? false : (++index, true)) && ...));
@@ -89,7 +89,7 @@ struct outputs {
 
 namespace detail {
 
-/// Specs as what their models see of them, whether they are one or several.
+/// A common view of one spec or several.
 template <class Spec>
 struct input_pack;
 
@@ -97,7 +97,7 @@ template <class T, auto... Extents>
 struct input_pack<spec<T, Extents...>> {
     static constexpr int count = 1;
     using element_types = std::tuple<T>;
-    static constexpr std::string_view names[1]{""}; // one input has no name: its column is the first
+    static constexpr std::string_view names[1]{""}; // a single input has no name: its column is the first
     /// `f(spec, name)` for each.
     template <class F>
     static constexpr auto map(const F& f) {
@@ -115,8 +115,8 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
     }
 };
 
-/// The element type that a model with these inputs computes in: double where an input is, otherwise float. Where no input is floating,
-/// the model may say otherwise: model_value_type.
+/// The element type in which a model with these inputs computes: double if an input is, otherwise
+/// float. If no input is floating, the model may choose it: model_value_type.
 template <class Spec>
 struct value_type_of {
     using type = typename Spec::value_type;
@@ -143,7 +143,7 @@ template <class T>
 inline constexpr bool is_masked = false;
 template <class X, class M>
 inline constexpr bool is_masked<masked<X, M>> = true;
-/// What is under a mask; what has none, itself.
+/// The value under a mask; a value without one, unchanged.
 template <class T>
 constexpr const auto& without_mask(const T& x) {
     if constexpr (is_masked<T>)
@@ -154,8 +154,8 @@ constexpr const auto& without_mask(const T& x) {
 template <class T>
 using type_without_mask = std::remove_cvref_t<decltype(without_mask(std::declval<const T&>()))>;
 
-/// Outputs as those who train see them, whether they are one tensor or several: `get` gives tensors, `whole` what losses see, which may
-/// have a mask.
+/// A common view of one output or several, for training: `get` gives tensors, `whole` what losses
+/// receive, which may have a mask.
 template <class Result>
 struct output_pack {
     static constexpr int count = 1;
@@ -194,7 +194,7 @@ inline constexpr bool has_masks = is_masked<T>;
 template <fixed_string... Names, class... Handles>
 inline constexpr bool has_masks<outputs<named_output<Names, Handles>...>> = (is_masked<Handles> || ...);
 
-/// What a model returns, with no formula in it, for those who train.
+/// A model's result with its formulas evaluated, for training.
 template <class Result>
 constexpr auto sealed_output(const Result& r) {
     if constexpr (is_outputs<Result>)
@@ -204,7 +204,7 @@ constexpr auto sealed_output(const Result& r) {
     else
         return eval(r);
 }
-/// The same without masks, for those who want its values.
+/// The same without masks, for callers that need only values.
 template <class Result>
 constexpr auto sealed_result(const Result& r) {
     if constexpr (has_masks<Result>)

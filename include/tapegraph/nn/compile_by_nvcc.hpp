@@ -4,8 +4,9 @@
 #include <tapegraph/nn/graph_model.hpp>
 #include <tapegraph/nn/model_verdict.hpp>
 
-/// tg::compile and tg::summarize for nvcc, whose front end writes texts that are template arguments into the host's code by names
-/// that it does not declare. So mistakes are told by the first trace that does not fit, in nvcc's own words.
+/// tg::compile and tg::summarize for nvcc, whose front end writes texts that are template arguments
+/// into the host code under names that it does not declare. So errors are reported by the first
+/// trace with an error, in nvcc's own words.
 
 namespace tapegraph {
 

@@ -7,8 +7,8 @@
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 
-/// Layers, losses and updates of eager mode that the component (core/component.hpp) holds: those on tensors of float that most
-/// programs have. Others are compiled where they are used.
+/// Eager layers, losses and updates that the component (core/component.hpp) contains: those on
+/// float tensors that most programs use. Others are compiled where they are used.
 
 namespace tapegraph {
 

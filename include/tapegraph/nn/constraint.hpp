@@ -3,13 +3,15 @@
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Sets that weights stay in, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: after every update a weight is taken back.
-/// Not part of tapegraph.hpp: programs without them do not compile them.
+/// Constraints of weights, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: every update
+/// is followed by a projection. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
 
 namespace tapegraph {
 
-/// Formulas and defaults are those of keras.constraints. Norms are those of what lies along the axes: along axis 0 of a dense
-/// kernel the weights of one unit, along {0, 1, 2} of a conv2d kernel those of one filter.
+/// Formulas and defaults are those of keras.constraints. Norms are taken along the axes: along axis
+/// 0 of a dense kernel over the weights of one unit, along {0, 1, 2} of a conv2d kernel over those
+/// of one filter.
 namespace constraints {
 namespace detail {
 constexpr std::int64_t along(const axes& a) {
@@ -51,7 +53,7 @@ struct min_max_norm {
 };
 } // namespace constraints
 
-/// The weight taken back to what the constraint says, in either mode; w itself where there is none.
+/// Projects the weight onto the constraint, in either mode; returns w itself where there is none.
 template <handle H>
 constexpr H constrained(const constraint& c, const H& w, std::source_location where = std::source_location::current()) {
     if (c.kind == constraint_kind::none) return w;

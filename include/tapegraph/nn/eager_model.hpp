@@ -10,7 +10,7 @@ namespace tapegraph {
 
 namespace ir {
 
-/// Whether some variable has a regularizer, or a constraint.
+/// Whether any variable has a regularizer, or a constraint.
 template <class Model, class Spec, class Loss>
 inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
 template <class Model, class Spec, class Loss>
@@ -20,7 +20,7 @@ inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>
 
 namespace detail {
 
-/// A tensor over a copy of a batch's memory, whose elements are of type T.
+/// A tensor over a copy of a batch's memory, with elements of type T.
 template <class T>
 tensor<T> batch_tensor(const buffer_view& v) {
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
@@ -33,7 +33,8 @@ tensor<T> batch_tensor(const buffer_view& v) {
 
 TG_COMPILED(nn, tensor<float> batch_tensor<float>(const buffer_view&))
 
-/// What eager mode does, but for the step: the model runs statement by statement and a tape records it.
+/// Eager mode without the training step: the model runs statement by statement and a tape records
+/// it.
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {
 public:
@@ -62,13 +63,14 @@ protected:
         return context_;
     }
 
-    // Loss and gradients of a batch; what it would update is in the context.
+    // Loss and gradients of a batch; the pending updates are in the context.
     struct differentiated {
         step_result result;
         std::vector<any_tensor> sources, gradients;
         std::vector<variable*> targets;
     };
-    // With `Scaled` of the loss times what the optimizer scales it by; with a share of that part of it.
+    // With `Scaled`, differentiates the loss times the optimizer's scale; with a share, that part
+    // of it.
     template <bool Scaled>
     differentiated differentiate(eager_context& context, detail::batch_columns columns,
                                  [[maybe_unused]] const auto&... share) {
@@ -91,13 +93,13 @@ protected:
         tape.stop_recording();
         const any_tensor accuracy = accuracy_of(output, labels);
         objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
-        // What the loss depends on, as the trace has found out: nothing else is updated.
+        // Updates only variables on which the loss depends, as found by the trace.
         using stage = ir::traced_stage<ir::gradient_trace<Model, Spec, Loss, Scaled>>;
         std::size_t next = 0;
         for (int i = 0; i < stage::value.used.gradients; ++i) {
             const variable* const wanted = &this->variables_.at(stage::value.gradients[i].variable);
             for (std::size_t tried = 0; tried < context.used.size(); ++tried) {
-                const auto& u = context.used[next++ % context.used.size()]; // in the same order, as a rule
+                const auto& u = context.used[next++ % context.used.size()]; // usually in the same order
                 if (u.target != wanted) continue;
                 if (!detail::tape_storage::instance().knows(u.handle.tape_index())) break;
                 found.sources.push_back(u.handle);
@@ -108,7 +110,7 @@ protected:
         for (const auto& u : context.row_uses) found.sources.push_back(u.rows);
         found.gradients = tape.gradient(scaled, found.sources);
         found.result =
-            numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
+            numbers_of(loss, accuracy); // before any variable is updated, because this throws a device's errors
         return found;
     }
     template <class T>
@@ -119,14 +121,14 @@ protected:
     static tensor<T> part_of(const tensor<T>& total, double share) {
         return eval(total * typed_number<T>{static_cast<T>(share)});
     }
-    // Its type is asked for where there is a loss.
+    // A template, because its result type exists only where there is a loss.
     auto gradients_in(differentiated& found, eager_context& context) {
         return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
             detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
             &context.row_uses};
     }
 
-    // What was differentiated, as gradients() gives it.
+    // The differentiated values in the form that gradients() returns.
     gradient_list listed(differentiated& found, eager_context& context) {
         struct flow_of {
             variable* target;
@@ -142,7 +144,7 @@ protected:
         gradient_list list;
         for (const auto& u : context.updates)
             if (!u.target->metric_state() && !u.target->frozen()) list.add_assigned(u.target->path(), u.value);
-        context.begin(false, {}); // forgets what it would have updated
+        context.begin(false, {}); // discards the pending updates
         list.loss = found.result.loss;
         list.accuracy = found.result.accuracy;
         for (variable& v : this->variables_) {
@@ -180,7 +182,8 @@ protected:
         return detail::sealed_result(Model::get()(eager_scope(&context), x...));
     }
 
-    // The model on a copy of a batch's inputs, and what its regularizers add to its loss.
+    // Runs the model on a copy of a batch's inputs, and adds the penalties of its regularizers to
+    // its loss.
     static auto call_model(eager_context& context, detail::batch_columns columns) {
         const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
             return detail::sealed_output(Model::get()(
@@ -191,7 +194,7 @@ protected:
         if constexpr (ir::regularizes<Model, Spec, Loss>) detail::penalties<Model>::template add<value>(context);
         return output;
     }
-    // Labels, of the element types that the losses ask for.
+    // Converts labels to the element types that the losses require.
     template <class Y>
     static auto labels_of(const Y&, detail::batch_columns columns) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -221,20 +224,20 @@ protected:
         else
             return objective::value(y, z, n);
     }
-    // What the model adds to its loss.
+    // The losses that the model adds.
     template <class T>
     static tensor<T> total_of(const eager_context& context, tensor<T> loss) {
         for (const any_tensor& each : context.losses) loss = eval(loss + tensor<T>(each));
         return loss;
     }
 
-    // What graph mode's programs ask of their inputs, in the same words.
+    // Checks inputs like graph mode's programs, with the same messages.
     template <class Trace>
     static void check_inputs(detail::batch_columns columns, int count) {
         static const ir::input_rules rules(ir::stage_view<ir::traced_stage<Trace>>());
         rules.check({columns, static_cast<std::size_t>(count)});
     }
-    /// Has no buffer where the loss does not define an accuracy.
+    /// The result has no buffer where the loss does not define an accuracy.
     template <class Y, class Z>
     static any_tensor accuracy_of(const Y& output, const Z& labels) {
         const auto accuracy = objective::accuracy(output, labels);
@@ -255,7 +258,7 @@ protected:
 
 } // namespace detail
 
-/// A model in eager mode: the optimizer updates the variables behind each step's tape.
+/// A model in eager mode: the optimizer updates the variables after each step's tape.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
     : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::basic_trainer<>,

@@ -11,21 +11,23 @@
 #include <utility>
 #include <vector>
 
-/// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of nodes.
+/// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of
+/// nodes.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// What tg::features looks for in one evaluation of a model, by full path, and what it has found.
+/// The full paths that tg::features searches for in one evaluation of a model, and the values
+/// found.
 struct feature_search {
     std::vector<std::string> paths;
-    std::vector<any_tensor> found; ///< as many; without memory until then
+    std::vector<any_tensor> found; ///< one per path; without memory until found
     std::size_t missing = 0;
-    std::vector<std::string> seen; ///< paths that it has come by
+    std::vector<std::string> seen; ///< paths encountered so far
     feature_search* outer = nullptr;
 };
-/// Thrown where all of a search has been found: what the model would do behind it is not for tg::features.
+/// Thrown once a search is complete, because tg::features does not need the rest of the model.
 struct features_found {
     const feature_search* which;
 };
@@ -37,16 +39,17 @@ struct eager_context {
     variable_list* variables;
     detail::random_stream random; ///< shared with the random operations of the model
     bool training = true;
-    bool follows = false; ///< tapes see variables outside of training, too, and find them again in later calls
-    int cursor = 0;       ///< models ask for variables in the same order every time
+    /// Whether tapes follow variables outside of training, too, and recognize them in later calls.
+    bool follows = false;
+    int cursor = 0; ///< models request variables in the same order every time
     struct used_variable {
         variable* target;
-        any_tensor handle;                    ///< what the model computes with; on the tape when trainable
-        tapegraph::regularizer regularizer{}; ///< as this model asks for it
+        any_tensor handle;                    ///< the tensor that the model uses; on the tape when trainable
+        tapegraph::regularizer regularizer{}; ///< as requested by this model
         tapegraph::constraint constraint{};
     };
     std::vector<used_variable> used;
-    /// Rows gathered of a variable whose gradient is taken by them.
+    /// Rows gathered from a variable whose gradient is taken by them.
     struct row_use {
         variable* target;
         any_tensor indices, rows; ///< the rows are on the tape
@@ -55,14 +58,14 @@ struct eager_context {
     struct pending {
         variable* target;
         any_tensor value;
-        any_tensor indices{}; ///< of the rows that the value is; otherwise it is all of the variable
+        any_tensor indices{}; ///< indices of the rows that form the value; otherwise the value is the whole variable
         void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     std::vector<pending> updates;
-    std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
+    std::vector<std::pair<std::string, int>> unique_scopes; ///< number of requests per path by eager_scope::unique
     std::vector<any_tensor> losses;                         ///< added by the model, scalars
     detail::feature_search* search = nullptr;
-    std::vector<std::string> open_layers; ///< while something is searched
+    std::vector<std::string> open_layers; ///< during a search
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
@@ -74,13 +77,15 @@ struct eager_context {
         unique_scopes.clear();
         losses.clear();
     }
-    /// Updates apply at the end of a step.
+    /// Applies updates, at the end of a step.
     void apply();
-    /// Something with a path has been computed, for those who search; of layers within layers of one path, the outermost.
+    /// Records a computed value with a path, for searches; for nested layers of one path, the
+    /// outermost.
     void note(const std::string& path, const any_tensor& value);
 };
 
-/// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
+/// A path of names that owns variables. Its functions are documented in graph_scope. Errors are
+/// thrown.
 class eager_scope {
 public:
     explicit eager_scope(eager_context* context, std::string path = {}, bool reuses = false)
@@ -123,7 +128,7 @@ public:
     template <class T, tensor_like E>
     void assign(const tensor<T>& target, const E& value,
                 std::source_location where = std::source_location::current()) const {
-        if (detail::checkpointed_run::repeats()) return; // noted by the first run
+        if (detail::checkpointed_run::repeats()) return; // the first run has recorded it
         const tensor<T> sealed = eval(value, where);
         for (const auto& u : context_->used) {
             if (!u.handle.shares_with(target)) continue;
@@ -138,7 +143,7 @@ public:
 
     template <tensor_like E>
     void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
-        if (detail::checkpointed_run::repeats()) return; // added by the first run
+        if (detail::checkpointed_run::repeats()) return; // the first run has added it
         const auto given = eval(value, where);
         if (given.size() != 1)
             throw argument_error("add_loss: a loss must be a scalar (reduce it, say with mean), it has shape " +
@@ -167,18 +172,19 @@ public:
         throw argument_error("unless_frozen: what may be frozen is not a variable");
     }
 
-    /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see graph_scope::gather_rows.
+    /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see
+    /// graph_scope::gather_rows.
     template <class T, handle I>
     tensor<T> gather_rows(const tensor<T>& table, const I& indices,
                           std::source_location where = std::source_location::current()) const {
-        tensor<T> plain = table; // not followed: what is on the tape are the rows
+        tensor<T> plain = table; // not followed, because the rows are on the tape
         plain.set_tape_index({});
         auto& tape = detail::tape_storage::instance();
         for (auto& u : context_->used) {
             if (!u.handle.shares_with(table)) continue;
             const bool followed = tape.recording() || detail::checkpointed_run::active();
             if (!context_->training || !u.target->trainable() || !followed) return gather(plain, indices, 0, 0, where);
-            // A function that is checkpointed gathers a second time, for the derivative: the same rows.
+            // A checkpointed function gathers the same rows a second time, for the derivative.
             struct {
                 std::int64_t count;
                 std::int64_t next() const { return count; }
@@ -187,7 +193,7 @@ public:
             if (number < context_->row_uses.size()) return tensor<T>(context_->row_uses[number].rows);
             tensor<T> rows = gather(plain, indices, 0, 0, where);
             rows.set_tape_index(tape.watch());
-            u.handle.set_tape_index({}); // so no gradient by all of it is asked for
+            u.handle.set_tape_index({}); // so that no gradient by the whole table is requested
             context_->row_uses.push_back({u.target, indices, rows});
             return rows;
         }
@@ -201,7 +207,8 @@ public:
 
     bool training() const { return context_->training; }
 
-    /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
+    /// Runs eager statements on that device: see graph_scope::with_device. Without such a GPU it
+    /// falls back to the CPU, with a line on stderr.
     [[nodiscard]] device_scope with_device(std::string_view name) const {
         const auto named = detail::place_name::read(name);
         require(named.valid, detail::place_name::refusal);
@@ -211,7 +218,7 @@ public:
                                 : device::cpu());
     }
 
-    /// Sessions, which graph mode has, know it by its name, and tg::features finds it.
+    /// Names a value for sessions, which exist in graph mode, and for tg::features.
     template <tensor_like E>
     auto named(std::string_view name, const E& value,
                std::source_location where = std::source_location::current()) const {
@@ -237,7 +244,7 @@ public:
         return eval(x, where);
     }
     struct layer_mark {
-        std::size_t open = 0; // layers around it
+        std::size_t open = 0; // number of enclosing layers
     };
     layer_mark enter() const {
         detail::numeric_check::enter(path_);
@@ -255,7 +262,7 @@ public:
     }
 
     eager_context& context() const { return *context_; }
-    /// The path of something in this scope.
+    /// The path of a name in this scope.
     std::string path_of(std::string_view name) const {
         return path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
     }
@@ -275,7 +282,7 @@ private:
 };
 
 namespace init {
-/// In eager mode variables have their first values from graph mode's trace.
+/// In eager mode variables get their initial values from graph mode's trace.
 template <class T>
 initializer value_of(const tensor<T>&) {
     return {initializer_kind::value_of, 0, 0};

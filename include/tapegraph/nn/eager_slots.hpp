@@ -6,14 +6,15 @@
 #include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
-/// What optimizers see of a variable in eager mode: all of it, or the rows that a step has gathered.
+/// An optimizer's view of a variable in eager mode: all of it, or the rows that a step has
+/// gathered.
 
 namespace tapegraph::detail {
 
-/// State of an optimizer for one variable, as tensors.
+/// An optimizer's state for one variable, as tensors.
 class eager_slots {
 public:
-    /// `common`: the path of the scope, with a slash, of what belongs to no variable.
+    /// `common`: the path, with a slash, of the scope for state that belongs to no variable.
     eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates, std::string_view common = {})
         : variables_(variables), updates_(updates), common_(common) {}
 
@@ -33,7 +34,7 @@ public:
         updates_->push_back({variable_of(target), eval(value)});
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
-    /// A scalar of the optimizer's that belongs to no variable.
+    /// A scalar of the optimizer that belongs to no variable.
     variable& common(std::string_view name) const { return (*variables_)[std::string(common_).append(name)]; }
     void assign_common(std::string_view name, any_tensor value) const {
         updates_->push_back({&common(name), std::move(value)});
@@ -51,7 +52,7 @@ protected:
     std::vector<eager_context::pending>* updates_;
     std::string_view common_;
     variable* target_ = nullptr;
-    mutable std::vector<std::pair<variable*, any_tensor>> states_; // and what stands for them
+    mutable std::vector<std::pair<variable*, any_tensor>> states_; // and the tensor that represents each
 };
 
 #if TG_DEFINES(nn)
@@ -60,14 +61,14 @@ TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const
 }
 #endif
 
-/// The shape of so many rows of a table.
+/// The shape of this many rows of a table.
 inline shape shape_of_rows(const shape& table, std::int64_t rows) {
     shape dims{rows};
     for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
     return dims;
 }
 
-/// Writes rows into a variable where it stands.
+/// Writes rows into a variable in place.
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
     const buffer_view table = v.own_data_on(runtime::current_runtime());
@@ -81,8 +82,8 @@ void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) 
     runtime::perform(kernel, call, assign_rows_op::name);
 }
 
-/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a
-/// step has not gathered keep their weights and their state.
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and
+/// assignments write rows. Rows that a step has not gathered keep their weights and their state.
 template <class T, class Index>
 class eager_row_slots : eager_slots {
 public:
@@ -94,7 +95,7 @@ public:
         begin(target);
     }
     tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
-    /// A derivative by these rows as one by the whole variable.
+    /// Expands a derivative by these rows to one by the whole variable.
     tensor<T> whole(const tensor<T>& rows) const {
         return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
     }
@@ -115,8 +116,9 @@ private:
     tensor<Index> indices_;
 };
 
-/// The update of the rows that a step has gathered of one variable. `uses`: what the context noted; `gradients[first + k]` is
-/// dL/d(rows) of use k. Each index gets the sum over its occurrences.
+/// Updates the rows of one variable that a step has gathered. `uses`: those that the context
+/// recorded; `gradients[first + k]` is dL/d(rows) of use k. Each index gets the sum over its
+/// occurrences.
 template <class T, class Index, class F>
 void update_rows_by(const eager_slots& slots, variable* target, const std::vector<eager_context::row_use>& uses,
                     const any_tensor* gradients, const F& update) {
@@ -137,7 +139,7 @@ template <class T, class F>
 void update_rows(const eager_slots& slots, const std::vector<eager_context::row_use>& uses, const any_tensor* gradients,
                  const F& update) {
     for (std::size_t k = 0; k < uses.size(); ++k) {
-        bool seen = false; // with an earlier use of the same variable
+        bool seen = false; // by an earlier use of the same variable
         for (std::size_t i = 0; i < k; ++i) seen = seen || uses[i].target == uses[k].target;
         if (seen) continue;
         const auto by = uses[k].indices.type() == dtype::i32 ? &update_rows_by<T, std::int32_t, F>
@@ -146,8 +148,9 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
     }
 }
 
-/// The gradients of a step, as an optimizer's `shared` sees them. `gradients` are of the `targets`, whose handles are `sources`, and then,
-/// if `Rows`, of the row uses.
+/// The gradients of a step, in the form that an optimizer's `shared` receives. `gradients` are
+/// those of the `targets`, whose handles are `sources`, followed, if `Rows`, by those of the row
+/// uses.
 template <class T, bool Rows>
 struct eager_gradients {
     eager_slots slots;
@@ -161,7 +164,7 @@ struct eager_gradients {
     void each(const F& f) const {
         run(f, false);
     }
-    /// The same for the last time: gradients are given back on the way.
+    /// The same as a last pass, which frees gradients on the way.
     template <class F>
     void take(const F& f) const {
         run(f, true);
@@ -171,7 +174,8 @@ struct eager_gradients {
     tensor<T> sum(const F& f) const {
         return fold(f, [](const auto& a, const auto& b) { return a + b; });
     }
-    /// The same joined by a function of two scalars that leaves its first operand where the second is 0.
+    /// The same combined by a function of two scalars that returns its first operand where the
+    /// second is 0.
     template <class F, class Join>
     tensor<T> fold(const F& f, const Join& join) const {
         tensor<T> total(T(0));
@@ -203,7 +207,7 @@ private:
     }
 };
 
-/// An optimizer's update of every variable that has a gradient; gradients are given back on the way.
+/// Updates every variable that has a gradient, and frees gradients on the way.
 template <class Optimizer, class Gradients, class Numbers>
 void update_all(const Gradients& step, const Numbers& n) {
     if constexpr (requires { Optimizer::shared(step, n); }) {

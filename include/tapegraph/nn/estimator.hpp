@@ -10,19 +10,20 @@
 #include <string>
 #include <utility>
 
-/// A model that lives in a folder: it is trained by steps, writes checkpoints, and a later program goes on where this one ended. Not
-/// in the umbrella header: #include <tapegraph/nn/estimator.hpp>.
+/// A model that lives in a folder: it is trained by steps, writes checkpoints, and a later program
+/// continues where this one ended. Not in the umbrella header: #include
+/// <tapegraph/nn/estimator.hpp>.
 
 namespace tapegraph {
 
-/// What an estimator trains on. An input function returns a data set with a batch size, `files.shuffle(7).batch(64)`; it is called
-/// where the records are wanted.
+/// The training input of an estimator. An input function returns a data set with a batch size,
+/// `files.shuffle(7).batch(64)`; it is called when the records are needed.
 template <class InputFn>
 struct train_spec {
     InputFn input_fn;
     std::int64_t max_steps = 0;
 };
-/// What it is measured on, and how often.
+/// The evaluation input, and how often to evaluate.
 template <class InputFn>
 struct eval_spec {
     InputFn input_fn;
@@ -34,9 +35,10 @@ struct eval_spec {
 template <class Model>
 class estimator {
 public:
-    /// Goes on from the newest checkpoint where the folder holds one. Throws argument_error for options that make no sense, and
-    /// data_error, which names the file, for a folder that cannot be made and for a checkpoint that cannot be read; for one of
-    /// another model what model.load throws.
+    /// Continues from the newest checkpoint in the folder, if there is one. Throws argument_error
+    /// for invalid options, and data_error, which names the file, for a folder that cannot be
+    /// created and for a checkpoint that cannot be read. For a checkpoint of another model it
+    /// throws like model.load.
     estimator(Model model, files::path model_dir, checkpoint_options options = {})
         : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
         check_metric(checkpoints_.options().best);
@@ -45,7 +47,7 @@ public:
     }
 
     Model& model() { return model_; }
-    /// Steps trained so far, by programs before this one, too.
+    /// Steps trained so far, including those of earlier programs.
     std::int64_t step() const { return model_.step(); }
     /// The newest checkpoint; empty where there is none.
     files::path latest_checkpoint() const { return checkpoints_.newest(); }
@@ -54,8 +56,9 @@ public:
     /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
     void load(const files::path& file) { model_.load(file, {.optimizer_state = true}); }
 
-    /// Trains for some steps; gives the mean loss and accuracy of them. Batches follow from the number of the step, so that a training
-    /// that is broken off and gone on with sees those it would have seen. A checkpoint is written when it is due and at the end.
+    /// Trains for some steps and returns their mean loss and accuracy. Batches follow from the
+    /// number of the step, so interrupted and resumed training sees the same batches. A checkpoint
+    /// is written when it is due and at the end.
     template <class InputFn>
     step_result train(const InputFn& input_fn, std::int64_t steps) {
         if (steps < 0) throw argument_error("estimator: steps is " + std::to_string(steps));
@@ -63,7 +66,7 @@ public:
         if (steps == 0) return sum;
         data::loader batches(input_fn());
         const std::int64_t per_epoch = batches.batches_per_epoch(), last = model_.step() + steps;
-        // Of a pipeline that does not know its size, epochs are counted by going through them.
+        // If a pipeline does not know its size, epochs are counted by going through them.
         const auto first_epoch = static_cast<std::uint64_t>(per_epoch > 0 ? model_.step() / per_epoch : 0);
         std::int64_t passed = per_epoch > 0 ? model_.step() % per_epoch : model_.step();
         for (std::uint64_t epoch = first_epoch; model_.step() < last; ++epoch) {
@@ -71,7 +74,7 @@ public:
             bool any = false;
             while (const data::batch* b = model_.step() < last ? batches.next() : nullptr) {
                 any = true;
-                if (passed > 0) { // seen before the checkpoint
+                if (passed > 0) { // already seen before the checkpoint
                     --passed;
                     continue;
                 }
@@ -87,7 +90,8 @@ public:
         return {sum.loss / static_cast<double>(steps), sum.accuracy / static_cast<double>(steps)};
     }
 
-    /// What model.evaluate measures over a data set. Where options ask for the best checkpoint and this is better than all before, it is kept.
+    /// Returns the result of model.evaluate on a data set. If the options request the best
+    /// checkpoint and this is better than all before, it is kept.
     template <class InputFn>
     auto evaluate(const InputFn& input_fn, std::int64_t batch_size = 32) {
         const auto measured = model_.evaluate(input_fn(), batch_size);
@@ -96,7 +100,7 @@ public:
         return measured;
     }
 
-    /// The model's output.
+    /// Returns the model's output.
     template <class... X>
     auto predict(const X&... x) const {
         return model_.predict(x...);
@@ -132,8 +136,8 @@ private:
     detail::checkpoint_folder<> checkpoints_;
 };
 
-/// Trains up to a number of steps in all and evaluates on the way; gives what the last evaluation measured. A program that is started
-/// again after it was broken off does what was left.
+/// Trains up to a total number of steps and evaluates on the way; returns the last evaluation. A
+/// program that is restarted after an interruption does the remaining steps.
 template <class Model, class TrainFn, class EvalFn>
 auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, const eval_spec<EvalFn>& eval) {
     if (train.max_steps < 0)

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-/// What is computed inside of a model, as a model of its own. Not part of tapegraph.hpp.
+/// A model of another model's intermediate values. Not part of tapegraph.hpp.
 ///
 ///     auto codes = tg::compile<tg::graph>(tg::features<"encoder/out">(network{}), spec, {.shared = &model.variables()});
 ///     const auto code = codes.predict(x);
@@ -19,7 +19,7 @@ namespace tapegraph {
 
 namespace ir::detail {
 
-/// Takes back all that a trace has recorded behind a node.
+/// Removes all that a trace has recorded after a node.
 constexpr void cut_behind(trace& t, int last) {
     const auto drop = [&](auto& entries, const auto& node_of) {
         int kept = 0;
@@ -48,11 +48,12 @@ constexpr void cut_behind(trace& t, int last) {
     drop(t.added_losses, [](int node) { return node; });
     t.flows = {-1, -1, {}};
     t.many_flows = {};
-    if (last + 1 < t.nodes.size()) t.arguments.resize(t.nodes[last + 1].first_argument); // nodes have theirs in order
+    if (last + 1 < t.nodes.size()) t.arguments.resize(t.nodes[last + 1].first_argument); // nodes store theirs in order
     t.nodes.resize(last + 1);
 }
 
-/// The node with a path, relative to a scope, among the results from `first` on; -1 where there is none.
+/// The node with a path, relative to a scope, among the results from `first` on; -1 where there is
+/// none.
 constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
     trace& t = scope.owner();
     const std::size_t slash = path.rfind('/');
@@ -63,7 +64,7 @@ constexpr int result_with(const graph_scope& scope, std::string_view path, int f
     for (int i = first; i < t.results.size(); ++i) {
         const result_entry& r = t.results[i];
         const bool matches = r.name.empty() ? r.scope == whole : r.scope == above && r.name == name;
-        if (matches && (at < 0 || r.first <= at)) at = i; // the first one, or a layer around it
+        if (matches && (at < 0 || r.first <= at)) at = i; // the first one, or an enclosing layer
     }
     return at < 0 ? -1 : t.results[at].node;
 }
@@ -72,7 +73,8 @@ constexpr int result_with(const graph_scope& scope, std::string_view path, int f
 
 namespace detail {
 
-/// Which output of a model has the element type of what is found in it: the first that is floating, or the first.
+/// Selects the output of a model whose element type the features have: the first floating one, or
+/// the first.
 template <class Is>
 constexpr int typical_output(int count, const Is& floating) {
     int at = 0;
@@ -110,7 +112,7 @@ private:
     std::size_t open_;
 };
 
-/// Runs `model` until all has been found, and no further.
+/// Runs `model` until everything has been found, and no further.
 template <class Run>
 void find_features(eager_context& context, feature_search& search, const Run& model) {
     search.missing = search.paths.size();
@@ -131,7 +133,7 @@ void find_features(eager_context& context, feature_search& search, const Run& mo
     }
 }
 
-/// `Source::get()` is the model.
+/// `Source::get()` returns the model.
 template <class Source, fixed_string... Paths>
 struct feature_model {
     template <class Scope, class... X>
@@ -194,12 +196,13 @@ private:
 
 } // namespace detail
 
-/// A model that gives what layers of another compute, by their paths, or what that calls scope.named("h", value): a tensor, or of several
-/// paths `outputs` of these names. Of a layer that is called more than once it is the first call; what it does behind the last of
-/// them is left out, variables included. All of them have the element type of the model's first floating output.
+/// A model that returns the results of another's layers, by their paths, or of its scope.named("h",
+/// value): a tensor, or for several paths `outputs` of these names. A layer that is called more
+/// than once gives its first call. The part of the model after the last of them is left out,
+/// variables included. All have the element type of the model's first floating output.
 ///
-/// The model is an empty structure, or a constant: `features<network{.layers = 5}, "block/2">()`. A path that there is not is an error, by
-/// name.
+/// The model is an empty structure, or a constant: `features<network{.layers = 5}, "block/2">()`.
+/// An unknown path is an error that names it.
 template <fixed_string... Paths, class Model>
 constexpr auto features(const Model&) {
     static_assert(sizeof...(Paths) > 0, "features: of which layers? features<\"encoder/out\">(model{})");

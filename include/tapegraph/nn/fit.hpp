@@ -3,7 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/nn/trainer.hpp>
 
-/// fit, evaluate and what they consist of. Who links the component does not read them.
+/// Includes fit, evaluate and their parts. Programs that link the component do not compile them.
 
 #if TG_DEFINES(nn) || defined(TG_CUDA)
 #include <tapegraph/nn/fit_loop.hpp>

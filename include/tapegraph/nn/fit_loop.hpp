@@ -23,7 +23,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
         throw argument_error("fit: shards is " + std::to_string(options.shards) +
                              ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
                              "tapegraph/distributed.hpp");
-    if (options_.tasks != nullptr) // what the chief wrote before is there when others look for it
+    if (options_.tasks != nullptr) // waits for the chief's files before others look for them
         options_.tasks->barrier("begin of fit");
     if (train.parts() > 1 && (train.part() != rank_ || train.parts() != rank_count_))
         throw argument_error("fit: the data set is what rank " + std::to_string(train.part()) + " of " +
@@ -57,7 +57,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     state.epoch = run.next_epoch = options.initial_epoch;
     state.epochs = options.epochs;
     state.step = step_;
-    state.batches = std::max<std::int64_t>(loader.batches_per_epoch(), 0); // 0: as many as there will be
+    state.batches = std::max<std::int64_t>(loader.batches_per_epoch(), 0); // 0: unknown until the end
     if (options.steps_per_epoch > 0)
         state.batches = state.batches > 0 ? std::min(state.batches, options.steps_per_epoch) : options.steps_per_epoch;
     run.endless = loader.batches_per_epoch() == data::endless;
@@ -69,7 +69,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     std::optional<interrupt_guard> guard;
     if (state.interrupts_watched()) guard.emplace();
     if ((options.resume || state.resume_requested()) && !run_.empty()) restore_position(run);
-    run_.clear(); // of a run that an exception ends nothing is left to go on from
+    run_.clear(); // a run that ends by an exception cannot be resumed
     state.step = step_;
 
     struct fitting {
@@ -96,7 +96,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
         reset_metrics();
     }
     run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
-    if (run.endless) // one stream, of which each epoch is the next part
+    if (run.endless) // one stream, cut into epochs
         run.loader.begin_epoch(0, s.epoch * s.batches + s.batch);
     else
         run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
@@ -139,7 +139,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
     if (run.wants_checkpoint()) checkpoint(run);
 }
 
-// The steps that the epoch still has, or those before training is to end.
+// Runs the remaining steps of the epoch, or those before training is asked to end.
 template <class X>
 void basic_trainer<X>::run_steps(fit_run& run) {
     training_state& s = run.state;
@@ -161,8 +161,8 @@ void basic_trainer<X>::run_steps(fit_run& run) {
         throw argument_error("fit: the data set has no records in epoch " + std::to_string(s.epoch + 1));
 }
 
-// On a device the host does not wait for a step's loss before it sends the next batch: it reads the losses of steps that lie
-// behind, and all that are left where somebody wants to stop.
+// On a device the host does not wait for a step's loss before it sends the next batch: it reads the
+// losses of earlier steps, and all remaining ones when training is to stop.
 template <class X>
 void basic_trainer<X>::run_ahead(fit_run& run) {
     constexpr std::size_t most_ahead = 16;
@@ -193,7 +193,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
         under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
         if (count > most_ahead) finish_one();
     }
-    device_->wait(); // what kernels found wrong is thrown here
+    device_->wait(); // throws the errors of kernels
     while (count > 0) finish_one();
 }
 
@@ -201,7 +201,7 @@ template <class X>
 measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
                                                   std::int64_t most) {
     const computing here(*this, false);
-    const metric_state_guard kept(*this); // of an epoch under way
+    const metric_state_guard kept(*this); // those of the current epoch
     measured_sums sums;
     if (most == 0 && loader.batches_per_epoch() == data::endless)
         throw argument_error("evaluate: the data set has no end; take(n) of it, or say validation_steps");

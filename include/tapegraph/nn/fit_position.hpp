@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-/// Where a run of fit stands, as files hold it.
+/// The position of a run of fit, as stored in files.
 
 namespace tapegraph::detail {
 
-/// Names that belong to numbers, in one string.
+/// Joins the names of numbers in one string.
 template <class = void>
 std::vector<std::string> lines_of(std::string_view text) {
     std::vector<std::string> lines;
@@ -41,7 +41,8 @@ void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
     for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
 }
 
-/// One row per epoch: numbers, and the logs that any epoch has, NaN beside 0 in `present` where one has not.
+/// One row per epoch: numbers, and the logs that any epoch has; where an epoch lacks one, NaN and 0
+/// in `present`.
 template <class = void>
 void archive_history(state_archive& a, history& h) {
     constexpr std::size_t fields = 9;
@@ -86,20 +87,20 @@ void archive_history(state_archive& a, history& h) {
 }
 
 struct fit_position {
-    std::int64_t epoch = 0;              ///< where the run goes on
-    bool inside = false;                 ///< in the middle of it, behind `batch` steps
+    std::int64_t epoch = 0;              ///< where the run continues
+    bool inside = false;                 ///< in the middle of it, after `batch` steps
     std::int64_t batch = 0, records = 0; ///< of this epoch so far
     double loss = 0, accuracy = 0;       ///< their sums
     double batch_loss = 0;
     log_list logs;
-    bool stopped = false; ///< by a callback, for good
+    bool stopped = false; ///< by a callback, permanently
     std::string stopped_by;
     double learning_rate = 0;
     bool has_learning_rate = false;
-    // What must be the same in the middle of an epoch.
+    // Values that must not change within an epoch.
     std::int64_t set_size = 0, batch_size = 0, batches = 0;
     bool shuffle = false;
-    std::int64_t shards = 0; ///< that batches were cut into; 0: none, or a file of before
+    std::int64_t shards = 0; ///< number of shards per batch; 0: none, or an older file
     history past;
 
     template <class = void>
@@ -125,7 +126,7 @@ struct fit_position {
     }
 };
 
-/// Where the state of the callback `which` stands: by its type, and its number among those of that type.
+/// The key of the state of callback `which`: its type, and its number among those of that type.
 template <class = void>
 std::string callback_prefix(const fit_hooks& hooks, int which) {
     const std::string_view name = hooks.callbacks[which].name;
@@ -134,7 +135,7 @@ std::string callback_prefix(const fit_hooks& hooks, int which) {
     return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
 }
 
-/// One that the run did not have before begins afresh.
+/// A callback that the run did not have before starts without state.
 template <class = void>
 void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
     for (int i = 0; i < hooks.count; ++i) {
@@ -146,7 +147,7 @@ void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
     }
 }
 
-/// What a callback of the run remembered must not be lost.
+/// Throws if the state of one of the run's callbacks would be lost.
 template <class = void>
 void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
     for (const auto& e : entries) {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-/// Where a run of fit is left, and gone on from.
+/// Saves and resumes a run of fit.
 
 namespace tapegraph::detail {
 
-// All hooks of a step or an epoch have run: what is saved now goes on from here.
+// Called after all hooks of a step or an epoch: a checkpoint saved now resumes from here.
 template <class X>
 void basic_trainer<X>::checkpoint(fit_run& run) {
     note_position(run);
@@ -69,7 +69,7 @@ void basic_trainer<X>::restore_position(fit_run& run) {
         state_archive archive(run_, what, "fit");
         p.on_state(archive);
     }
-    // Where an epoch is continued, the steps it has had must be those that it would have now.
+    // To continue an epoch, its steps so far must be the ones it would have now.
     const auto same = [&](const char* name, std::int64_t then, std::int64_t now) {
         if (p.inside && then != now)
             throw argument_error(std::string("fit: the run stopped in the middle of epoch ") +

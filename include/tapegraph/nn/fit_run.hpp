@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// A call of fit: what it works with.
+/// The state of a call of fit.
 
 namespace tapegraph::detail {
 
@@ -39,30 +39,30 @@ struct fit_run {
     const fit_hooks& hooks;
     data::loader& loader;
     column_match& match;
-    data::loader* validation; ///< null: nothing to validate on
+    data::loader* validation; ///< null: no validation
     column_match* validation_match;
     training_state& state;
     io::progress_line& progress;
 
-    int shards = 0;              ///< that batches are cut into; 0: they are not
-    measured_sums sums{};        ///< of this epoch
-    bool endless = false;        ///< the set has no end
-    bool ended = false;          ///< the set gave no further batch in this epoch
-    bool inside = false;         ///< between two steps of an epoch
-    std::int64_t next_epoch = 0; ///< where the run goes on, at step state.batch if it is inside
+    int shards = 0;              ///< shards per batch; 0: not sharded
+    measured_sums sums{};        ///< those of this epoch
+    bool endless = false;        ///< whether the set is infinite
+    bool ended = false;          ///< whether the set has no further batch in this epoch
+    bool inside = false;         ///< whether the run is between two steps of an epoch
+    std::int64_t next_epoch = 0; ///< where the run continues, at step state.batch if it is inside
 
     void call(hook callback_hooks::*which) const {
         for (int i = 0; i < hooks.count; ++i)
             if (const hook f = hooks.callbacks[i].*which) f(hooks.callbacks[i].object, state);
     }
-    /// What is logged by name of what was measured.
+    /// Logs measured values under their names.
     void log(const step_result& means, const std::vector<named_value>* metrics, bool validation_values) const {
         state.logs.set(validation_values ? "val_loss" : "loss", means.loss);
         state.logs.set(validation_values ? "val_accuracy" : "accuracy", means.accuracy);
         if (metrics == nullptr) return;
         for (const named_value& v : *metrics) state.logs.set(validation_values ? "val_" + v.name : v.name, v.value);
     }
-    /// A step whose results are there.
+    /// Records a step whose results have arrived.
     void finish_step(const step_result& r, std::int64_t records) {
         sums.add(r, records);
         ++state.batch;
@@ -87,7 +87,8 @@ struct fit_sets {
     std::optional<data::dataset> validation;
 };
 
-// A column of weights by class, for models that take weights; what is validated on counts as it did.
+// Adds a column of weights by class, for models that take weights; validation records keep their
+// weights.
 template <class>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
     if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");

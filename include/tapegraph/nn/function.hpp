@@ -12,13 +12,13 @@
 #include <memory>
 #include <tuple>
 
-/// tg::function: one C++ function as a compiled graph or as an eager callable.
+/// tg::function: turns a C++ function into a compiled graph or an eager callable.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// Results of a program as tensors: of the element types that a stage's outputs have.
+/// Converts results of a program to tensors with the element types of a stage's outputs.
 template <class Stage>
 struct elements_of_stage {
     template <int I>
@@ -27,7 +27,8 @@ struct elements_of_stage {
     }
 };
 
-/// What a traced function may return: a tensor, a tuple of returnables, or what value_and_gradient, jvp and the like return.
+/// The permitted results of a traced function: a tensor, a tuple of these, or the result of
+/// value_and_gradient, jvp and similar functions.
 template <class R>
 struct returned;
 
@@ -54,7 +55,7 @@ struct returned<std::tuple<R...>> {
     template <class Elements, int First>
     static auto rebuild(call_results<>& from, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            // The type is written out: one tuple in a tuple stays two levels.
+            // The type is spelled out, so that a tuple within a tuple stays two levels.
             return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
                 returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
         }
@@ -103,7 +104,8 @@ struct function_trace {
 
 } // namespace detail
 
-/// A function compiled into a static graph for arguments of given types and shapes; shapes are checked by the compiler.
+/// A function compiled into a static graph for arguments of given types and shapes; the compiler
+/// checks shapes.
 template <class F, class... Specs>
 class graph_function {
     using trace = detail::function_trace<F, Specs...>;
@@ -112,9 +114,10 @@ class graph_function {
 public:
     graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
 
-    /// Runs the graph. Results are tensors, in the structure in which the function returns nodes. Where an argument is on a
-    /// gradient_tape the call is one record there, whose derivative is compiled, too. That has no derivative on the tape in its
-    /// turn, nor a forward mode: whoever asks for them gets an argument_error.
+    /// Runs the graph. Results are tensors, in the structure in which the function returns nodes.
+    /// If an argument is on a gradient_tape, the call is one record there, whose derivative is
+    /// compiled, too. That derivative has neither a further derivative on the tape nor a forward
+    /// mode: requesting one throws argument_error.
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         const device_scope on(program_->device());
         int index = 0;
@@ -129,7 +132,8 @@ public:
         return detail::returned<typename trace::result>::template rebuild<elements, 0>(results, place);
     }
 
-    /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
+    /// Makes calls draw from this seed, counted from here, instead of the thread's
+    /// (random::set_seed).
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
     const ir::program_view& view() const { return program_->view(); }
@@ -150,8 +154,9 @@ private:
     detail::call_counter random_;
 };
 
-/// The same function run eagerly on the same arguments. It is traced, too, not compiled: what graph mode refuses, while the
-/// program is compiled or when it is called, is refused here in the same words.
+/// The same function run eagerly on the same arguments. It is also traced, though not compiled:
+/// inputs that graph mode refuses, at compile time or when it is called, are refused here with the
+/// same messages.
 template <class F, class... Specs>
 class eager_function {
     using trace_stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
@@ -164,7 +169,7 @@ public:
         const detail::random_scope draws(stream);
         return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
     }
-    /// Does what graph_function::set_seed does; equal seeds give equal numbers in both modes.
+    /// Works like graph_function::set_seed; equal seeds give equal numbers in both modes.
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
 private:
@@ -174,7 +179,8 @@ private:
 
 namespace detail {
 
-/// What tg::function gives where it cannot give a function and that has been said. Nothing of it is defined.
+/// The result of tg::function where it cannot create a function and has reported the reason. None
+/// of its members is defined.
 template <class Mode, class F, class... Specs>
 struct untraced_function {
     untraced_function(const untraced_function&);
@@ -216,7 +222,7 @@ constexpr auto function_verdict() {
     }
 }
 
-/// Has a type where nothing is wrong. `Output` is there to be looked into.
+/// Has a type where there is no error. `Output` exists to be inspected.
 template <class Output, class Mode, class F, class... Specs>
 struct function_if_it_fits {};
 template <class Output, class Mode, class F, class... Specs>
@@ -226,7 +232,8 @@ struct function_if_it_fits<Output, Mode, F, Specs...> {
         std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
 };
 
-/// What is wrong, as a type: the first time a type of facts, then, or where the compiler has said it, untraced_function.
+/// The error as a type: a type with the facts the first time, and untraced_function where the
+/// compiler has reported it.
 template <class Mode, class F, class... Specs>
 constexpr auto function_mistake() {
     return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
@@ -242,7 +249,7 @@ auto function(const F&, Specs...) ->
     typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
     return {};
 }
-// Taken where something is wrong, see nn/compile.hpp.
+// Selected where there is an error, see nn/compile.hpp.
 template <detail::source_mode Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
 [[nodiscard]] decltype(auto) function(const F&, Specs...) {
     return detail::told_by(detail::function_mistake<Mode, F, Specs...>());

@@ -13,9 +13,10 @@
 
 namespace tapegraph {
 
-/// The derivative of a loss by one variable, of its type and shape. By a table whose rows a step has gathered (sparse gradients) also by
-/// these rows, [n, rest...], and which they are, int64 [n], each once; of models in graph mode where they are compiled with
-/// tg::sharded, of eager ones always.
+/// The derivative of a loss by one variable, of its type and shape. For a table whose rows a step
+/// has gathered (sparse gradients), also the derivative by these rows, [n, rest...], and their
+/// indices, int64 [n], each once: for models in graph mode if they are compiled with tg::sharded,
+/// for eager ones always.
 struct named_gradient {
     std::string path;
     any_tensor value;
@@ -23,22 +24,24 @@ struct named_gradient {
     bool by_rows() const { return indices.has_storage(); }
 };
 
-/// What a step would assign to a variable that no optimizer updates, such as a moving average.
+/// A value that a step would assign to a variable that no optimizer updates, such as a moving
+/// average.
 struct assigned_value {
     std::string path;
     any_tensor value;
 };
 
-/// What model.gradients gives: the derivatives of a batch's loss by each trainable variable, in the order of the variables; zeros where
-/// the loss does not depend on one.
+/// The result of model.gradients: the derivatives of a batch's loss by each trainable variable, in
+/// the order of the variables; zeros where the loss does not depend on one.
 class gradient_list {
 public:
     double loss = 0;
     double accuracy = 0;
 
-    /// By the variable's path. Throws argument_error for one that has none, with those that have.
+    /// The gradient by the variable's path. Throws argument_error, with the paths that have one, if
+    /// it has none.
     const any_tensor& operator[](std::string_view path) const { return named(path).value; }
-    /// The same with its rows, where it has any.
+    /// The same with its rows, if it has any.
     const named_gradient& named(std::string_view path) const {
         for (const named_gradient& each : all_)
             if (each.path == path) return each;
@@ -47,7 +50,8 @@ public:
     int size() const { return static_cast<int>(all_.size()); }
     auto begin() const { return all_.begin(); }
     auto end() const { return all_.end(); }
-    /// What a step on the same batch would assign: the batch's part of moving averages. gradients() itself assigns nothing.
+    /// Values that a step on the same batch would assign, such as moving averages. gradients()
+    /// itself assigns nothing.
     const std::vector<assigned_value>& assigned() const { return assigned_; }
     void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
     /// A value without memory stands for zeros.
@@ -61,8 +65,8 @@ public:
         }
         all_.push_back({std::move(path), std::move(value), {}, {}});
     }
-    /// Of the gradient added last: rows [picks..., rest...] and their indices [picks...]. Rows of equal indices are to be added, in their
-    /// order, or are sums already.
+    /// Rows of the gradient added last: rows [picks..., rest...] and their indices [picks...]. Rows
+    /// of equal indices are to be added, in their order, or are sums already.
     template <class = void>
     void add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums) {
         const std::int64_t count = indices.elements();

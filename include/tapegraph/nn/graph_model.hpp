@@ -8,8 +8,8 @@ namespace tapegraph {
 
 namespace detail {
 
-/// What graph mode does without a step: evaluation and prediction, by programs compiled with the source. A program that is not used is
-/// not instantiated.
+/// Evaluation and prediction in graph mode, by programs compiled with the source. Programs that are
+/// not used are not instantiated.
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_graph_model : public trainable_model<Derived, Spec, Loss, Trainer> {
     using evaluation = ir::evaluation_trace<Model, Spec, Loss>;
@@ -45,13 +45,13 @@ protected:
             calls.gradient = [](const void*) { return ir::input_gradient_of<prediction>(); };
         using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
         return result_tensors<result, stage>([&](std::span<any_tensor> to) {
-            if constexpr (is_placed<prediction>) // on a tape it is one program: its derivative is one
+            if constexpr (is_placed<prediction>) // on a tape it is one program, because its derivative is one
                 if (!(tape_storage::instance().tracks(x) || ...)) return predict_placed({x.view()...}, to);
             this->predict_with(calls, {x...}, to);
         });
     }
 
-    // A run of a program in parts on several devices.
+    // Runs a program in parts on several devices.
     template <class Trace>
     step_result run_placed(part_programs& programs, batch_columns columns, bool trains) {
         const detail::placed_run run = placed_run_of(trains);
@@ -68,7 +68,7 @@ protected:
         copy_results(placed_.prediction, to);
     }
 
-    // Free where nothing is placed.
+    // Without placements, this is empty and costs nothing.
     static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
     static constexpr bool on_devices = anything_on_devices<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
     mutable std::conditional_t<placed, placed_programs, none> placed_;

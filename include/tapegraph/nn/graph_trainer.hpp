@@ -13,7 +13,8 @@
 
 namespace tapegraph::detail {
 
-/// A model's programs in graph mode, connected to its variables and run; of models of any type.
+/// Connects a model's programs in graph mode to its variables and runs them, for models of any
+/// type.
 template <class = void>
 class basic_graph_trainer : public basic_trainer<> {
 protected:
@@ -22,9 +23,9 @@ protected:
     basic_graph_trainer& operator=(basic_graph_trainer&&) = default;
     ~basic_graph_trainer(); // not in the class, where programs that link the component would compile it
 
-    /// Refreshes the numbers that the program calls `name`, "loss" or "optimizer".
+    /// Sets the numbers that the program calls `name`, "loss" or "optimizer".
     static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
-    /// The training program with what layers ask about frozen variables.
+    /// The training program, with the flags of frozen variables that layers read.
     ir::program& prepared_step(const ir::program_view& program);
     ir::program& training_program_of(const ir::program_view& program);
     ir::program& evaluation_program_of(const ir::program_view& program);
@@ -36,13 +37,13 @@ protected:
     launched_step launch_step(ir::program& p, batch_columns columns);
     step_result published(const launched_step& s);
 
-    /// What one kind of prediction is made by.
+    /// The functions for one kind of prediction.
     struct prediction_calls {
         const ir::program_view* program;
-        ir::input_gradient (*gradient)(const void* model); ///< null where no input has a derivative
+        ir::input_gradient (*gradient)(const void* model); ///< null if no input has a derivative
         const void* model;
     };
-    // Predictions of several threads may overlap. The program's outputs, in `results`.
+    // Writes the program's outputs to `results`. Predictions of several threads may overlap.
     void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
     void launch(ir::program& p, batch_columns columns, bool check);
@@ -63,7 +64,7 @@ private:
 
 template <class X>
 void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
-    int i = 0; // between the numbers of two optimizers there may be what the first asks about frozen variables
+    int i = 0; // flags of frozen variables may stand between the numbers of two optimizers
     for (const double number : numbers) {
         while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
         p.set_parameter(i++, number);
@@ -102,7 +103,8 @@ void basic_graph_trainer<X>::set_frozen(ir::program& p) {
             p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
 }
 
-// Behind loss and accuracy the program's outputs are gradients and what would be assigned, with their variables' numbers, counted from 1.
+// After loss and accuracy the program's outputs are gradients and assigned values, with their
+// variables' numbers, counted from 1.
 template <class X>
 gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
     set_frozen(p);
@@ -149,7 +151,7 @@ void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool 
         connect_evaluation(p);
     for (int i = 0; i < p.view().inputs.size(); ++i)
         if (!p.view().inputs[i].scalar_parameter) p.set_input(i, *columns++);
-    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
+    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc drops braces here
     p.run(random, check);
 }
 
@@ -162,14 +164,15 @@ step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, b
     return {loss_and_accuracy[0], loss_and_accuracy[1]};
 }
 
-// Programs run on the model's variables where they stand; the first ones are the same in every trace. These only read.
+// Programs run on the model's variables in place; the first ones are the same in every trace. These
+// programs only read them.
 template <class X>
 void basic_graph_trainer<X>::connect(ir::program& p) const {
     for (int i = 0; i < p.view().variables.size(); ++i)
         p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
 }
 
-// What metrics accumulate is written by evaluations, too.
+// Evaluations also write the accumulators of metrics.
 template <class X>
 void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
     for (int i = 0; i < p.view().variables.size(); ++i) {
@@ -178,11 +181,12 @@ void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
     }
 }
 
-// A step writes variables where they stand; one that a prediction on a tape holds moves away first. It is compiled to update
-// every variable that may change: of a frozen one, and of its optimizer state, it gets a copy.
+// A step writes variables in place; one that a prediction on a tape holds is moved first. The step
+// is compiled to update every variable that may change: of a frozen one, and of its optimizer
+// state, it receives a copy.
 template <class X>
 void basic_graph_trainer<X>::connect_step(ir::program& p) {
-    const int count = std::min(p.view().variables.size(), variables_.size()); // behind them: somebody else's
+    const int count = std::min(p.view().variables.size(), variables_.size()); // later ones belong to others
     frozen_copies_.resize(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
         variable& v = variables_.at(i);

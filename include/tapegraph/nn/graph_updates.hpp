@@ -14,7 +14,7 @@
 
 namespace tapegraph::ir {
 
-/// Numbers that the program refreshes every step, as they are and as floats.
+/// Numbers that the program sets anew in every step, as they are and as floats.
 template <std::size_t Count>
 struct traced_numbers {
     std::array<graph_node, Count> wide{}, narrow{};
@@ -26,10 +26,11 @@ struct traced_numbers {
     constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
 };
 
-/// The gradients of a step, as an optimizer's `shared` sees them.
+/// The gradients of a step, in the form that an optimizer's `shared` receives.
 class graph_gradients {
 public:
-    /// Of the variables that `entries` name; these are to outlive it. `common`: the scope of what belongs to no variable.
+    /// The gradients of the variables that `entries` name, which must outlive it. `common`: the
+    /// scope of state that belongs to no variable.
     constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
         : t_(t), entries_(&entries), common_(common) {}
     constexpr int size() const { return entries_->size(); }
@@ -56,7 +57,8 @@ public:
     constexpr graph_node sum(const auto& f) const {
         return fold(f, [](const auto& a, const auto& b) { return a + b; });
     }
-    /// The same joined by a function of two scalars that leaves its first operand where the second is 0.
+    /// The same combined by a function of two scalars that returns its first operand where the
+    /// second is 0.
     constexpr graph_node fold(const auto& f, const auto& join) const {
         graph_node total;
         int next = 0;
@@ -68,7 +70,7 @@ public:
         return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
     }
 
-    /// A scalar of the optimizer's that belongs to no variable.
+    /// A scalar of the optimizer that belongs to no variable.
     constexpr graph_node common(std::string_view name) const {
         for (const variable_entry& v : t_->variables)
             if (v.scope == common_ && v.name == name) return {t_, v.node};
@@ -94,10 +96,10 @@ private:
     int common_;
 };
 
-/// Where what an optimizer, one of several, has beside its variables' state lies.
+/// The scope of an optimizer, one of several, for state that belongs to no variable.
 constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
 
-/// The update of every variable that has a gradient; numbers are inputs of the program.
+/// Updates every variable that has a gradient; numbers are inputs of the program.
 template <class Optimizer>
 constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
     t.scope = 0;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-/// Models that own variables and nothing else, for loops of one's own in eager mode. Not part of tapegraph.hpp.
+/// Models that only own variables, for custom loops in eager mode. Not part of tapegraph.hpp.
 ///
 ///     auto net = tg::instance(network{}, tg::spec<float, tg::dyn, 784>{});
 ///     tg::applied optimizer(tg::adam{}, net.variables());
@@ -15,7 +15,7 @@
 ///     const auto loss = tg::mean_squared_error{}(net.in_training(x), y);
 ///     optimizer.apply_gradients(net.gradients(tape, loss));
 ///
-/// The same loop compiled is a step (nn/training_step.hpp).
+/// A training step (nn/training_step.hpp) is the compiled form of this loop.
 
 namespace tapegraph {
 
@@ -32,19 +32,21 @@ public:
         this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
     }
 
-    /// The model as outside of training: dropout hands through, averages stand still. Tapes follow it, by its input and its variables.
-    /// Throws shape_error or dtype_error for inputs that do not fit.
+    /// Runs the model outside of training: dropout passes its input through, and averages do not
+    /// change. Tapes follow its input and its variables. Throws shape_error or dtype_error for
+    /// inputs that do not fit.
     auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
-    /// The model as in training. What it does to its variables (moving averages) is done when this returns; each call has random numbers of
-    /// its own.
+    /// Runs the model in training. Its assignments to variables (moving averages) are done when
+    /// this returns; each call has random numbers of its own.
     auto in_training(const tensor<Elements>&... x) {
         ++step_;
         auto y = call(true, x...);
         return y;
     }
 
-    /// What the model adds to its loss: scope.add_loss of the calls of `in_training` under this tape since the last one, and
-    /// the penalties of regularizers on its variables. `loss + net.added_losses()`; 0 where there is nothing.
+    /// The losses that the model adds: scope.add_loss of the calls of `in_training` under this tape
+    /// since the last request, and the penalties of regularizers on its variables. `loss +
+    /// net.added_losses()`; 0 where there are none.
     tensor<value> added_losses() {
         tensor<value> total(value(0));
         for (const any_tensor& each : losses_) total = eval(total + tensor<value>(each));
@@ -57,8 +59,10 @@ public:
         return total;
     }
 
-    /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
-    /// loss does not depend on this variable. Throws argument_error where the model adds losses and nobody has asked for them.
+    /// The gradient of a loss by each trainable variable, in their order, in the form that
+    /// `applied` takes. A gradient without elements in memory means that the loss does not depend
+    /// on this variable. Throws argument_error if the model adds losses that have not been
+    /// requested.
     std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
         if (!losses_.empty() || penalties_due_) {
             losses_.clear();
@@ -92,7 +96,7 @@ private:
     static constexpr bool regularizes =
         ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0;
 
-    std::vector<any_tensor> losses_; // that nobody has asked for
+    std::vector<any_tensor> losses_; // not requested yet
     bool penalties_due_ = false;
 
     auto call(bool training, const tensor<Elements>&... x) {
@@ -109,7 +113,8 @@ private:
         auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
         if (training) {
             const auto& tape = detail::tape_storage::instance();
-            std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); }); // of earlier steps
+            // Those of earlier steps.
+            std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
             for (any_tensor& each : context.losses) losses_.push_back(std::move(each));
             penalties_due_ = regularizes;
         }
@@ -118,7 +123,7 @@ private:
     }
 };
 
-/// Makes an instance: `spec` and `options` as of tg::compile.
+/// Creates an instance; `spec` and `options` are those of tg::compile.
 template <class Model, detail::input_spec_like Spec>
 auto instance(const Model&, Spec, const compile_options& options = {}) {
     static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");

@@ -8,8 +8,8 @@
 
 namespace tapegraph::detail {
 
-/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
-/// the handler back that was there before.
+/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as usual. The
+/// last guard restores the previous handler.
 class interrupt_guard {
 public:
     interrupt_guard() {
@@ -32,7 +32,7 @@ public:
     static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
 
 private:
-    static_assert(std::atomic<bool>::is_always_lock_free); // what a signal handler may touch
+    static_assert(std::atomic<bool>::is_always_lock_free); // signal handlers may only use these
     static std::atomic<bool>& pending_flag() {
         static constinit std::atomic<bool> flag{false};
         return flag;

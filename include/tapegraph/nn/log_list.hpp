@@ -9,16 +9,16 @@
 
 namespace tapegraph {
 
-/// A number that a metric gives, or that training logs: "val_loss", 0.31.
+/// A number that a metric returns, or that training logs: "val_loss", 0.31.
 struct named_value {
     std::string name;
     double value = 0;
 };
 
-/// Values by name, in the order in which they first came.
+/// Values by name, in the order in which they were first added.
 class log_list {
 public:
-    /// Adds a value, or replaces the one of that name; then nothing is asked of the heap.
+    /// Adds a value, or replaces the one of that name, which allocates nothing.
     void set(std::string_view name, double value) {
         for (named_value& v : values_)
             if (v.name == name) {
@@ -27,13 +27,13 @@ public:
             }
         values_.push_back({std::string(name), value});
     }
-    /// Null where there is none.
+    /// Returns null where there is none.
     const double* find(std::string_view name) const {
         for (const named_value& v : values_)
             if (v.name == name) return &v.value;
         return nullptr;
     }
-    /// Throws argument_error for a name that is not there, with those that are.
+    /// Throws argument_error, with the existing names, for an unknown name.
     double operator[](std::string_view name) const {
         if (const double* const found = find(name)) return *found;
         refuse("log", name);
@@ -43,7 +43,8 @@ public:
     auto begin() const { return values_.begin(); }
     auto end() const { return values_.end(); }
 
-    /// Throws argument_error that says, in the words of `who`, that there is no such value, and which there are.
+    /// Throws argument_error, prefixed by `who`, which says that there is no such value, and which
+    /// ones exist.
     template <class = void>
     [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
         std::string text = std::string(who) + ": no value '" + std::string(name) + "'";

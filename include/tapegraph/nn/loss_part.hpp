@@ -10,40 +10,44 @@
 #include <type_traits>
 #include <utility>
 
-/// Losses as a model is compiled with them: of which output, with which weights of records, and what they read and give.
+/// Losses in the form in which a model is compiled with them: their output, their weights of
+/// records, the columns they read and their results.
 
 namespace tapegraph {
 
-/// A loss or metric of one of several outputs. `weight`: of a loss in the sum; it may change between steps.
+/// A loss or metric of one of several outputs. `weight` is a loss's factor in the sum; it may
+/// change between steps.
 template <fixed_string Name, class Part>
 struct part_on {
     static constexpr std::string_view name = Name.view();
     Part part;
     double weight = 1;
 };
-/// `on<"box">(huber{}, 0.5)`; `on<"box">(none{})` says that an output has no loss.
+/// `on<"box">(huber{}, 0.5)`; `on<"box">(none{})` declares that an output has no loss.
 template <fixed_string Name, class Part>
 constexpr part_on<Name, Part> on(const Part& part, double weight = 1) {
     return {part, weight};
 }
 
-/// The losses of a model of several outputs: what is trained is the sum of them, each times its weight. Each is also a metric,
-/// "NAME_loss", and so is its accuracy, if it has one, "NAME_accuracy".
+/// The losses of a model with several outputs: their weighted sum is trained. Each is also a
+/// metric, "NAME_loss", and so is its accuracy, if it has one, "NAME_accuracy".
 template <class... Parts>
 struct losses {
     std::tuple<Parts...> parts;
     constexpr explicit losses(const Parts&... each) : parts(each...) {}
 };
 
-/// What a model measures beside its loss: `metrics{precision{}, auc{}}`, or of several outputs `metrics{on<"class">(auc{})}`.
+/// Metrics of a model in addition to its loss: `metrics{precision{}, auc{}}`, or for several
+/// outputs `metrics{on<"class">(auc{})}`.
 template <class... Parts>
 struct metrics {
     std::tuple<Parts...> parts;
     constexpr explicit metrics(const Parts&... each) : parts(each...) {}
 };
 
-/// A loss whose records weigh differently: behind the labels stands one more column, "sample_weight", [batch] of the output's element
-/// type. The mean over all records of loss times weight, as Keras has it. Loss needs `per_record`.
+/// A loss with a weight per record: the labels are followed by one more column, "sample_weight",
+/// [batch] of the output's element type. The result is the mean over all records of loss times
+/// weight, as in Keras. Loss needs `per_record`.
 template <class Loss>
 struct weighted {
     Loss loss;
@@ -52,12 +56,12 @@ struct weighted {
     constexpr explicit weighted(const Loss& of) : loss(of) {}
 };
 
-/// Of models whose loss is what they add by scope.add_loss; such models have no labels.
+/// The loss of models that are trained only on scope.add_loss; such models have no labels.
 struct added_losses {};
 
 namespace detail {
 
-/// A loss's numbers, where it has some.
+/// A loss's numbers, if it has any.
 template <class T>
 constexpr int numbers_in() {
     if constexpr (requires { T::count; })
@@ -71,7 +75,7 @@ constexpr void write_numbers(const T& of, double*& to) {
         for (const double number : of.numbers()) *to++ = number;
 }
 
-/// Weights [batch] beside losses per record [batch, ...].
+/// Weights [batch] reshaped to multiply losses per record [batch, ...].
 template <class Handle>
 constexpr Handle weights_beside(Handle weights, int rank) {
     while (shape_of(weights).rank() < rank) weights = expand_dims(weights, -1);
@@ -83,7 +87,7 @@ constexpr auto weighted_mean(const Each& each, const W& weights) {
     return eval(mean(each * weights_beside(weights, shape_of(each).rank())));
 }
 
-/// Names put together: joined<Output, loss_suffix>::name is "class_loss".
+/// Concatenated names: joined<Output, loss_suffix>::name is "class_loss".
 template <class... Parts>
 struct joined {
     static constexpr auto text = [] {
@@ -107,7 +111,7 @@ struct underscore {
     static constexpr std::string_view name = "_";
 };
 
-/// The same of an output with a mask: nn/layers/masking.hpp.
+/// The same for an output with a mask: nn/layers/masking.hpp.
 template <class Loss>
 struct masked_part;
 
@@ -168,7 +172,7 @@ struct loss_part<weighted<Loss>> {
 
 };
 
-/// An output that has no loss, and the models whose loss is what they add.
+/// An output without a loss, and models that only train added losses.
 template <>
 struct loss_part<none> {
     static constexpr int columns = 0, count = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// All losses. nn/losses.hpp has the five that the umbrella header brings.
+/// Includes all losses. nn/losses.hpp has the five of the umbrella header.
 
 #include <tapegraph/nn/losses/cross_entropy.hpp>
 #include <tapegraph/nn/losses/ctc.hpp>

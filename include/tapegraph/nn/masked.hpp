@@ -9,13 +9,15 @@
 #include <tapegraph/ops/scan/step_mask.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 
-/// Values that carry a mask, formulas of them, and losses and metrics that look at it. nn/layers/masking.hpp has the layers.
+/// Values that carry a mask, formulas of them, and losses and metrics that respect it.
+/// nn/layers/masking.hpp has the layers.
 
 namespace tapegraph {
 
-/// A value [batch, time, ...], a tensor or formula, and which of its steps count: `mask`, bool [batch, time]. Without `has_mask` all do:
-/// a recurrent layer that returns its last step alone has used the mask up. What stands at the others is finite where the value was made
-/// by `with_mask` or `masking`, which put zeros there, and by layers.
+/// A value [batch, time, ...], a tensor or formula, and `mask`, bool [batch, time], the steps that
+/// count. Without `has_mask` all do: a recurrent layer that returns only its last step has consumed
+/// the mask. Other steps are finite if the value was created by `with_mask` or `masking`, which put
+/// zeros there, or by layers.
 template <class X, class M>
 struct masked {
     X value;
@@ -27,20 +29,22 @@ struct masked {
     constexpr masked<Y, M> with(const Y& y) const {
         return {y, mask, has_mask};
     }
-    /// f(value), which keeps the steps, with this mask: `x.map([](auto h) { return clip(h, 0, 1); })`.
+    /// Applies f, which keeps the steps, to the value and keeps this mask: `x.map([](auto h) {
+    /// return clip(h, 0, 1); })`.
     template <class F>
     constexpr auto map(const F& f) const {
         return with(f(value));
     }
     constexpr auto sealed() const { return with(eval(value)); }
-    /// Other values of these steps, labels [batch, time, ...] say, with 0 at those that do not count: so that NaN there, or a class that
-    /// is none, meets nothing.
+    /// Other values of these steps, for example labels [batch, time, ...], with 0 at steps that do
+    /// not count, so that NaN or an invalid class there has no effect.
     template <tensor_like Y>
     constexpr auto counted(const Y& y) const {
         const auto values = eval(y);
         return has_mask ? detail::counted_steps(values, mask, std::source_location::current()) : values;
     }
-    /// f(value, labels, weights) with the mask, 0 and 1, in the weights: what metrics take.
+    /// Calls f(value, labels, weights) with the mask, 0 and 1, multiplied into the weights, in the
+    /// form that metrics take.
     template <class Z, class W, class F>
     constexpr void weighing(const Z& labels, const W& weights, const F& f) const {
         const auto z = counted(labels);
@@ -55,7 +59,7 @@ struct masked {
 };
 
 namespace detail {
-/// A value that is finite where it does not count, with its mask.
+/// A value with its mask that is finite where it does not count.
 template <tensor_like X, tensor_like M>
 constexpr auto finite_with_mask(const X& x, const M& mask, std::source_location where) {
     const auto value = eval(x, where);
@@ -64,8 +68,8 @@ constexpr auto finite_with_mask(const X& x, const M& mask, std::source_location 
 }
 } // namespace detail
 
-/// A value with a mask of one's own, bool [batch, time]: `with_mask(x, sequence_mask(lengths, time))`. Steps that do not count become 0, so
-/// that it does not matter what stood there, NaN included.
+/// A value with a custom mask, bool [batch, time]: `with_mask(x, sequence_mask(lengths, time))`.
+/// Steps that do not count become 0, so their previous content does not matter, NaN included.
 template <tensor_like X, tensor_like M>
 constexpr auto with_mask(const X& x, const M& mask, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
@@ -77,7 +81,8 @@ template <class X, class M>
 constexpr auto eval(const masked<X, M>& x, std::source_location where = std::source_location::current()) {
     return x.with(eval(x.value, where));
 }
-/// An output with a mask: its loss and metrics see the steps that count, `predict` gives all values.
+/// An output with a mask: its loss and metrics only use the steps that count, `predict` returns all
+/// values.
 template <fixed_string Name, class X, class M>
 constexpr auto output(const masked<X, M>& x) {
     return named_output<Name, decltype(x.sealed())>{x.sealed()};
@@ -98,7 +103,7 @@ constexpr auto outputs_without_masks(const outputs<named_output<Names, Handles>.
 
 namespace detail {
 
-/// The steps that count in both of two values.
+/// The steps that count in both values.
 template <class X, class Y, class M>
 constexpr masked<Y, M> both_masks(const masked<X, M>& a, const masked<Y, M>& b) {
     if (!a.has_mask) return b;
@@ -130,7 +135,7 @@ struct mask_texts {
         return "mask: it has more axes than what it masks; an output without the axis of time has none, take x.value";
     }
 };
-/// A mask [batch, time] beside values [batch, time, ...].
+/// A mask [batch, time] reshaped to multiply values [batch, time, ...].
 template <handle M>
 constexpr M mask_over(const M& mask, int rank) {
     const shape from = shape_of(mask);
@@ -141,8 +146,9 @@ constexpr M mask_over(const M& mask, int rank) {
     return invoke<reshape_op>({}, &target, here, mask);
 }
 
-/// The mean of values [batch, time, ...] of the steps that count; 0 where none does. In a shard that is its part of the batch's mean,
-/// times how many shards of its size the batch has: what shards bring is weighted by their records.
+/// The mean of values [batch, time, ...] over the steps that count; 0 where none does. In a shard
+/// it is that shard's part of the batch's mean, times the number of shards of its size in the
+/// batch, because results of shards are weighted by their records.
 template <handle V, handle M>
 constexpr V mean_of_counted(const V& values, const M& mask) {
     const M counts = mask_over(mask, shape_of(values).rank());
@@ -153,8 +159,8 @@ constexpr V mean_of_counted(const V& values, const M& mask) {
     return eval(total * (all_records / records) / maximum(all_steps, 1));
 }
 
-/// One loss of one output with a mask: the mean over the steps that count, as in Keras. Weights of records multiply, and do not change
-/// by how many is divided.
+/// One loss of one output with a mask: the mean over the steps that count, as in Keras. Weights of
+/// records multiply it, and do not change the divisor.
 template <class Loss>
 struct masked_part {
     static_assert(loss_part<Loss>::columns > 0, "mask: this loss has no labels, and no steps that count; take x.value");
@@ -207,7 +213,7 @@ constexpr auto masked_mean(const V& values, const masked<X, M>& x) {
     return x.has_mask ? detail::mean_of_counted(sealed, x.mask) : mean(sealed);
 }
 
-// Formulas: what is masked in an operand is masked in the result.
+// In formulas, the result is masked wherever an operand is.
 #define TG_MASKED_OPERATOR(sign)                                                                                       \
     template <class A, class B>                                                                                        \
         requires detail::masked_operands<A, B>                                                                         \

@@ -12,7 +12,7 @@
 
 namespace tapegraph {
 
-/// An objective with metrics beside it: what tg::compile makes of a loss and `metrics{...}`.
+/// An objective with metrics, which tg::compile creates from a loss and `metrics{...}`.
 template <class Loss, class... Metrics>
 struct measured {
     Loss loss;
@@ -21,7 +21,7 @@ struct measured {
 
 namespace detail {
 
-/// A metric of the only output, and of one of several.
+/// A metric of the only output, or of one of several.
 template <class Metric>
 struct metric_part {
     using type = Metric;

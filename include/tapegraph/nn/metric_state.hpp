@@ -7,11 +7,12 @@
 #include <string>
 #include <string_view>
 
-/// What metrics accumulate into: variables of the model, made and updated by the step's program. They start at zero in every epoch.
+/// Accumulators of metrics: variables of the model, created and updated by the step's program. They
+/// start at zero in every epoch.
 
 namespace tapegraph::detail {
 
-/// What stands before the paths of metrics' variables, so that no layer's can be taken for one.
+/// Prefix of the paths of metrics' variables, which distinguishes them from those of layers.
 inline constexpr std::string_view metrics_scope = "__metrics__";
 
 template <class Value>

@@ -9,7 +9,7 @@
 
 namespace tapegraph {
 
-/// What a metric has accumulated: its state, by the names it gave.
+/// The accumulated state of a metric, by the names it used.
 class metric_values {
 public:
     struct entry {
@@ -20,7 +20,8 @@ public:
 
     /// A state that is one number.
     double operator[](std::string_view name) const { return all(name)[0]; }
-    /// A state of any shape, row by row. Throws argument_error for a name that the metric did not give.
+    /// A state of any shape, in row-major order. Throws argument_error for a name that the metric
+    /// did not use.
     std::span<const double> all(std::string_view name) const {
         for (const entry& e : entries_)
             if (e.name == name) return e.values;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// All metrics, and what accumulates them by hand.
+/// Includes all metrics, and their accumulator.
 
 #include <tapegraph/nn/metrics/accumulator.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>

@@ -10,8 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-/// Mixed precision: weights are float, layers compute in bfloat16 or half. Not part of tapegraph.hpp: programs without it do not
-/// compile it. Scaling of the loss, which half needs, is nn/optimizers/loss_scaling.hpp.
+/// Mixed precision: weights are float, layers compute in bfloat16 or half. Not part of
+/// tapegraph.hpp: programs without it do not compile it. nn/optimizers/loss_scaling.hpp scales the
+/// loss, which half needs.
 ///
 ///     auto model = tg::compile<Mode>(tg::mixed<tg::bfloat16>(network{}), spec, loss, optimizer);
 
@@ -19,7 +20,7 @@ namespace tapegraph {
 
 namespace detail {
 
-/// A handle in an element type, if it is floating and of another.
+/// Casts a handle to an element type if it is floating and of another.
 template <class To, handle H>
 constexpr auto computed_as(const H& x, std::source_location where) {
     if constexpr (requires { typename H::element_type; }) {
@@ -35,10 +36,11 @@ constexpr auto computed_as(const H& x, std::source_location where) {
 
 } // namespace detail
 
-/// A scope whose layers compute in `Compute`: bfloat16, half or float. They take floating operands as such and give such results,
-/// `variable_like` makes a float variable and gives it rounded, and derivatives come back to the variable as floats. So
-/// initializers, regularizers, constraints, optimizers and files see floats. A variable asked for by its type, scope.variable<float>,
-/// is given as it is. Operands that are integers stay so.
+/// A scope whose layers compute in `Compute`: bfloat16, half or float. They convert floating
+/// operands to it and return such results. `variable_like` creates a float variable and returns it
+/// rounded, and derivatives reach the variable as floats. So initializers, regularizers,
+/// constraints, optimizers and files see floats. A variable requested by its type,
+/// scope.variable<float>, is returned unchanged. Integer operands stay integers.
 template <class Compute, class Scope>
 class mixed_scope : public Scope {
     static_assert(is_storage_type(dtype_of<Compute>) || std::is_same_v<Compute, float>,
@@ -54,7 +56,7 @@ public:
     constexpr mixed_scope reuse() const { return mixed_scope(Scope::reuse()); }
     constexpr mixed_scope unique(std::string_view name) const { return mixed_scope(Scope::unique(name)); }
 
-    /// The same path in another policy.
+    /// The same path with another policy.
     template <class Other>
     constexpr auto in() const {
         return mixed_scope<Other, Scope>(static_cast<const Scope&>(*this));
@@ -89,7 +91,8 @@ public:
         Scope::add_loss(detail::computed_as<float>(eval(value, where), where), where);
     }
 
-    /// What layers ask that compute in float everywhere, normalizations: a scope for them, and what becomes of their result.
+    /// Used by layers that always compute in float, such as normalizations: a float scope for them,
+    /// and the conversion of their result.
     constexpr auto float_scope() const requires storage_type<Compute> { return in<float>(); }
     template <handle H>
     constexpr auto rounded(const H& result, std::source_location where) const {
@@ -97,7 +100,8 @@ public:
     }
 };
 
-/// A scope whose layers compute in T: bfloat16, half or float, also where the model has another policy.
+/// A scope whose layers compute in T: bfloat16, half or float, even if the model has another
+/// policy.
 template <class T, class Scope>
 constexpr auto computed_in(const Scope& scope) {
     if constexpr (requires { scope.template in<T>(); })
@@ -142,7 +146,7 @@ constexpr auto mixed_input(const Scope& scope, const X& x) {
 
 } // namespace detail
 
-/// What mixed returns: a model itself.
+/// The result of mixed, which is itself a model.
 template <class Compute, class Model>
 struct mixed_model : Model {
     template <class Scope, tensor_like... X>
@@ -156,9 +160,10 @@ struct mixed_model : Model {
     }
 };
 
-/// A model whose layers compute in Compute, bfloat16 or half, with float weights: floating inputs are cast to it, outputs back to float,
-/// so losses and metrics are float. Normalizations compute in float, and so does what stands in in_float. A model with members is
-/// given as a constant: `tg::compile<Mode, tg::mixed<tg::half>(network{.layers = 5})>(spec, loss, optimizer)`.
+/// A model whose layers compute in Compute, bfloat16 or half, with float weights: floating inputs
+/// are cast to it, outputs back to float, so losses and metrics are float. Normalizations and
+/// in_float scopes compute in float. A model with members is given as a constant:
+/// `tg::compile<Mode, tg::mixed<tg::half>(network{.layers = 5})>(spec, loss, optimizer)`.
 template <class Compute, class Model>
 constexpr auto mixed(const Model& model) {
     static_assert(is_storage_type(dtype_of<Compute>), "mixed: the policy is a 16-bit type, tg::bfloat16 or tg::half");

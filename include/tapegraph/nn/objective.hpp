@@ -8,24 +8,28 @@
 #include <type_traits>
 #include <utility>
 
-/// What a model is trained for: losses, on which outputs. Traces and eager mode see all of them as one objective.
+/// The objective of a model: losses on its outputs. Traces and eager mode treat all of them as one
+/// objective.
 
 namespace tapegraph {
 namespace detail {
 
-/// What a model is trained for and measured by, whatever it returns: label columns behind the inputs, and numbers that may change
-/// between steps. `y`: what the model returns, one tensor or `outputs`; `z`: a tuple of columns; `n`: the numbers. Here one loss of one output.
+/// The losses and metrics of a model, for any kind of result: label columns, which follow the
+/// inputs, and numbers that may change between steps. `y` is the model's result, one tensor or
+/// `outputs`; `z` a tuple of columns; `n` the numbers. This is the case of one loss of one output.
 template <class Loss>
 struct objective {
     using part = loss_part<Loss>;
     static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
     static constexpr int columns = part::columns, count = part::count;
     static constexpr std::string_view column_names[2]{"",
-                                                      "sample_weight"}; // the first column behind the inputs; a name
-    static constexpr bool has_results = false;                          ///< beside loss and accuracy
+                                                      // The first column after the inputs, which is
+                                                      // a name.
+                                                      "sample_weight"};
+    static constexpr bool has_results = false; ///< in addition to loss and accuracy
 
     static void write(const Loss& loss, double*& to) { part::write(loss, to); }
-    /// Element type and shape of column k beside these outputs.
+    /// Element type and shape of column k for these outputs.
     template <class Y>
     static constexpr tensor_spec column(int k, const tensor_spec* outputs) {
         return part::column(k, outputs[0]);
@@ -41,10 +45,10 @@ struct objective {
     }
     template <class State, class Y, class Z, class V, class N>
     static constexpr void measure(const State&, const Y&, const Z&, const V&, const N&) {}
-    /// `f(name, result of what it has accumulated)` for each metric.
+    /// Calls `f(name, result)` with the accumulated result of each metric.
     template <class F>
     static void results(const Loss&, const F&) {}
-    /// `f(output, labels, weights or none)` of a metric.
+    /// Calls `f(output, labels, weights or none)` for a metric.
     template <class Part, class Y, class Z, class F>
     static constexpr void labelled_output(const Y& y, const Z& z, const F& f) {
         static_assert(columns > 0, "metrics: the loss has no labels to measure by");
@@ -71,7 +75,7 @@ struct objective<losses<part_on<Names, Losses>...>> {
     using whole = losses<part_on<Names, Losses>...>;
     static constexpr bool added_only = false, has_results = true;
     static constexpr std::size_t size = sizeof...(Losses);
-    // Where the columns and numbers of each part begin; of its numbers the first is its weight.
+    // Where the columns and numbers of each part start; the first of its numbers is its weight.
     struct place {
         std::size_t column, number;
     };
@@ -141,7 +145,7 @@ struct objective<losses<part_on<Names, Losses>...>> {
         each_part([&]<std::size_t I, class Part>() {
             if constexpr (!std::is_same_v<Part, none>) {
                 f(joined<part_name<I>, loss_suffix>::name, mean_of);
-                f(joined<part_name<I>, accuracy_suffix>::name, mean_of); // left out where the loss has none
+                f(joined<part_name<I>, accuracy_suffix>::name, mean_of); // omitted where the loss has none
             }
         });
     }

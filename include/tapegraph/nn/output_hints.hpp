@@ -14,24 +14,25 @@
 #include <string_view>
 #include <vector>
 
-/// What `compile` says of outputs that their loss does something with once more, a softmax under a loss that applies softmax itself: such a
-/// model trains, badly, and nothing else would tell. One line on stderr, once a process.
+/// Warnings of `compile` about outputs to which their loss applies the same function again, for
+/// example a softmax with a loss that applies softmax itself: such a model trains, but badly, and
+/// nothing else reports it. Each is one line on stderr, once per process.
 
 namespace tapegraph {
 namespace detail {
 
-/// What a loss or metric does with an output before anything else.
+/// The first thing that a loss or metric does with an output.
 enum class output_use : std::uint8_t {
-    elements,  ///< compares it as it is
+    elements,  ///< uses it unchanged
     sigmoid,   ///< takes logits
     softmax,   ///< takes logits of classes
     logarithm, ///< takes probabilities
-    classes    ///< looks for the largest
+    classes    ///< takes the largest
 };
 struct use_of_name {
     std::string_view name;
     output_use use;
-    std::string_view other; ///< the same of probabilities where this one takes logits, and the other way round
+    std::string_view other; ///< the counterpart for probabilities if this one takes logits, and vice versa
 };
 inline constexpr use_of_name uses_of_names[29]{
     {"sigmoid_cross_entropy", output_use::sigmoid, "binary_cross_entropy"},
@@ -65,7 +66,7 @@ inline constexpr use_of_name uses_of_names[29]{
     {"categorical_accuracy", output_use::classes, ""},
 };
 
-/// What is known of a loss's or metric's name; null: nothing.
+/// The known use of a loss or metric by its name; null if unknown.
 inline const use_of_name* use_of(std::string_view name) {
     if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
     for (const use_of_name& each : uses_of_names)
@@ -73,7 +74,7 @@ inline const use_of_name* use_of(std::string_view name) {
     return nullptr;
 }
 
-/// The name of a loss, or of the one inside it: of `smoothed`, say.
+/// The name of a loss, or of the one wrapped in it, for example in `smoothed`.
 template <class Loss>
 constexpr std::string_view name_in_hints() {
     if constexpr (requires(const Loss& whole) { whole.loss; })
@@ -84,7 +85,7 @@ constexpr std::string_view name_in_hints() {
         return {};
 }
 
-/// A loss or metric, and of which output it is; of the only one where that is empty.
+/// A loss or metric, and the name of its output, which is empty for the only one.
 struct hinted_part {
     std::string_view output, name;
 };
@@ -113,7 +114,7 @@ inline std::atomic<bool>& hints_setting() {
     return on;
 }
 
-/// A line on stderr that this process has not been told yet.
+/// Prints a line on stderr if this process has not printed it yet.
 template <class = void>
 void tell_once(const std::string& text) {
     static std::mutex one_at_a_time;
@@ -125,7 +126,7 @@ void tell_once(const std::string& text) {
     std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
 
-/// The node that made a value, behind casts and reshapes.
+/// The node that computed a value, looking through casts and reshapes.
 template <class = void>
 int origin_of(const ir::program_view& v, int node) {
     while (v.nodes[node].op->name == "cast" || v.nodes[node].op->name == "reshape")
@@ -133,7 +134,7 @@ int origin_of(const ir::program_view& v, int node) {
     return node;
 }
 
-/// What is wrong with an output under a loss, in words; empty where nothing is.
+/// Describes the problem of an output with its loss; empty where there is none.
 template <class = void>
 std::string hint_of(const ir::program_view& v, const ir::output_entry& output, const use_of_name& by) {
     using enum output_use;
@@ -177,8 +178,8 @@ void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::s
 
 } // namespace detail
 
-/// Whether `compile` says on stderr what looks like a mistake in a model that can be compiled; so it does by default, and
-/// TAPEGRAPH_HINTS=0 in the environment says no from the start.
+/// Whether `compile` prints hints on stderr about likely mistakes in valid models. On by default;
+/// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
 
 TG_COMPILED(nn, void detail::hint_of_outputs<void>(const ir::program_view&, const detail::hinted_part*, std::size_t))

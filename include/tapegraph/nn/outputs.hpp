@@ -27,8 +27,9 @@ any_tensor output_copy(const ir::program& p, int index) {
     return result;
 }
 
-/// The results of one call of a program whose inputs are set. On the CPU large ones are made before it runs, and its kernels write
-/// there: to copy them out of the arena would be another pass over memory.
+/// The results of one call of a program whose inputs are set. On the CPU large ones are allocated
+/// before it runs, and its kernels write into them, because copying them out of the arena would be
+/// another pass over memory.
 template <class = void>
 class call_results {
 public:
@@ -52,7 +53,7 @@ public:
         if (!made_.empty()) program_->recall_outputs();
     }
 
-    /// Result `index`, once, when the program has run.
+    /// Takes result `index`, once, after the program has run.
     any_tensor take(int index) {
         const auto k = static_cast<std::size_t>(index);
         if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
@@ -70,7 +71,8 @@ private:
 template <class Stage, std::size_t I>
 using output_element = element_t<Stage::value.nodes[Stage::value.outputs[static_cast<int>(I)].node].type>;
 
-/// What a model returns as nodes, with tensors in their place: `fill` writes them. Their element types are those of Stage's outputs.
+/// A model's result of nodes with tensors in their place, which `fill` writes. Their element types
+/// are those of Stage's outputs.
 template <class Result, class Stage, class Fill>
 auto result_tensors(const Fill& fill) {
     if constexpr (is_outputs<Result>) {

@@ -16,14 +16,14 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Whether a model has tables whose gradients are by rows.
+/// Whether a model has tables with sparse gradients.
 template <class Model>
 inline constexpr bool has_row_gradients = false;
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 inline constexpr bool has_row_gradients<compiled_model<Mode, Model, Spec, Loss, Optimizer>> =
     ir::gathers_rows<Model, Spec, Loss>;
 
-/// Whether an optimizer looks at all gradients at once (a global norm), which no server has.
+/// Whether an optimizer needs all gradients at once (a global norm), which no server has.
 template <class Optimizer>
 constexpr bool looks_at_all_gradients() {
     return requires { Optimizer::shared; }
@@ -32,8 +32,8 @@ constexpr bool looks_at_all_gradients() {
 
 } // namespace detail
 
-/// Variables of a model that tasks of job "ps" hold and update, with an optimizer there; tasks that compute pull them and push
-/// gradients. Every task makes the same model, and this of it:
+/// Variables of a model that tasks of job "ps" hold and update with an optimizer; computing tasks
+/// pull them and push gradients. Every task creates the same model, and this for it:
 ///
 ///     tg::server server(ranks, cluster);
 ///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8, .ranks = server.workers()});
@@ -42,14 +42,16 @@ constexpr bool looks_at_all_gradients() {
 ///     for (...) servers.train_on_batch(x, y);
 ///     servers.finish();
 ///
-/// Synchronous steps need a model whose gradients are those of all workers' shards, as above, or a single worker. The optimizer that
-/// the model was compiled with does nothing here. A worker that ends without finish() leaves when this ends.
+/// Synchronous steps need a model whose gradients are those of all workers' shards, as above, or a
+/// single worker. The optimizer that the model was compiled with is not used. A worker that ends
+/// without finish() leaves in the destructor.
 template <class Model, class Optimizer>
 class parameter_servers {
 public:
-    /// Throws argument_error for what the plan cannot hold (detail::plan_parameters), for synchronous steps of several workers whose
-    /// model is not shared by them, and for an optimizer that looks at all gradients at once where there are several servers;
-    /// exchange_error where tasks do not agree.
+    /// Throws argument_error for placements that are not possible (detail::plan_parameters), for
+    /// synchronous steps of several workers whose model is not sharded over them, and for an
+    /// optimizer that needs all gradients at once where there are several servers; exchange_error
+    /// where tasks do not agree.
     parameter_servers(server& of, Model& model, const Optimizer& optimizer, const parameter_options& options = {})
         : server_(&of),
           model_(&model),
@@ -83,12 +85,12 @@ public:
         if (finished_ || !computes() || std::uncaught_exceptions() > 0) return;
         try {
             finish();
-        } catch (...) { // whoever wants to know calls finish()
+        } catch (...) { // callers that need the error call finish()
         }
     }
 
-    /// A step on the present weights: pull, gradients, push. Tensors or a batch, as model.gradients takes them. Gives loss and accuracy
-    /// before the update.
+    /// A step on the current weights: pull, gradients, push. Takes tensors or a batch, like
+    /// model.gradients. Returns loss and accuracy before the update.
     template <class... T>
     step_result train_on_batch(const T&... batch) {
         pull();
@@ -96,20 +98,23 @@ public:
         push(gradients);
         return {gradients.loss, gradients.accuracy};
     }
-    /// The model's variables become those of the servers: in synchronous steps those after all steps so far.
+    /// Copies the servers' variables to the model: in synchronous steps those after all steps so
+    /// far.
     void pull() {
         check_worker("pull");
         for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::pull);
         read_weights();
     }
-    /// The model's optimizer state becomes the servers', where its optimizer is theirs: before it is saved with
-    /// `{.everything = true}`. In synchronous steps that after all steps so far. finish() does it, too.
+    /// Copies the servers' optimizer state to the model, where it has the same optimizer: before
+    /// saving with `{.everything = true}`. In synchronous steps that after all steps so far.
+    /// finish() does it, too.
     void pull_state() {
         check_worker("pull_state");
         for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::state);
         read_state();
     }
-    /// Gives gradients to the servers, which update, and what the step would assign; the model has made a step.
+    /// Sends gradients to the servers, which apply them, and the values that the step would assign;
+    /// counts as a step of the model.
     void push(const gradient_list& gradients) {
         check_worker("push");
         ++pushed_;
@@ -132,7 +137,8 @@ public:
         model_->set_step(model_->step() + 1);
         ranks().set_step(model_->step());
     }
-    /// The end of this worker's steps. Waits for the others, then the model has the last weights and state, the same on every worker.
+    /// Ends this worker's steps. Waits for the others; afterwards the model has the final weights
+    /// and state, the same on every worker.
     void finish() {
         check_worker("finish");
         finished_ = true;
@@ -140,7 +146,7 @@ public:
         read_weights();
         read_state();
     }
-    /// Who holds what: "hidden/kernel=0;out/kernel=1;", numbers of tasks of job "ps".
+    /// The placement: "hidden/kernel=0;out/kernel=1;", with numbers of tasks of job "ps".
     const std::string& text() const { return plan_.text; }
 
 private:
@@ -194,7 +200,8 @@ private:
         for (const detail::held_variable& v : of.held)
             std::memcpy(variable_of(v).own_data(), block.data() + v.offset, v.bytes);
     }
-    // What a step assigns. Workers that do not wait for each other bring by how much it changes, as TensorFlow's moving averages do.
+    // Sends the assigned values of a step. Workers that do not wait for each other send
+    // differences, like TensorFlow's moving averages.
     void put_assigned(const detail::held_variable& v, const gradient_list& gradients, std::byte* to) const {
         const any_tensor& before = variable_of(v).data();
         const any_tensor* after = &before;
@@ -222,7 +229,8 @@ private:
         v.type() == dtype::f64 ? change(0.0) : change(0.0f);
     }
 
-    // On a server: variables of its own, which the optimizer updates, and state, both as the model has them now.
+    // On a server: its variables, which the optimizer updates, and state, both initialized from the
+    // model.
     void serve(const Optimizer& optimizer) {
         std::size_t own = 0;
         while (server_->server_ranks()[own] != ranks().rank()) ++own;

@@ -7,15 +7,17 @@
 #include <string>
 #include <string_view>
 
-/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1", and behind the name of a task, "/job:ps/task:0/cpu:0".
+/// Device names for parts of a model: "/cpu:0", "/gpu:1", also after the name of a task,
+/// "/job:ps/task:0/cpu:0".
 
 namespace tapegraph::detail {
 
-/// A place as a number: 0 is wherever the model or session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
+/// A place as a number: 0 is wherever the model or session computes, followed by 64 CPUs, all of
+/// which are the machine's, and 64 GPUs.
 struct place {
     static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
 
-    /// -1 where the name is none: "/cpu:0", "/gpu:1", "/device:GPU:1", "cpu".
+    /// Returns -1 for an invalid name; valid ones are "/cpu:0", "/gpu:1", "/device:GPU:1", "cpu".
     static constexpr int named(std::string_view name) {
         if (!name.empty() && name[0] == '/') name.remove_prefix(1);
         if (starts_with(name, "device:")) name.remove_prefix(7);
@@ -51,7 +53,7 @@ private:
     }
 };
 
-/// A name in its two parts, both of which may be missing.
+/// A name in its two optional parts.
 struct place_name {
     static constexpr const char* refusal =
         "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
@@ -60,8 +62,8 @@ struct place_name {
     bool valid = false;
     std::string_view task{}; ///< "/job:ps/replica:0/task:1"
     bool computes =
-        false; ///< whether what stands in its block is computed by the task: a parameter server only holds variables
-    int place = -1; ///< -1: not named. What stands behind a parameter server's name is a device of the server.
+        false;      ///< whether the task computes the operations in its block: a parameter server only holds variables
+    int place = -1; ///< -1: not named. After a parameter server's name it is a device of the server.
 
     static constexpr place_name read(std::string_view name) {
         place_name result;

@@ -11,25 +11,26 @@
 #include <string_view>
 #include <vector>
 
-/// Compiled models whose parts have been placed by scope.with_device: a program for each part, as in a session.
+/// Compiled models whose parts are placed by scope.with_device: one program per part, as in a
+/// session.
 
 namespace tapegraph::detail {
 
-/// Whether a trace has parts on devices of their own.
+/// Whether a trace has parts on other devices.
 template <class Trace>
 inline constexpr bool is_placed = anything_placed<ir::traced_stage<Trace>>();
 
-/// What every run of a model's programs is given.
+/// The arguments of every run of a model's programs.
 struct placed_run {
     variable_list& variables;
-    runtime::device_runtime* device; ///< where what no block names is computed, and where batches are
+    runtime::device_runtime* device; ///< device of unplaced parts and of batches
     bool soft_placement, check, training;
     random_state random;
-    task_group* tasks; ///< of a cluster that share the parts; null: all are computed here
+    task_group* tasks; ///< tasks of a cluster that share the parts; null: all are computed here
     std::int64_t step;
 };
 
-// Of a frozen variable, and of its optimizer's state, a step leaves the value as it is.
+// Keeps the value of a frozen variable, and of its optimizer's state, in a step.
 template <class = void>
 bool holds_still(variable_list& variables, const variable& v) {
     if (!v.optimizer_state()) return v.frozen();
@@ -55,13 +56,14 @@ std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, r
     return hash;
 }
 
-/// Runs the parts, made when first asked for; `prepare(program)` sets its numbers. Variables change when all have run.
+/// Runs the parts, which are created at the first request; `prepare(program)` sets its numbers.
+/// Variables change after all parts have run.
 template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
                const F& prepare) {
-    static char unused[64]; // what is not used needs an address all the same
+    static char unused[64]; // unused inputs still need an address
     if (p.parts.empty()) {
-        part_programs made; // whole, or none of it
+        part_programs made; // created completely, or not at all
         made.parts.reserve(parts.size());
         if (run.tasks != nullptr) made.tasks = std::make_unique<basic_task_values<>>(*run.tasks);
         for (const compiled_part& part : parts)
@@ -72,7 +74,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
         p = std::move(made);
     }
     run_of_tasks between(p, run.random, run.step, [&] { return hash_of_columns(columns, p.parts[0], run.device); });
-    std::vector<any_tensor> at_home; // of batches that another device cannot read
+    std::vector<any_tensor> at_home; // host copies of batches that another device cannot read
     for (session_part& part : p.parts) {
         if (part.program == nullptr) continue;
         ir::program& program = *part.program;
@@ -111,7 +113,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
     p.logged = true;
 }
 
-/// Results of a run, copied into tensors where they are.
+/// Copies results of a run into tensors on the same device.
 template <class = void>
 void copy_results(const part_programs& p, std::span<any_tensor> to) {
     for (std::size_t k = 0; k < to.size(); ++k) to[k] = result_of_parts(p, k);
@@ -144,7 +146,7 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
     return result;
 }
 
-/// What a compiled model with placed parts has beside its variables.
+/// The data of a compiled model with placed parts, in addition to its variables.
 struct placed_programs {
     part_programs training{}, evaluation{}, prediction{};
     std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time

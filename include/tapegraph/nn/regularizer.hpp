@@ -5,9 +5,9 @@
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
-/// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
+/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. They are added to
+/// a model's loss, in training and in evaluation, variable by variable in the order in which the
+/// model requests them. Not part of tapegraph.hpp: programs without them do not compile them.
 
 namespace tapegraph {
 
@@ -28,7 +28,8 @@ struct l1_l2 {
     double l1 = 0, l2 = 0;
     constexpr operator regularizer() const { return {regularizer_kind::l1_l2, l1, l2}; }
 };
-/// factor times the mean |cosine| of two different rows of a matrix, or of two columns: 0 where they are orthogonal.
+/// factor times the mean |cosine| of two different rows of a matrix, or of two columns; 0 if they
+/// are orthogonal.
 struct orthogonal {
     double factor = 0.01;
     bool columns = false; ///< Keras's mode="columns"
@@ -39,7 +40,8 @@ struct orthogonal {
 } // namespace regularizers
 
 namespace detail {
-/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
+/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), with rows r scaled to length 1 (0
+/// stays 0); 0 for a single row.
 template <handle H>
 constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
     const H rows = columns ? H(transpose(w, {}, where)) : w;
@@ -53,7 +55,8 @@ constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::sou
 }
 } // namespace detail
 
-/// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
+/// The penalty on a weight, a scalar, in either mode, to be added to a custom loss. 0 without a
+/// regularizer.
 template <handle H>
 constexpr H regularization(const regularizer& r, const H& w,
                            std::source_location where = std::source_location::current()) {
@@ -106,7 +109,7 @@ struct penalties {
                 loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
         return loss;
     }
-    /// Of the variables that an evaluation has asked for.
+    /// Sums over the variables that an evaluation has requested.
     template <class V>
     static void add(eager_context& context) {
         for (const auto& u : context.used) {

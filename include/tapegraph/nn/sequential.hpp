@@ -9,14 +9,15 @@
 
 namespace tapegraph {
 
-/// A chain of layers as a model. Each is called with a scope, whose name is its place ("0", "1", ...), and what the one before gave:
+/// A chain of layers as a model. Each layer is called with a scope named by its position ("0", "1",
+/// ...) and the previous result:
 ///
 ///     constexpr tg::sequential network{[](auto scope, auto x) { return relu(tg::dense(scope, x, {.units = 64})); },
 ///                                      [](auto scope, auto x) { return tg::dense(scope, x, {.units = 10}); }};
 ///     auto model = tg::compile<tg::graph>(network, spec, loss, optimizer);
 ///
-/// A layer without variables may take its operand alone: `[](auto x) { return flatten(x); }`. Layers do not capture. A sequential is a
-/// layer itself.
+/// A layer without variables may take only its operand: `[](auto x) { return flatten(x); }`. Layers
+/// do not capture. A sequential is itself a layer.
 template <class... Layers>
 struct sequential {
     constexpr sequential() = default;

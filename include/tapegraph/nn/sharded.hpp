@@ -4,7 +4,7 @@
 #include <tapegraph/nn/sharded/eager_model.hpp>
 #include <tapegraph/nn/sharded/graph_model.hpp>
 
-/// Steps that are cut into shards. Not part of tapegraph.hpp.
+/// Sharded training steps. Not part of tapegraph.hpp.
 ///
 ///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8});
 ///     model.fit(train, {.batch_size = 128, .shards = 8});
@@ -20,7 +20,7 @@ template <class Output, class Mode, class Model, class Spec, class Loss, class O
 using sharded_if_it_fits = typename model_if_it_fits<Output, sharded_mode<Mode>, Model, Spec, Loss, Optimizer>::type;
 } // namespace detail
 
-/// As the functions of nn/compile.hpp, of a model whose batches are cut into shards.
+/// Like the functions of nn/compile.hpp, for a model whose batches are sharded.
 template <class Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)

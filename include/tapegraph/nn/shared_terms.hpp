@@ -5,11 +5,11 @@
 
 #include <string_view>
 
-/// Parts of sums over all gradients of a step.
+/// Terms of sums over all gradients of a step.
 
 namespace tapegraph::detail {
 
-/// f(slots, w, g), or f(g) where that is what f takes, with a value.
+/// Calls f(slots, w, g), or f(g) if f takes only that, and evaluates the result.
 constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const auto& g) {
     if constexpr (requires { f(slots, w, g); })
         return eval(f(slots, w, g));
@@ -17,7 +17,7 @@ constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const au
         return eval(f(g));
 }
 
-/// x in the element type of `like`, a handle.
+/// Casts x to the element type of `like`, a handle.
 template <class Like, class X>
 constexpr auto as_type_of(const Like& like, const X& x) {
     if constexpr (requires { like.owner(); })
@@ -28,7 +28,8 @@ constexpr auto as_type_of(const Like& like, const X& x) {
         return eval(cast<typename Like::element_type>(x));
 }
 
-/// Whether an optimizer wants the gradients of a scaled loss (nn/optimizers/loss_scaling.hpp), and the scalars that hold the scale.
+/// Whether an optimizer requires the gradients of a scaled loss (nn/optimizers/loss_scaling.hpp),
+/// and the scalars that hold the scale.
 template <class Optimizer>
 constexpr bool scales_loss() {
     if constexpr (requires { Optimizer::scales_loss; })

@@ -6,13 +6,13 @@
 #include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
-/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
-/// their weights and their optimizer state.
+/// An optimizer's view of a variable in graph mode: all of it, or the rows that a step has
+/// gathered. Other rows keep their weights and their optimizer state.
 
 namespace tapegraph::ir {
 
 namespace detail {
-/// The path of a variable, as patterns are held against it.
+/// The path of a variable as text, to match patterns.
 constexpr list<char> path_text(const trace& t, int variable) {
     list<std::string_view> names;
     list<int> indices;
@@ -37,13 +37,14 @@ constexpr list<char> path_text(const trace& t, int variable) {
 }
 } // namespace detail
 
-/// State of an optimizer for one variable, as graph nodes.
+/// The state of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
-    /// `optimizer`: of a session's model, which one it is, and `number`, which of those that change the variable.
+    /// In a session's model `optimizer` is its index, and `number` its index among those that
+    /// update the variable.
     constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
         : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
-    /// Asked for again, the same.
+    /// Returns the same node when it is requested again.
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
         trace& t = scope_.owner();
         const variable_entry v = t.variables[variable_];
@@ -55,7 +56,7 @@ public:
         return made;
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
-    /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
+    /// Whether the variable's path matches a pattern, as in variable_list::set_trainable.
     constexpr bool matches(std::string_view pattern) const {
         const list<char> text = detail::path_text(scope_.owner(), variable_);
         return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
@@ -76,14 +77,14 @@ public:
     constexpr graph_node state(const graph_node&, std::string_view name) const {
         return rows_of(slots_.state(table_, name));
     }
-    /// `target`: rows of the variable or of its state, as gathered.
+    /// `target`: the gathered rows of the variable or of its state.
     constexpr void assign(const graph_node& target, const auto& value) const {
         trace& t = target.owner();
         const graph_node whole(&t, t.argument(target.id(), 0));
         slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
     }
     constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
-    /// A derivative by these rows as one by the whole variable.
+    /// Expands a derivative by these rows to one by the whole variable.
     constexpr graph_node whole(const graph_node& rows) const {
         return eval(assign_rows(zeros_like(table_), indices_, rows));
     }
@@ -96,7 +97,7 @@ private:
 
 namespace detail {
 
-/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
+/// Whether only the gathers in t.row_uses read their variables; otherwise fails the trace.
 constexpr bool gathered_only(trace& t) {
     list<int> noted(t.nodes.size(), 0);
     for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
@@ -113,8 +114,9 @@ constexpr bool gathered_only(trace& t) {
     return true;
 }
 
-/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
-/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
+/// Combines dL/d(rows) of each use of a variable to dL/d(rows of the variable) and their indices.
+/// `first`: the index of the variable's uses in `found`, which holds dL/d(rows) of t.row_uses, -1
+/// where the loss does not depend on them. The result has node -1 if it depends on none.
 constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
     bool any = false;
     for (int k = 0; k < t.row_uses.size(); ++k)

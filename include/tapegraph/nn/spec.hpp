@@ -10,7 +10,8 @@
 namespace tapegraph {
 
 struct dynamic_extent {};
-/// An extent known only at run time. On axis 0 of a model's inputs it is one symbol (the batch); elsewhere each is its own.
+/// An extent known only at run time. On axis 0 of a model's inputs it is one common symbol (the
+/// batch); elsewhere each is its own.
 inline constexpr dynamic_extent dyn{};
 
 template <fixed_string Name>
@@ -33,8 +34,8 @@ inline constexpr named_extent<Name> dim{};
 template <class T, auto... Extents>
 struct spec {
     using element_type = T;
-    /// The element type of the variables and results of a model with this input. A model whose input is integers, such as indices
-    /// into a table, computes in float.
+    /// The element type of the variables and results of a model with this input. A model with
+    /// integer inputs, such as indices into a table, computes in float.
     using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
     static constexpr int rank = sizeof...(Extents);
     /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.

@@ -14,7 +14,7 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Named tensors: a run's state as files hold it.
+/// Named tensors: a run's state as stored in files.
 using state_entries = std::vector<std::pair<std::string, any_tensor>>;
 
 /// See state_archive.
@@ -23,15 +23,15 @@ class basic_state_archive {
 public:
     enum class task {
         save,  ///< values are copied into the entries
-        check, ///< entries must be there, of the right type; nothing is changed
+        check, ///< entries must exist with the right type; nothing is changed
         load   ///< values are set from the entries
     };
-    /// `origin` stands before errors: a file's name, or "fit".
+    /// `origin` is the prefix of errors: a file's name, or "fit".
     basic_state_archive(state_entries& entries, task what, std::string origin)
         : entries_(entries), task_(what), origin_(std::move(origin)) {}
 
     bool saving() const { return task_ == task::save; }
-    /// Whether values are being set, the moment to look at them together.
+    /// Whether values are being set, so that they can be checked together.
     bool loading() const { return task_ == task::load; }
 
     void operator()(std::string_view name, double& value) { raw(name, dtype::f64, &value, 8); }
@@ -65,9 +65,9 @@ public:
                     task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
     }
 
-    /// The names that follow stand behind `prefix`.
+    /// Prefixes the names that follow.
     void within(std::string prefix) { prefix_ = std::move(prefix); }
-    /// Whether any entry stands behind a prefix.
+    /// Whether any entry has a prefix.
     bool holds(std::string_view prefix) const {
         for (const auto& e : entries_)
             if (e.first.starts_with(prefix)) return true;
@@ -128,13 +128,14 @@ TG_COMPILED(nn, class basic_state_archive<void>)
 
 } // namespace detail
 
-/// What a callback remembers between steps, by name, so that a run that is continued goes on exactly. One function both saves and
-/// restores it:
+/// The state of a callback between steps, by name, so that a resumed run continues exactly. One
+/// function both saves and restores it:
 ///
 ///     void on_state(tg::state_archive& a) { a("best", best_); a("wait", wait_); }
 ///
-/// takes double, std::int64_t, std::uint64_t, bool, std::string, std::vector<double>, tensors and vectors of tensors. It is called
-/// twice to restore: once to look whether everything is there, when nothing is changed, and then, when `loading()`, to set it.
+/// takes double, std::int64_t, std::uint64_t, bool, std::string, std::vector<double>, tensors and
+/// vectors of tensors. It is called twice to restore: once to check that everything exists, without
+/// changing anything, and then, when `loading()`, to set it.
 using state_archive = detail::basic_state_archive<>;
 
 } // namespace tapegraph

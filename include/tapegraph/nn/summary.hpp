@@ -19,7 +19,7 @@ struct model_summary {
     };
     std::vector<row> rows;
     std::int64_t parameters = 0, trainable = 0;
-    int variables = 0; ///< of the model itself, without an optimizer's
+    int variables = 0; ///< those of the model, without an optimizer's
 
     std::string text() const {
         std::size_t first = 18, second = 14;
@@ -78,7 +78,8 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
     return count;
 }
 
-/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
+/// The name of an operation between layers, if it is commonly counted as a layer. A mean is
+/// recognized by the name of its sum.
 template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
     const ir::entry& e = v.nodes[node];
@@ -90,7 +91,7 @@ std::string layer_like(const ir::program_view& v, int node) {
     }
     if (!layer.ends_with("*")) return layer;
     const int rank = v.nodes[v.arguments[e.first_argument]].rank;
-    if (e.op->kind == operation_kind::reduce) { // over all of an image, keeping examples and channels
+    if (e.op->kind == operation_kind::reduce) { // over whole images, keeping examples and channels
         const bool mean = (v.words[e.words + 1] & 2) != 0, spatial = v.words[e.words] == (rank == 3 ? 0b10 : 0b110);
         if ((rank != 3 && rank != 4) || !spatial || (e.op->name == "sum" && !mean)) return {};
     }
@@ -98,8 +99,8 @@ std::string layer_like(const ir::program_view& v, int node) {
     return layer.append(rank == 3 ? "1d" : "2d");
 }
 
-/// Reads a model's table off its trace.
-template <class = void> // compiled where a summary is asked for
+/// Builds a model's table from its trace.
+template <class = void> // compiled where a summary is requested
 model_summary describe_model(const ir::program_view& v) {
     model_summary s;
     s.variables = v.variables.size();

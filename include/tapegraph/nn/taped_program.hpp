@@ -15,14 +15,16 @@
 #include <utility>
 #include <vector>
 
-/// A compiled program under a gradient_tape: one record, whose derivative is a compiled program, too.
+/// A compiled program under a gradient_tape: one record, whose derivative is a compiled program,
+/// too.
 
 namespace tapegraph {
 
 namespace ir {
 
-/// Continues `Forward`. Its outputs are the derivatives by Forward's floating-point inputs, in their order; what arrives at each
-/// of Forward's floating-point outputs is fed behind Forward's inputs. The forward pass is computed again.
+/// Continues `Forward`. Its outputs are the derivatives by Forward's floating-point inputs, in
+/// their order; Forward's inputs are followed by the adjoints of Forward's floating-point outputs.
+/// The forward pass is recomputed.
 template <class Forward>
 struct input_gradient_trace {
     using previous = Forward;
@@ -37,18 +39,18 @@ struct input_gradient_trace {
         t.outputs.clear();
         for (int k = 0; k < sources.size(); ++k)
             t.outputs.push_back({"gradient", found[k] >= 0 ? found[k] : detail::zeros_like(t, sources[k])});
-        drop_effects(t); // the forward program had them
+        drop_effects(t); // the forward program has run them
     }
 };
 
-/// The derivative's program. Where there is none, `view` is null and `refusal` says why not.
+/// The derivative's program. If there is none, `view` is null and `refusal` gives the reason.
 struct input_gradient {
     const program_view* view = nullptr;
     const char* refusal = nullptr;
 };
 
-/// Of larger programs no derivative is compiled: it might exceed what compilers allow a constant evaluation, where the program
-/// itself does not.
+/// No derivative is compiled for larger programs: it might exceed the compiler's limits for a
+/// constant evaluation, where the program itself does not.
 inline constexpr int most_nodes_differentiated = 2000;
 
 template <class Forward>
@@ -71,11 +73,12 @@ constexpr input_gradient input_gradient_of() {
 
 namespace detail {
 
-/// Programs of one kind that are not running now. Every call takes one of its own, so that calls may overlap.
+/// A pool of idle programs of one kind. Every call takes one of its own, so that calls may overlap.
 template <class = void>
 class basic_program_pool {
 public:
-    /// `f(program)` with a program that nobody else runs meanwhile. One that has thrown is not used again.
+    /// Calls `f(program)` with a program that no other call is running. One that has thrown is not
+    /// used again.
     template <class F>
     void with(const ir::program_view& view, const F& f) {
         std::unique_ptr<ir::program> p;
@@ -101,16 +104,16 @@ private:
 };
 using program_pool = basic_program_pool<>;
 
-/// What a call of a compiled program leaves on the tape: all that its derivative reads.
+/// The tape record of a call of a compiled program: all that its derivative reads.
 struct taped_call {
     ir::input_gradient gradient;
     std::shared_ptr<program_pool> programs; ///< of the derivative
     runtime::device_runtime* device = nullptr;
     math_mode mode = current_math_mode();
     random_state random{};
-    std::vector<any_tensor> inputs, variables, outputs; ///< of outputs the shapes alone
+    std::vector<any_tensor> inputs, variables, outputs; ///< outputs hold only shapes
 
-    /// `p` has just run on `arguments`.
+    /// Called after `p` has run on `arguments`.
     template <class Program>
     taped_call(const Program& p, const random_state& numbers, std::vector<any_tensor> arguments)
         : device(p.device()), random(numbers), inputs(std::move(arguments)) {
@@ -121,7 +124,7 @@ struct taped_call {
     }
 };
 
-/// In the place of a derivative that does not exist: whoever asks for it learns why.
+/// Placeholder for a missing derivative; requesting it throws the reason.
 template <class = void>
 struct basic_refusing_record : tape_record {
     std::string what;
@@ -144,7 +147,8 @@ private:
     }
 };
 
-/// Puts a result on the tape whose derivative by `operands` would have to pass through what does not have one.
+/// Puts a result on the tape whose derivative by `operands` would have to pass through an operation
+/// without one.
 template <class = void>
 void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what) {
     tape_storage& tape = tape_storage::instance();
@@ -159,7 +163,7 @@ void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>&
     result.set_tape_index(place);
 }
 
-/// Stands on the tape for the program and its first output.
+/// The tape record of the program and its first output.
 template <class = void>
 struct basic_program_record : tape_record {
     taped_call call;
@@ -171,7 +175,7 @@ struct basic_program_record : tape_record {
     static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<basic_program_record&>(base);
         taped_call& call = self.call;
-        if (!adjoint.has_storage()) walk.visit(self.place, false); // another output called; to this one nothing flows
+        if (!adjoint.has_storage()) walk.visit(self.place, false); // called by another output; this one has no adjoint
         bool wanted = false;
         for (const any_tensor& x : call.inputs) wanted = wanted || (is_floating(x.type()) && walk.wants(x));
         if (!wanted) return;
@@ -199,7 +203,7 @@ struct basic_program_record : tape_record {
                 }
             });
         }
-        std::vector<const any_tensor*> operands; // of this derivative, should somebody be recording it
+        std::vector<const any_tensor*> operands; // operands of this derivative, in case it is being recorded
         for (const auto* all : {&call.inputs, &arrived})
             for (const any_tensor& t : *all) operands.push_back(&t);
         for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -222,7 +226,7 @@ struct basic_program_record : tape_record {
     }
 
 private:
-    // What arrives at the floating-point outputs; zeros where nothing does.
+    // The adjoints of the floating-point outputs; zeros where there are none.
     std::vector<any_tensor> adjoints(const backward_pass& walk, const any_tensor& first) const {
         std::vector<any_tensor> all;
         for (std::size_t k = 0; k < call.outputs.size(); ++k) {
@@ -250,7 +254,8 @@ private:
     }
 };
 
-/// Stands for a further output: keeps what arrives there for the program's record, which comes later in the walk.
+/// The tape record of a further output: keeps its adjoint for the program's record, which comes
+/// later in the walk.
 template <class = void>
 struct basic_output_record : tape_record {
     tape_index program, own;
@@ -261,10 +266,10 @@ struct basic_output_record : tape_record {
         walk.keep(self.own, adjoint);
         walk.visit(self.program, true);
     }
-    static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; } // the program's record looks
+    static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; } // the program's record handles it
 };
 
-/// Puts a call on the tape. Output k stands k places behind the one that is returned.
+/// Puts a call on the tape. Output k is k places after the returned one.
 template <class = void>
 tape_index record_program(const taped_call& call) {
     tape_storage& tape = tape_storage::instance();

@@ -17,19 +17,20 @@
 #include <utility>
 #include <vector>
 
-/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls. The loops
-/// themselves stand in nn/fit_loop.hpp.
+/// Training and evaluation as loops over steps, for models of any type: type-dependent parts are
+/// called through mode_calls. The loops themselves are in nn/fit_loop.hpp.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// A step on a device whose results have been sent to the host, but not waited for.
+/// A step on a device whose results have been sent to the host, but not awaited.
 struct launched_step {
     std::int64_t loss = -1, accuracy = -1;
 };
 
-/// What one of a model's inputs must be: `extents` below 0 are open. `name`: its column, empty where there is one input.
+/// The requirements on one of a model's inputs: negative `extents` are open. `name`: its column,
+/// empty for a single input.
 struct input_spec {
     std::string_view name;
     dtype type;
@@ -38,31 +39,33 @@ struct input_spec {
     std::string (*text)();
 };
 
-/// The columns of a batch: a model's inputs, and behind them its labels.
+/// The columns of a batch: a model's inputs, followed by its labels.
 using batch_columns = const buffer_view*;
 
 struct fit_sets;
 
-/// What a model does with one batch, in its mode. A call that is not needed may be null, and is not compiled then.
+/// The mode's functions for one batch. A call that is not needed may be null, and is then not
+/// compiled.
 struct mode_calls {
     std::span<const input_spec> inputs;
-    std::span<const std::string_view> labels; ///< names of the label columns; empty: the next one behind
+    std::span<const std::string_view> labels; ///< names of the label columns; empty: the next unnamed one
     step_result (*step)(model_base&, batch_columns) = nullptr;
     step_result (*measure)(model_base&, batch_columns) = nullptr;
-    launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
+    launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< for modes that run ahead
     step_result (*result_of)(model_base&, const launched_step&) = nullptr;
-    int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+    /// For models whose batches are sharded.
+    int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr;
     void (*count_records)(model_base&,
                           const data::loader&) = nullptr; ///< at the end of an epoch, over ranks that read parts
-    /// What its metrics have measured since they were reset; null where it has none.
+    /// The values of its metrics since they were reset; null if it has none.
     void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
-    /// Of models whose losses take weights: fit_options::class_weight.
+    /// For models whose losses take weights: fit_options::class_weight.
     void (*weigh_by_class)(fit_sets&, const fit_options&, const mode_calls&, dtype) = nullptr;
 };
 template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type); // nn/fit_run.hpp
 
-/// Whether an index that was refused is this column's.
+/// Whether a refused index belongs to this column.
 template <class = void>
 bool holds_index(const buffer_view& column, const index_error& e) {
     if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
@@ -71,8 +74,8 @@ bool holds_index(const buffer_view& column, const index_error& e) {
                                                  : static_cast<const std::int64_t*>(column.data)[e.position]);
 }
 
-/// Throws range_error that names the column which an index was refused in, if it is one of these; a column without a name is called
-/// `labels(its number)`.
+/// Throws range_error that names the column of a refused index, if it is one of these; a column
+/// without a name is called `labels(its number)`.
 template <class = void>
 void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
                  const index_error& e) {
@@ -88,12 +91,12 @@ void name_column(const mode_calls& calls, batch_columns columns, std::string_vie
     }
 }
 
-/// Which columns of a data set are a model's, and their views in a batch.
+/// Matches a data set's columns to a model's, and gives their views in a batch.
 class column_match {
 public:
     static constexpr std::size_t most = 32;
-    /// Names find columns; what has no name takes the columns that are left, in order. Throws argument_error for a column that is
-    /// missing, and, where the model has names and there may not be more, for one that is nobody's.
+    /// Names find columns; unnamed ones take the remaining columns, in order. Throws argument_error
+    /// for a missing column, and, where the model has names and `more` is false, for an unused one.
     column_match(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more = false) {
         find(calls, columns, more);
     }
@@ -101,7 +104,7 @@ public:
         for (std::size_t i = 0; i < size_; ++i) views_[i] = view(b, places_[i]);
         return views_;
     }
-    /// The data set's column of the model's input or, behind those, label `i`.
+    /// The data set's column for the model's input or, after those, label `i`.
     std::size_t place(std::size_t i) const { return places_[i]; }
 
 private:
@@ -110,7 +113,7 @@ private:
     static buffer_view view(const data::batch& b, std::size_t column) {
         const data::column_spec& spec = b.columns()[column];
         buffer_view v;
-        v.data = const_cast<std::byte*>(b.data(column)); // kernels read inputs only
+        v.data = const_cast<std::byte*>(b.data(column)); // kernels only read inputs
         v.type = spec.type;
         v.extents[v.rank++] = b.count();
         for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
@@ -120,7 +123,7 @@ private:
     buffer_view views_[most];
 };
 
-/// The state of one metric among a model's variables, as numbers of the CPU.
+/// The state of one metric among a model's variables, as numbers on the CPU.
 class stored_metric {
 public:
     stored_metric(const variable_list& variables, std::string_view metric) { find(variables, metric); }
@@ -156,9 +159,10 @@ protected:
     history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
                      const fit_hooks& hooks);
     measured_result evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size);
-    /// Metrics start anew.
+    /// Resets metrics.
     void reset_metrics();
-    /// While it lives metrics measure something else; what they had is theirs again afterwards.
+    /// While it lives, metrics measure something else; afterwards their previous values are
+    /// restored.
     class metric_state_guard {
     public:
         explicit metric_state_guard(basic_trainer& owner) : owner_(owner) {

@@ -11,7 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Training steps of one's own: several models, losses and optimizers in one compiled step. Not part of tapegraph.hpp.
+/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
+/// tapegraph.hpp.
 ///
 ///     struct gan {
 ///         constexpr auto operator()(auto step, auto images) const {

@@ -2,8 +2,9 @@
 
 #include <tapegraph/nn/model.hpp>
 
-/// What tg::compile gives where it cannot give a model and that has been said: its members are those of models, so that using it is
-/// not another error. Nothing of it is defined, because no program that has one is ever linked.
+/// The result of tg::compile where it cannot create a model and has reported the reason. Its
+/// members are those of models, so that using it is not another error. They are not defined,
+/// because no program that has one is ever linked.
 
 namespace tapegraph {
 

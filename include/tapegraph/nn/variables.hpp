@@ -15,8 +15,8 @@
 
 namespace tapegraph {
 
-/// A tensor that models own: named by its path, changed by training. No tensor of a user is over its buffer while it is written to, so both modes do it
-/// where it stands.
+/// A tensor owned by models: named by its path, changed by training. No user's tensor shares its
+/// buffer during writes, so both modes write in place.
 class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
@@ -24,7 +24,8 @@ public:
           shared_(std::make_shared<stored>(std::move(data))),
           made_trainable_(trainable),
           state_(optimizer_state) {}
-    /// Another model's variable under a path of this one: they have one value. Whether it is frozen, each model says for itself.
+    /// Another model's variable under a path of this one: they share one value. Whether it is
+    /// frozen is specific to each model.
     variable(std::string path, const variable& other, bool trainable)
         : path_(std::move(path)), shared_(other.shared_), made_trainable_(trainable), state_(false) {}
 
@@ -33,25 +34,28 @@ public:
     const tapegraph::shape& shape() const { return shared_->data.shape(); }
     dtype type() const { return shared_->data.type(); }
     std::int64_t size() const { return shared_->data.size(); }
-    /// Whether an optimizer changes it.
+    /// Whether an optimizer updates it.
     bool trainable() const { return made_trainable_ && !frozen_; }
-    /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
-    /// graph mode the compiled step still computes its gradient. One that was made not trainable, a moving average, is frozen
-    /// alike: it no longer moves, and its layer uses it in the place of the batch's. Throws argument_error where such a one is to
-    /// become trainable and was not frozen, because no gradient was traced for it.
+    /// Freezes a variable, or unfreezes it: a frozen one and its optimizer state keep their values
+    /// in every later step. In graph mode the compiled step still computes its gradient. A
+    /// non-trainable variable, such as a moving average, can be frozen, too: it no longer changes,
+    /// and its layer uses it instead of the batch's statistics. Throws argument_error when a
+    /// non-trainable variable that was not frozen is to become trainable, because no gradient was
+    /// traced for it.
     void set_trainable(bool trainable) {
         if (trainable && !made_trainable_ && !frozen_)
             throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
         frozen_ = !trainable;
     }
-    /// Whether set_trainable(false) holds it as it is.
+    /// Whether set_trainable(false) has frozen it.
     bool frozen() const { return frozen_; }
-    /// Momentum and the like: belongs to an optimizer, not to the model.
+    /// Whether it is an optimizer's state, such as momentum, and not the model's.
     bool optimizer_state() const { return state_; }
-    /// What a metric accumulates: not the model's either.
+    /// Whether it is a metric's accumulator, which does not belong to the model either.
     bool metric_state() const { return path_.starts_with("__metrics__/"); }
 
-    /// What training holds it to, as the model's options say (nn/regularizer.hpp, nn/constraint.hpp).
+    /// Its regularizer and constraint, as set by the model's options (nn/regularizer.hpp,
+    /// nn/constraint.hpp).
     const tapegraph::regularizer& regularizer() const { return regularizer_; }
     const tapegraph::constraint& constraint() const { return constraint_; }
     void set_rules(const tapegraph::regularizer& r, const tapegraph::constraint& c) {
@@ -66,7 +70,7 @@ public:
         copy.unshare();
         return copy;
     }
-    /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
+    /// Sets the value. Throws shape_error and dtype_error if shape and type are not the variable's.
     void assign(const any_tensor& value) {
         if (value.type() != data().type())
             throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " +
@@ -76,48 +80,51 @@ public:
                               to_string(value.shape()));
         std::memcpy(own_data(), value.read(), data().outline_view().bytes());
     }
-    /// Adds a value to it, or subtracts one. Errors as of assign.
+    /// Adds a value to it, or subtracts one. Throws like assign.
     void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
     void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
-    /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
-    /// assigned from one tensor) it is copied.
+    /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
+    /// (two variables assigned from one tensor), it is copied.
     void replace(any_tensor value) {
         data() = std::move(value);
         data().set_tape_index({});
         data().unshare();
     }
-    /// The buffer to write to, nobody else's.
+    /// An unshared buffer to write to.
     void* own_data() { return data().write(); }
-    /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
+    /// The same for the kernels of a device, which write to it in place. Tensors that shared it
+    /// keep the old values.
     buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
 
-    /// The buffer itself: what programs read and write. Throws argument_error where another task holds the value.
+    /// The buffer itself, which programs read and write. Throws argument_error where another task
+    /// holds the value.
     any_tensor& data() { return const_cast<any_tensor&>(static_cast<const variable&>(*this).data()); }
     const any_tensor& data() const {
         if (shared_->away) refuse_away();
         return shared_->data;
     }
 
-    /// Of a model whose parts are on several tasks: bit r, whether task r has the value; all know it of all.
+    /// For a model with parts on several tasks: bit r says whether task r has the value; every task
+    /// knows all bits.
     std::uint64_t& held_by() { return shared_->held_by; }
     /// Whether it can be read here.
     bool is_here() const { return !shared_->away; }
-    /// From now on other tasks alone have the value; `memory_stays`: it will be written again soon.
+    /// From now on only other tasks have the value; `memory_stays`: it will be written again soon.
     void go_away(bool memory_stays) {
         shared_->away = true;
         if (!memory_stays) shared_->data.drop_storage();
     }
-    /// Memory to be written as a whole.
+    /// The memory, to be overwritten completely.
     any_tensor& come_back() {
         shared_->away = false;
         if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
         return shared_->data;
     }
 
-    /// The collection it was made for, where it was: variable_options::collection.
+    /// The collection it was created for, if any: variable_options::collection.
     const std::string& collection() const { return collection_; }
     void set_collection(std::string name) { collection_ = std::move(name); }
-    /// The task that scope.with_device named where it was made, "/job:ps/task:0"; empty where it named none.
+    /// The task that scope.with_device named for it, "/job:ps/task:0"; empty if it named none.
     const std::string& task() const { return task_; }
     void set_task(std::string name) { task_ = std::move(name); }
 
@@ -132,7 +139,7 @@ private:
         throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
                              "; model.gather_variables(), called on every task, brings it here until the next step");
     }
-    // What does not fit is returned, for `assign` to refuse.
+    // Returns a value that does not fit, for `assign` to refuse.
     template <class = void>
     any_tensor moved_by(const any_tensor& value, int sign) const {
         any_tensor sum = value;
@@ -147,13 +154,13 @@ private:
     }
 
     std::string path_, collection_, task_;
-    std::shared_ptr<stored> shared_; // with variables of other models
+    std::shared_ptr<stored> shared_; // shared with variables of other models
     bool made_trainable_, state_, frozen_ = false;
     tapegraph::regularizer regularizer_;
     tapegraph::constraint constraint_;
 };
 
-/// "dense/kernel: f32[784, 10]", and whether training changes it.
+/// "dense/kernel: f32[784, 10]", and whether it is trainable.
 template <class Variable>
     requires std::is_same_v<Variable, variable> // a template, so that programs that print none do not compile it
         std::string to_string(const Variable& v) {
@@ -176,15 +183,15 @@ std::string path_of(const Scopes& scopes, int scope) {
     return path;
 }
 
-/// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
+/// FNV-1a: a variable's initial values depend on the seed and its path, not on other variables.
 inline std::uint64_t hash_of(std::string_view text) {
     std::uint64_t hash = 0xCBF29CE484222325u;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
     return hash;
 }
 
-/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
-/// numbers the result is uniform among such matrices.
+/// Makes the rows of a matrix orthonormal, each after subtracting its components along earlier ones
+/// (modified Gram-Schmidt): for normal numbers the result is uniform among such matrices.
 template <class = void>
 void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
     const auto dot = [columns](const double* a, const double* b) {
@@ -268,37 +275,39 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
         switch (static_cast<scaled_law>(static_cast<int>(how.b) % 3)) {
         case scaled_law::uniform: uniform(std::sqrt(3 * variance)); break;
         case scaled_law::untruncated_normal: normal(std::sqrt(variance)); break;
-        // 0.8796...: the deviation of a normal law of deviation 1 that ends at -2 and 2
+        // 0.8796...: the standard deviation of a standard normal distribution truncated to [-2, 2]
         default: normal(std::sqrt(variance) / 0.87962566103423978, distribution::truncated_normal); break;
         }
         break;
     }
     default: a.a = how.a, a.b = how.b; break;
     }
-    a.ordinal = 0xFFFFFFFE; // apart from the model's random nodes
+    a.ordinal = 0xFFFFFFFE; // distinct from the model's random nodes
     runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
 }
 
 } // namespace detail
 
-/// The variables of a model in the order in which the model asks for them.
+/// The variables of a model in the order in which the model requests them.
 class variable_list {
 public:
-    /// By path: "hidden/kernel". Throws argument_error for one that does not exist, with those that do.
+    /// Finds a variable by its path: "hidden/kernel". Throws argument_error, with the existing
+    /// paths, for an unknown one.
     variable& operator[](std::string_view path) {
         if (variable* const found = find(path)) return *found;
         refuse(path);
     }
-    /// Null where there is none.
+    /// Returns null where there is none.
     variable* find(std::string_view path) {
         for (const auto& v : items_)
             if (v->path() == path) return v.get();
         return nullptr;
     }
-    /// Freezes or thaws all variables whose path, or a scope's path above it, the pattern is: "encoder" is all of that scope, and
-    /// "*" stands for any text, as in "*/bias" or "block/*/norm". Optimizer state goes with its variable. Moving averages are frozen,
-    /// too, so that batch normalization then uses them (`layer.trainable = False` in Keras). Gives how many variables there are;
-    /// throws argument_error where there is none.
+    /// Freezes or unfreezes all variables whose path, or an enclosing scope's path, matches the
+    /// pattern: "encoder" is all of that scope, and "*" stands for any text, as in "*/bias" or
+    /// "block/*/norm". Optimizer state follows its variable. Moving averages are frozen, too, so
+    /// that batch normalization then uses them (`layer.trainable = False` in Keras). Returns the
+    /// number of variables; throws argument_error if there is none.
     int set_trainable(std::string_view pattern, bool trainable) {
         int count = 0;
         for (const auto& v : items_) {
@@ -309,8 +318,8 @@ public:
         if (count == 0) refuse(pattern);
         return count;
     }
-    /// The variables of a collection: "trainable"; "local", those made for it; "global", all others; or the name in
-    /// variable_options::collection. Optimizers' state is global.
+    /// The variables of a collection: "trainable"; "local", those created for it; "global", all
+    /// others; or the name in variable_options::collection. Optimizers' state is global.
     std::vector<variable*> collection(std::string_view name) const {
         std::vector<variable*> found;
         for (const auto& v : items_)
@@ -329,8 +338,8 @@ public:
         return *items_.back();
     }
 
-    /// Adds a variable whose value is that of another list's, `scope`/`path` there, if there is one. Throws shape_error or dtype_error where
-    /// that is not like `like`.
+    /// Adds a variable that shares its value with `scope`/`path` of another list, if that exists.
+    /// Throws shape_error or dtype_error if it does not match `like`.
     bool share(const variable_list& other, std::string_view scope, std::string_view path, const any_tensor& like,
                bool trainable) {
         const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
@@ -346,7 +355,7 @@ public:
         return true;
     }
 
-    /// Iteration over variables, model's first, optimizer's behind.
+    /// Iterates over variables, the model's first, then the optimizer's.
     class iterator {
     public:
         explicit iterator(const std::unique_ptr<variable>* at) : at_(at) {}
@@ -364,7 +373,7 @@ public:
     iterator end() const { return iterator(items_.data() + items_.size()); }
 
 private:
-    // Names the model's variables, of many the first.
+    // Names the model's variables; of many only the first.
     template <class = void>
     [[noreturn]] void refuse(std::string_view path) const {
         constexpr int most = 10;
@@ -377,7 +386,7 @@ private:
         throw argument_error(text);
     }
 
-    std::vector<std::unique_ptr<variable>> items_; // addresses stay
+    std::vector<std::unique_ptr<variable>> items_; // by pointer, so that addresses stay
 };
 
 TG_COMPILED(nn, void detail::orthonormalize<void>(double*, std::int64_t, std::int64_t))

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-/// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
-/// made of it: so a mistake is one error, and the error names that line.
+/// Checks whether the compiler can build a model or function, where the user calls tg::compile or
+/// tg::function, before anything else: so a mistake is one error, and the error names that line.
 
 namespace tapegraph {
 struct traced;
@@ -16,12 +16,13 @@ struct traced;
 
 namespace tapegraph::detail {
 
-/// The modes that the compiler makes of the source; `traced` (nn/traced_model.hpp) asks nothing of it.
+/// The modes that are compiled from the source; `traced` (nn/traced_model.hpp) needs no such check.
 template <class Mode>
 concept source_mode = !std::is_same_v<Mode, traced>;
 
-// Whether a callable takes arguments of some types, asked without looking into it: overload resolution between it and functions
-// that take anything has no answer if it does. Looking into it would print the mistakes in it.
+// Whether a callable takes arguments of some types, determined without instantiating its body:
+// overload resolution between it and functions that take anything is ambiguous if it does.
+// Instantiating the body would print its errors.
 struct not_taken {};
 struct const_rivals {
     not_taken operator()() const;
@@ -76,7 +77,7 @@ concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
 template <class F, class... A>
 constexpr bool takes() {
     if constexpr (!may_be_called<F>)
-        return std::is_final_v<F> || !std::is_class_v<F>; // as far as can be seen
+        return std::is_final_v<F> || !std::is_class_v<F>; // as far as can be determined
     else if constexpr (sizeof...(A) > 6)
         return true;
     else if constexpr (!requires(const against<F, const_rivals>& f, const A&... a) {
@@ -87,7 +88,7 @@ constexpr bool takes() {
                            { f(a...) } -> std::same_as<not_taken>;
                        })
         return true;
-    else // of any number of arguments, as what tg::gradient returns
+    else // with any number of arguments, like the result of tg::gradient
         return !requires(const against<F, variadic_rival>& f, const A&... a) {
             { f(a...) } -> std::same_as<not_taken>;
         };
@@ -95,18 +96,18 @@ constexpr bool takes() {
 
 /// No mistake.
 struct fits {};
-/// A mistake that the compiler has printed.
+/// A mistake that the compiler has already printed.
 struct said {};
 
 #ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
-/// What becomes of traces: `fits`, `said`, or a type of facts.
+/// The verdict on a trace: `fits`, `said`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
     if constexpr (ir::well_formed<Stage>)
         return std::type_identity<fits>{};
     else if constexpr (Stage::value.said)
         return std::type_identity<said>{};
-    else if constexpr (Stage::value.used.scopes == 0) // no trace
+    else if constexpr (Stage::value.used.scopes == 0) // no trace exists
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     else
         return std::type_identity<ir::facts_of<Stage>>{};
@@ -114,7 +115,7 @@ constexpr auto stage_verdict() {
 
 #endif
 
-// clang evaluates a stage aloud, so it is asked first whether it can.
+// clang reports a failed evaluation of a stage, so it is first asked whether it can evaluate it.
 template <class Builder>
 constexpr bool run_once() {
     ir::trace t;
@@ -130,7 +131,8 @@ constexpr bool can_be_run() {
 #endif
 }
 
-// A mistake is told once, though both modes ask: the first who tells it defines a function for the others to find.
+// Reports a mistake once, though both modes check it: the first check defines a function that later
+// ones find.
 template <class Mistake>
 struct mistake {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -155,7 +157,8 @@ constexpr bool is_first() {
         return telling<Mistake>::now;
 }
 
-/// The type that shows a verdict, the first time; `Silent`, which is complete, where there is nothing more to say.
+/// The type that shows a verdict, the first time; `Silent`, which is complete, when there is
+/// nothing more to report.
 template <class Verdict, class Mode, class Silent>
 constexpr auto shown() {
     if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
@@ -166,19 +169,21 @@ constexpr auto shown() {
         return std::type_identity<Silent>{};
 }
 
-/// A mistake's type, which nobody can make a variable of; the error names the variable. Not defined: a program that has no use for
-/// the result, and so no error, is not linked.
+/// The type of a mistake, of which no variable can be made; the error names the variable. It is not
+/// defined: a program that does not use the result, and so has no error, is not linked.
 template <class Mistake>
 Mistake& told_by(std::type_identity<Mistake>);
 
-/// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
+/// Constrains the overload for valid arguments; the other one, without constraints, reports the
+/// error.
 template <class T>
 concept anything = true;
-/// The same of a model's inputs. A short name: g++ prints the whole declaration beside each mistake in a model.
+/// The same for a model's inputs. The name is short because g++ prints the whole declaration with
+/// each mistake in a model.
 template <class T>
 concept fitting = input_spec_like<T> && anything<T>;
 
-// Arguments of calls that are looked at and never made.
+// Arguments of calls that are checked but never made.
 inline constexpr graph_scope root_scope{nullptr, 0};
 inline constexpr graph_node some_node{};
 template <class>

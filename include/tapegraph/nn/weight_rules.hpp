@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
-/// What training holds a weight to, as variables carry it: a penalty that is added to the loss, and a set that new values are
-/// taken back to. nn/regularizer.hpp and nn/constraint.hpp make and compute them; who uses none does not compile them.
+/// Restrictions of weights in training, as stored with variables: a penalty that is added to the
+/// loss, and a set onto which new values are projected. nn/regularizer.hpp and nn/constraint.hpp
+/// create and compute them; programs that use none do not compile them.
 
 namespace tapegraph {
 
@@ -19,13 +20,13 @@ constexpr bool finite_number(double x) { return x - x == 0; }
 constexpr bool neither_negative_nor_infinite(double x) { return x >= 0 && finite_number(x); }
 } // namespace detail
 
-/// A penalty on a weight. Make one by the types in `regularizers`.
+/// A penalty on a weight. Create it by the types in `regularizers`.
 struct regularizer {
     regularizer_kind kind = regularizer_kind::none;
     double a = 0, b = 0;
 
     constexpr explicit operator bool() const { return kind != regularizer_kind::none; }
-    /// Why it cannot be one of a variable of this shape; null where it can.
+    /// Why it does not apply to a variable of this shape; null if it does.
     constexpr const char* refused(const shape& dims) const {
         if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b))
             return "regularizer: factors must be finite and not negative";
@@ -35,19 +36,20 @@ struct regularizer {
     }
 };
 
-/// What new values of a weight are taken back to. Make one by the types in `constraints`.
+/// A constraint onto which new values of a weight are projected. Create it by the types in
+/// `constraints`.
 struct constraint {
     constraint_kind kind = constraint_kind::none;
     double a = 0, b = 0, c = 0;
-    std::int64_t along = 0; ///< bit k + 8 for axis k, negative ones counted from the end; bit 16 for what is none
-    /// What takes an eager weight there. Whoever makes a constraint brings it along: functions of an optimizer are shared by a program's
-    /// files, of which some may not have nn/constraint.hpp.
+    std::int64_t along = 0; ///< bit k + 8 for axis k, negative ones counted from the end; bit 16 for an invalid one
+    /// Projects an eager weight. It is stored with the constraint, because a program's files share
+    /// the functions of an optimizer, and some files may not include nn/constraint.hpp.
     any_tensor (*project)(const constraint&, const any_tensor&) = nullptr;
 
     static constexpr std::int64_t outside = std::int64_t{1} << 62;
 
     constexpr explicit operator bool() const { return kind != constraint_kind::none; }
-    /// Bit k for axis k of a tensor of this rank; `outside` where an axis lies outside.
+    /// Bit k for axis k of a tensor of this rank; `outside` for an axis outside the rank.
     constexpr std::int64_t mask(int rank) const {
         std::int64_t bits = along >> 16 != 0 ? outside : 0;
         for (int i = -8; i < 8; ++i) {

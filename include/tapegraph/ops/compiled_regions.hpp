@@ -12,7 +12,8 @@ namespace tapegraph::cpu {
 // clang-format off
 #define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
 #define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
-/// REGION(slots, results, instructions) of each, MERGED of those whose results are computed at once.
+/// REGION(slots, results, instructions) for each; MERGED for regions whose results are computed at
+/// once.
 #define TG_COMPILED_REGIONS(REGION, MERGED) \
 REGION(slots<dtype::f32>, results<0>) \
 REGION(slots<dtype::f32>, results<0, 0>) \

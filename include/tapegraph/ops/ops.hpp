@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every operation.
+/// Includes every operation.
 
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>

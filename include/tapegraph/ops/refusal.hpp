@@ -3,12 +3,13 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
+/// Error reports of functions that consist of several operations, for conditions that no single
+/// operation sees. They are reported like those of operations: by the compiler in graph mode and as
+/// shape_error in eager mode, with operands and source line.
 
 namespace tapegraph::detail {
 
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
+/// Always fails. `Texts::text(reason)` is a literal with the error.
 template <class Texts, int Arity>
 struct refused_op {
     static constexpr std::string_view name = "refused";

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-/// What a kernel call is called, where it belongs, and what it costs.
+/// Name, place and cost of a kernel call.
 
 namespace tapegraph::profiling {
 
-/// Equal for the calls of two steps that are the same.
+/// Identifies a call: equal for the same call in two steps.
 struct call_key {
     const void* source = nullptr;
     const char* name = nullptr;
@@ -58,15 +58,16 @@ std::string shapes_of(const kernel_call& c) {
 
 inline bool half_rate(const kernel_call& c) { return c.outputs > 0 && c.out[0].type == dtype::f64; }
 
-/// What belongs to a program as a whole: the phases of its calls, and what lies in its arena meanwhile.
+/// Facts about a whole program: the phases of its calls, and the memory use of its arena.
 template <class = void>
 struct basic_program_facts {
     const ir::program* program;
     std::vector<phase> phases;
     std::vector<double> live;
 
-    // Forward is what the results are made of, and what else leads to no update; update, what reads the numbers of an optimizer, and
-    // what follows from it; backward, the rest: what only updates are made of.
+    // Forward calls compute the results, and values that lead to no update; update calls read the
+    // numbers of an optimizer, or follow from them; backward are the rest: values that only updates
+    // use.
     explicit basic_program_facts(const ir::program& p) : program(&p), live(ir::live_bytes(p)) {
         const ir::program_view& view = p.view();
         const int steps = view.steps.size();
@@ -166,7 +167,8 @@ void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_hal
                    tapegraph::detail::formula_name(f);
 }
 
-/// Where eager calls belong: what a walk over the tape runs belongs to the layer that made the record.
+/// Assigns eager calls to layers: those of a walk over the tape belong to the layer that made the
+/// record.
 class eager_place {
 public:
     void begin_step() {
@@ -195,7 +197,7 @@ public:
             to.line = std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(c.label.where.line());
         }
         if (!tape.recording()) return;
-        const auto next = static_cast<std::size_t>(tape.length()); // where its record will stand
+        const auto next = static_cast<std::size_t>(tape.length()); // the place of its record
         if (layers_.size() <= next) layers_.resize(next + 1);
         layers_[next] = {to.layer, to.line};
     }
@@ -206,7 +208,7 @@ private:
     bool walked_ = false;
 };
 
-/// While it lives eager layers say which of them runs.
+/// While it lives, eager layers report which of them runs.
 class layers_told {
 public:
     layers_told() : before_(std::exchange(tapegraph::detail::numeric_check::layers_wanted(), true)) {

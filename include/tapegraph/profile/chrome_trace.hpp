@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// A profile as Chrome's Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+/// A profile in Chrome's Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing
+/// open.
 
 namespace tapegraph {
 

@@ -17,11 +17,12 @@
 #define TG_HAS_PERF_EVENTS 0
 #endif
 
-/// Counters of the processor and of the kernel, by perf_event_open. Virtual machines often have those of the kernel alone.
+/// Counters of the processor and of the kernel, by perf_event_open. Virtual machines often only
+/// have those of the kernel.
 
 namespace tapegraph::profiling {
 
-/// What is counted, in this order.
+/// The counters, in this order.
 enum class counter { cycles, instructions, cache_misses, task_clock, page_faults };
 inline constexpr int counter_count = 5;
 
@@ -30,7 +31,7 @@ constexpr const char* name_of(counter c) {
     return names[static_cast<int>(c)];
 }
 
-/// Numbers of all threads together; what is not available stays 0.
+/// Sums over all threads; unavailable counters stay 0.
 struct counter_values {
     double at[counter_count]{};
 
@@ -45,8 +46,8 @@ struct counter_values {
     }
 };
 
-/// Opens the counters of every thread that kernels use: one descriptor per thread and counter, which the thread itself opens. Reading
-/// costs a system call for each.
+/// Opens the counters of every thread that kernels use: one descriptor per thread and counter,
+/// opened by the thread itself. Reading costs a system call for each.
 template <class = void>
 class basic_counters {
 public:
@@ -72,7 +73,7 @@ public:
     }
 
     bool available(counter c) const { return error_[static_cast<int>(c)] == 0; }
-    /// "", or why there is no such counter: "not available: ...".
+    /// "", or why a counter is missing: "not available: ...".
     std::string missing(counter c) const {
         const int error = error_[static_cast<int>(c)];
         if (error == 0) return {};

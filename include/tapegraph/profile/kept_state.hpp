@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-/// A model's state in memory, so that a profile of training leaves it as it was.
+/// Keeps a model's state in memory, so that a profile of training leaves it unchanged.
 
 namespace tapegraph {
 
 namespace profiling {
 
-/// Copies of all variables (the optimizer's and the metrics', too), and the step count. `model.save(state)` takes them,
-/// `model.load(state)` puts them back.
+/// Copies of all variables (the optimizer's and the metrics', too), and the step count.
+/// `model.save(state)` takes them, `model.load(state)` restores them.
 struct kept_state {
     mutable std::vector<any_tensor> values;
     mutable std::int64_t step = 0;

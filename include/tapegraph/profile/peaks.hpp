@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-/// What the machine can do at best: fused multiply-adds from registers, and a triad over memory.
+/// Peak performance of the machine: fused multiply-adds from registers, and a triad over memory.
 
 namespace tapegraph::profiling {
 
-/// Seconds since some fixed moment.
+/// Returns seconds since a fixed moment.
 using clock_function = double (*)();
 
 namespace detail {
@@ -65,15 +65,15 @@ inline int run_chains(float* result, std::int64_t rounds) {
 
 } // namespace detail
 
-/// Seconds that the calling thread ran: what other programs take of the processor does not count.
+/// CPU time of the calling thread in seconds, which excludes time taken by other programs.
 inline double thread_seconds() {
     std::timespec now{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The best sum of what all threads reach for themselves: each calls work(thread, threads), which returns an amount, under its own
-/// clock, again and again for `seconds` or so.
+/// The best sum over all threads of what each reaches: each calls work(thread, threads), which
+/// returns an amount, measured by its own clock, repeatedly for about `seconds`.
 template <class Work>
 double best_rate(double seconds, clock_function now, const Work& work) {
     const int threads = thread_count();
@@ -93,7 +93,8 @@ double best_rate(double seconds, clock_function now, const Work& work) {
     return best;
 }
 
-/// Floating-point operations per second of multiply-adds of floats on the threads that kernels use, in some `seconds`.
+/// Floating-point operations per second of float multiply-adds on the threads that kernels use,
+/// measured for some `seconds`.
 template <class = void>
 double fma_peak(double seconds, clock_function now = thread_seconds) {
     return best_rate(seconds, now, [](int, int) {
@@ -128,16 +129,16 @@ double triad(std::size_t bytes, double seconds, clock_function now = thread_seco
     });
 }
 
-/// What the bounds of a profile are taken from.
+/// The peaks from which the bounds of a profile are computed.
 struct peaks {
-    double flops = 0; ///< per second, of floats; 0: not known
-    /// Bytes per second, by the size of what is read and written: caches are faster than memory.
+    double flops = 0; ///< per second, for floats; 0: unknown
+    /// Bytes per second, by the size of the data: caches are faster than memory.
     struct rate {
         double bytes = 0, per_second = 0;
     };
-    std::vector<rate> bandwidth; ///< by rising size; empty: not known
+    std::vector<rate> bandwidth; ///< by increasing size; empty: unknown
 
-    /// Bytes per second over `bytes`: of the smallest size measured that holds them.
+    /// Bytes per second over `bytes`: that of the smallest measured size that holds them.
     double bandwidth_of(double bytes) const {
         for (const rate& r : bandwidth)
             if (bytes <= r.bytes) return r.per_second;
@@ -145,7 +146,7 @@ struct peaks {
     }
     double memory_bandwidth() const { return bandwidth.empty() ? 0 : bandwidth.back().per_second; }
 
-    /// Seconds that a call takes at least; 0 where nothing is known. `half_rate`: of doubles.
+    /// The minimum seconds of a call; 0 if nothing is known. `half_rate`: for doubles.
     double bound(double operations, double bytes, bool half_rate) const {
         const double compute = flops > 0 ? operations / flops * (half_rate ? 2 : 1) : 0;
         const double per_second = bandwidth_of(bytes);
@@ -153,7 +154,8 @@ struct peaks {
     }
 };
 
-/// The peaks of this process for the number of threads that kernels use now: measured the first time, in some 60 ms.
+/// The peaks of this process for the current number of kernel threads: measured the first time, in
+/// some 60 ms.
 template <class = void>
 const peaks& measured_peaks() {
     static std::vector<std::pair<int, peaks>> known;
@@ -164,7 +166,7 @@ const peaks& measured_peaks() {
     for (const std::size_t bytes :
          {std::size_t{1} << 16, std::size_t{1} << 19, std::size_t{1} << 22, std::size_t{1} << 26})
         p.bandwidth.push_back({static_cast<double>(bytes), triad(bytes, 0.008)});
-    // A larger size is not faster; where it looks so, the smaller one was disturbed.
+    // A larger size is not faster; if it appears to be, the smaller one was disturbed.
     for (std::size_t i = p.bandwidth.size() - 1; i > 0; --i)
         p.bandwidth[i - 1].per_second = std::max(p.bandwidth[i - 1].per_second, p.bandwidth[i].per_second);
     known.emplace_back(thread_count(), std::move(p));

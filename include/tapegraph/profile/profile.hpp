@@ -11,21 +11,22 @@
 #include <utility>
 #include <vector>
 
-/// tg::profile: where the time of steps goes.
+/// tg::profile: measures where the time of steps goes.
 
 namespace tapegraph {
 
 /// Options of profile.
 struct profile_options {
     int steps = 10;  ///< measured
-    int warm_up = 2; ///< made before, and not counted: the first ones plan, and take memory
-    /// What bounds are taken from: floating-point operations (of floats) and bytes per second; 0: measured once per process.
+    int warm_up = 2; ///< unmeasured steps before: the first ones plan, and allocate memory
+    /// Peaks for the bounds: floating-point operations (of floats) and bytes per second; 0:
+    /// measured once per process.
     double peak_flops = 0;
     double bandwidth = 0;
     bool counters =
-        false; ///< the processor's and the kernel's, where they may be read; a few microseconds for each call
+        false; ///< also read counters of the processor and the kernel, if available; a few microseconds for each call
     bool restore =
-        true; ///< a model's variables, its optimizer's state and its step count are afterwards what they were
+        true; ///< restore a model's variables, its optimizer's state and its step count after the measurement
     profiling::clock_function clock = detail::steady_seconds;
 };
 
@@ -35,7 +36,7 @@ template <class = void>
 peaks peaks_for(const profile_options& options, const std::string& device) {
     peaks p;
     const bool known = options.peak_flops > 0 && options.bandwidth > 0;
-    if (device == "cpu" && !known) p = measured_peaks(); // nothing is measured of a GPU
+    if (device == "cpu" && !known) p = measured_peaks(); // GPUs are not measured
     if (options.peak_flops > 0) p.flops = options.peak_flops;
     if (options.bandwidth > 0) p.bandwidth = {{0, options.bandwidth}};
     return p;
@@ -72,7 +73,7 @@ profile_result result_of(const recorder& r, const profile_options& options) {
     }
     result.step = times_of(all);
     for (const recorder::row& row : r.rows()) {
-        if (row.facts.samples.empty()) continue; // of the first steps alone
+        if (row.facts.samples.empty()) continue; // only in the first steps
         call c = row.facts;
         all.clear();
         for (const sample& s : c.samples) {
@@ -87,7 +88,7 @@ profile_result result_of(const recorder& r, const profile_options& options) {
         for (double& n : c.counted.at) n /= static_cast<double>(std::max<std::size_t>(result.steps.size(), 1));
         result.calls.push_back(std::move(c));
     }
-    // In the order of time, also where a step had calls that others had not.
+    // In the order of time, even if a step had calls that others did not.
     std::stable_sort(result.calls.begin(), result.calls.end(), [&](const call& a, const call& b) {
         const auto at = [&](const call& c) {
             return c.samples.front().start - result.steps[static_cast<std::size_t>(c.samples.front().step)].start;
@@ -107,7 +108,7 @@ profile_result result_of(const recorder& r, const profile_options& options) {
     return result;
 }
 
-/// step(recorder) is made some times and watched.
+/// Calls step(recorder) repeatedly and records it.
 template <class Step>
 profile_result profiled(const profile_options& options, const Step& step) {
     if (options.steps < 1)
@@ -125,7 +126,7 @@ profile_result profiled(const profile_options& options, const Step& step) {
     return result_of(r, options);
 }
 
-/// While it lives, a model may be trained; what it was comes back.
+/// While it lives, a model may be trained; afterwards its state is restored.
 template <class Model>
 class restored {
 public:
@@ -175,9 +176,10 @@ template <class Step>
         return profiling::profiled(options, [&](profiling::recorder&) { (void)step(); });
     }
 
-/// The times of training steps on a batch: of a compiled model on inputs and, behind them, labels, in either mode; of a compiled step,
-/// or of a compiled function, on its arguments. A model is afterwards what it was (profile_options::restore); metrics, too. On a GPU
-/// every call is waited for, so a step takes longer than the captured one. Errors as of train_on_batch.
+/// The times of training steps on a batch: of a compiled model on inputs followed by labels, in
+/// either mode; of a compiled step, or of a compiled function, on its arguments. The state of a
+/// model is restored afterwards (profile_options::restore), including metrics. On a GPU every call
+/// is awaited, so a step takes longer than the captured one. Throws like train_on_batch.
 ///
 ///     std::puts(tg::profile(model, x, y, {.steps = 20}).text().c_str());
 template <class Model, class A>
@@ -202,8 +204,9 @@ profile_result profile(Model& model, const A& a, const B& b, const C& c, const D
     return profiling::profile_steps(options, model, a, b, c, d);
 }
 
-/// The times of training steps over a data set (one that shuffles and prefetches as it would in `fit`), beginning anew behind its last
-/// batch: what a step waits for its batch is a call of its own, `profile_result::waited_share` what it is of the whole.
+/// The times of training steps over a data set (one that shuffles and prefetches as in `fit`),
+/// which restarts after its last batch: the wait of a step for its batch is a separate call, and
+/// `profile_result::waited_share` its fraction of the total.
 template <class Model>
 profile_result profile(Model& model, const data::dataset& set, const profile_options& options = {}) {
     const profiling::restored<Model> afterwards(model, options.restore);

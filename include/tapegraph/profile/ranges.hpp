@@ -9,12 +9,13 @@
 #define TG_HAS_NVTX 0
 #endif
 
-/// Ranges with names, for whoever watches the whole process.
+/// Named ranges, for tools that observe the whole process.
 
 namespace tapegraph::profiling {
 
-/// Called around every step and every call of a profile, with "step" and "layer: operation"; null: nobody. Programs for GPUs that find
-/// NVTX's headers (CUDA has them) open its ranges, which Nsight Systems shows; NVTX loads nothing where no tool runs.
+/// Called around every step and every call of a profile, with "step" and "layer: operation"; null:
+/// none. Programs for GPUs that find NVTX's headers (which CUDA includes) open its ranges, which
+/// Nsight Systems shows; NVTX loads nothing unless a tool runs.
 struct range_hooks {
     void (*push)(const char* name) = nullptr;
     void (*pop)() = nullptr;

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-/// Takes the times of every kernel call of a thread.
+/// Records the times of every kernel call of a thread.
 
 namespace tapegraph::profiling {
 
-/// Told of the calls of one step after the other. Calls are put together by their place in a step.
+/// Observes the calls of consecutive steps. Calls are matched by their position in a step.
 template <class = void>
 class basic_recorder : public runtime::call_observer {
 public:
@@ -51,7 +51,7 @@ public:
         pop_range();
     }
 
-    /// f() is waiting for data.
+    /// Records that f() waits for data.
     template <class F>
     auto waiting(const F& f) {
         begin_waiting();
@@ -64,7 +64,7 @@ public:
         call_key key;
         call facts;
         bool half_rate = false;
-        int seen = -1; // the last step, counted with those that are not kept
+        int seen = -1; // the last step, including those that are not kept
     };
     const std::vector<row>& rows() const { return rows_; }
     const std::vector<sample>& steps() const { return steps_; }
@@ -84,7 +84,7 @@ private:
         start_ = now_();
     }
 
-    // The row of this call: the one behind the last, as a rule.
+    // Finds the row of this call, usually the one after the last.
     void row_of(const runtime::observed_call& c) {
         const call_key key = key_of(c);
         current_ = find(key);
@@ -131,7 +131,7 @@ private:
         if (counters_) r.facts.counted += counters_->read() - before_;
         r.facts.samples.push_back({static_cast<int>(steps_.size()) - 1, start_, seconds});
     }
-    // Work that a device has been given is done before the clock is read.
+    // Waits for a device's work before the clock is read.
     static void settle() {
         if constexpr (runtime::has_backend)
             if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) d->wait();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// What tg::profile found.
+/// The result of tg::profile.
 
 namespace tapegraph {
 
@@ -21,7 +21,7 @@ constexpr const char* name_of(phase p) {
     return names[static_cast<int>(p)];
 }
 
-/// One call in one step; seconds of the clock.
+/// One call in one step; times in seconds.
 struct sample {
     int step = 0;
     double start = 0, seconds = 0;
@@ -34,7 +34,7 @@ inline double median_of(std::vector<double> values) {
     return *middle;
 }
 
-/// The middle and the least of times in seconds.
+/// The median and the minimum of times in seconds.
 struct times {
     double median = 0, least = 0;
 };
@@ -45,18 +45,18 @@ inline times times_of(const std::vector<double>& seconds) {
 /// A kernel call of a step.
 struct call {
     profiling::phase phase = profiling::phase::forward;
-    std::string layer;      ///< the path of the scope that it belongs to; empty: of none
-    std::string line;       ///< "model.hpp:23"; empty where it is not known
+    std::string layer;      ///< the path of its scope; empty: none
+    std::string line;       ///< "model.hpp:23"; empty if it is unknown
     std::string operation;  ///< "matmul", "add, relu", "sum of square"
     std::string shape;      ///< of operands and results: "f32[32,784] f32[784,10] -> f32[32,10]"
     int number = -1;        ///< of a program's call; -1 in eager mode
     std::int64_t count = 0; ///< calls in all steps
     times seconds;
     double flops = 0, bytes = 0;
-    double bound = 0;            ///< seconds that it takes at least, by the peaks; 0: not known
-    double reached = 0;          ///< bound / least seconds; 0: not known
-    std::size_t arena_bytes = 0; ///< of its results and scratch memory, as far as they lie in the program's arena
-    std::size_t live_bytes = 0;  ///< in the arena while it runs
+    double bound = 0;            ///< minimum seconds by the peaks; 0: unknown
+    double reached = 0;          ///< bound / least seconds; 0: unknown
+    std::size_t arena_bytes = 0; ///< memory of its results and scratch memory in the program's arena
+    std::size_t live_bytes = 0;  ///< live memory in the arena while it runs
     counter_values counted;      ///< per step, on average
     std::vector<sample> samples; ///< in order of time
 };
@@ -70,11 +70,11 @@ struct layer {
     double flops = 0, bytes = 0, bound = 0;
 };
 
-/// How the table of a profile is printed.
+/// Options of a profile's table.
 struct table_options {
-    int rows = 20;         ///< calls shown; below 0: all
-    bool in_order = false; ///< as they run; otherwise by time
-    bool layers = true;    ///< sums by layer, too
+    int rows = 20;         ///< calls shown; negative: all
+    bool in_order = false; ///< in execution order; otherwise by time
+    bool layers = true;    ///< also sums by layer
 };
 
 } // namespace profiling
@@ -85,8 +85,8 @@ struct profile_result {
     std::vector<profiling::layer> layers; ///< in the order of their first calls
     std::vector<profiling::sample> steps;
     profiling::times step;       ///< a whole step
-    double calls_share = 0;      ///< what the calls are of the steps' time, waiting for data included
-    double waited_share = 0;     ///< what waiting for data is of it
+    double calls_share = 0;      ///< the calls' fraction of the steps' time, including waiting for data
+    double waited_share = 0;     ///< the fraction spent waiting for data
     std::size_t arena_bytes = 0; ///< of the largest program
     profiling::peaks peaks;
     int threads = 1;
@@ -107,8 +107,8 @@ struct profile_result {
         return sum;
     }
 
-    /// Calls whose share of the bound is below `low` or above `high`: there the cost model does not tell what they take. The slowest
-    /// come first. Calls without a bound are left out.
+    /// Calls whose fraction of the bound is below `low` or above `high`, for which the cost model
+    /// does not predict the time. The slowest come first. Calls without a bound are omitted.
     std::vector<const profiling::call*> off_the_bound(double low = 0.5, double high = 1.2) const {
         std::vector<const profiling::call*> found;
         for (const profiling::call& c : calls)
@@ -118,10 +118,11 @@ struct profile_result {
         return found;
     }
 
-    /// A table: the step, its phases, its slowest calls, its layers, and where the cost model is off.
+    /// A table: the step, its phases, its slowest calls, its layers, and calls that the cost model
+    /// does not predict.
     template <class = void>
     std::string text(const profiling::table_options& options = {}) const;
-    /// One line per call, with a head; comma-separated, quoted where needed.
+    /// One line per call, with a header; comma-separated, quoted where needed.
     template <class = void>
     std::string csv() const;
     /// Every call of every step in the Trace Event Format (JSON).

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// A profile as text and as comma-separated values.
+/// Formats a profile as text and as comma-separated values.
 
 namespace tapegraph {
 

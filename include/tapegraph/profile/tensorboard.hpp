@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-/// A profile as TensorBoard's graph shows it.
+/// Converts a profile for TensorBoard's graph.
 
 namespace tapegraph::profiling {
 
-/// What the calls of a program took, as io::event_writer::node_times takes it: times of the last step. `view`: of the program that was
-/// profiled, `model.training_view()` say, whose graph the run shows (io::graph_def).
+/// The times of a program's calls in the last step, in the form that io::event_writer::node_times
+/// takes. `view` is that of the profiled program, for example `model.training_view()`, whose graph
+/// the run shows (io::graph_def).
 ///
 ///     run.node_times("profile", tg::profiling::node_times(result, model.training_view()), model.step());
 template <class = void>

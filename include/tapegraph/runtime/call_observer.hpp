@@ -6,11 +6,13 @@
 #include <source_location>
 #include <string_view>
 
-/// Who is told of every kernel call of a thread: a profiler. While nobody asks, a call reads one flag.
+/// Observer of a thread's kernel calls, used by the profiler. Without one, a call costs one flag
+/// test.
 
 namespace tapegraph::runtime {
 
-/// What an eager operation is called and costs, and the line that calls it. An empty name: whoever calls tells of it himself.
+/// The name, cost and source line of an eager operation. With an empty name, the caller reports the
+/// call itself.
 struct call_label {
     constexpr call_label(std::string_view name = {}, cost_function flops_of = nullptr, cost_function bytes_of = nullptr,
                          const std::source_location& line = {},
@@ -18,26 +20,28 @@ struct call_label {
         : operation(name), flops(flops_of), bytes(bytes_of), where(line), method(method_of) {}
 
     std::string_view operation;
-    cost_function flops, bytes; ///< null: not known, and operands and results
+    cost_function flops, bytes; ///< null: unknown, and operands plus results
     std::source_location where;
-    std::string_view (*method)(const kernel_call&); ///< null: there is one way
+    std::string_view (*method)(const kernel_call&); ///< null: there is only one
 };
 
-/// What a call computes: an operation, a formula's value, its leaves' adjoints, their sums over axes, a call of a program, or
-/// waiting for other ranks.
+/// The subject of a call: an operation, a formula's value, its leaves' adjoints, their sums over
+/// axes, a call of a program, or waiting for other ranks.
 enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program, exchange };
 
-/// One kernel call, as an observer is told of it.
+/// One kernel call, as reported to an observer.
 struct observed_call {
     call_part part;
     const kernel_call* call;
     /// The detail::formula_view or ir::program; null for operations.
     const void* source = nullptr;
-    int number = 0;     ///< of a program's call or an exchange; behind the last one: the copies that apply updates
+    /// Of a program's call or an exchange; the number after the last call means the copies that
+    /// apply updates
+    int number = 0;
     call_label label{}; ///< its name is empty for formulas and programs
 };
 
-/// Told before and after each call. What throws ends without `end`.
+/// Notified before and after each call. A call that throws ends without `end`.
 class call_observer {
 public:
     virtual void begin(const observed_call& c) = 0;
@@ -55,12 +59,12 @@ inline call_observer*& observer_of_thread() {
 }
 } // namespace detail
 
-/// Who watches this thread; null, as a rule.
+/// The observer of this thread, or null.
 inline call_observer* observer() {
     return detail::observers.load(std::memory_order_relaxed) == 0 ? nullptr : detail::observer_of_thread();
 }
 
-/// While it lives, `o` is told of the calls of this thread; who watched before is not.
+/// While it lives, `o` observes the calls of this thread, in place of any previous observer.
 class observer_scope {
 public:
     explicit observer_scope(call_observer& o) : before_(detail::observer_of_thread()) {
@@ -78,7 +82,8 @@ private:
     call_observer* before_;
 };
 
-/// run(), which is the call that `describe` gives an observed_call of.
+/// Calls run() and reports it to the observer, if there is one, as the observed_call that
+/// `describe` returns.
 template <class Describe, class Run>
 void observed(const Describe& describe, const Run& run) {
     call_observer* const who = observer();

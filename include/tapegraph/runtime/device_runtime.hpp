@@ -8,43 +8,46 @@
 #include <cstdint>
 #include <mutex>
 
-/// What programs and tensors need of a device that is not the CPU. A backend implements it; nothing here knows CUDA.
+/// The interface of devices other than the CPU for programs and tensors. A backend implements it;
+/// nothing here depends on CUDA.
 
 namespace tapegraph {
 
 namespace runtime {
 
-/// Bytes that a number takes among others that travel with it: each begins at a multiple of 16.
+/// Bytes that a number occupies among others in one transfer: each begins at a multiple of 16.
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
-/// One device's memory and the line in which everything given to it happens. Errors are device_error or out_of_memory; what
-/// kernels find wrong (an index outside its axis) is thrown by the functions that wait.
+/// One device's memory and its stream, in which all work runs in order. Errors are device_error or
+/// out_of_memory; functions that wait throw errors found by kernels (an index outside its axis).
 ///
-/// Threads may share a device: each function may be called by any of them. What has to stay together, such as a call's scratch
-/// memory and its launch, or what is captured as one graph, its thread gives under a `device_turn`.
+/// Threads may share a device: any of them may call each function. Work that must stay together,
+/// such as a call's scratch memory and its launch, or the launches captured as one graph, is
+/// submitted under a `device_turn`.
 class device_runtime {
 public:
     virtual device id() const = 0;
-    /// Before a thread gives it anything: calls go to the thread's current device.
+    /// Makes this device the thread's current device; called before a thread submits work.
     virtual void enter() = 0;
 
-    /// Memory of the device; `what` is named when there is not enough.
+    /// Allocates device memory; out_of_memory names `what`.
     virtual void* allocate(std::size_t bytes, const char* what) = 0;
-    /// Frees memory once the device has finished everything given to it so far.
+    /// Frees memory once the device has finished all work submitted so far.
     virtual void release(void* at) noexcept = 0;
-    /// Scratch memory for one call, until the next one asks.
+    /// Scratch memory for one call, valid until the next request.
     virtual void* scratch(std::size_t bytes) = 0;
 
-    /// From the CPU's memory, which may change as soon as this returns.
+    /// Copies from the CPU's memory, which may change as soon as this returns.
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-    /// Uploads a program's input, through memory set aside for it, so that the copy overlaps with what the device still computes.
+    /// Uploads a program's input through reserved staging memory, so that the copy overlaps with
+    /// work that is still running on the device.
     virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
     struct piece {
         void* to;
         const void* from;
         std::size_t bytes;
     };
-    /// To the CPU's memory; waits.
+    /// Copies to the CPU's memory; waits.
     void download(void* to, const void* from, std::size_t bytes) {
         const piece all{to, from, bytes};
         bring_to_host(&all, 1);
@@ -54,24 +57,26 @@ public:
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     virtual void wait() = 0;
 
-    /// Where an eager call finds its numbers: `bytes` of the CPU's memory, in the device's for what is given to it next.
+    /// Copies the numbers of an eager call: `bytes` of the CPU's memory, into device memory that
+    /// the next submitted work may read.
     virtual void* constant(const void* from, std::size_t bytes) = 0;
-    /// Stream and fault record of a call on this device.
+    /// The stream and the fault record for a call on this device.
     virtual void* stream() = 0;
     virtual void* fault() = 0;
 
-    /// Sends 8 bytes to the host without waiting; `number` says which (of the last 256), `published` waits for them.
+    /// Sends 8 bytes to the host without waiting. Returns their number (of the last 256), for which
+    /// `published` waits.
     virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
     virtual const void* published(std::int64_t number) = 0;
 
-    /// What is launched between the two becomes one graph, which replays as a whole. end_capture returns null where the device
-    /// cannot; then nothing has been launched.
+    /// Captures the launches between the two calls as one graph, which replays as a whole.
+    /// end_capture returns null where the device cannot capture; then nothing has been launched.
     virtual void begin_capture() = 0;
     virtual void* end_capture() = 0;
     virtual void replay(void* graph) = 0;
     virtual void drop(void* graph) noexcept = 0;
 
-    /// Held by the thread that uses the device; device_turn locks it.
+    /// Held by the thread that is using the device; device_turn locks it.
     std::recursive_mutex& turns() { return turns_; }
 
 protected:
@@ -81,7 +86,8 @@ private:
     std::recursive_mutex turns_;
 };
 
-/// While it lives, no other thread gives anything to a device; null is the CPU, which needs no turns. Turns nest.
+/// While it lives, no other thread submits work to the device; null is the CPU, which needs no
+/// locking. Turns nest.
 class device_turn {
 public:
     explicit device_turn(device_runtime* d) {
@@ -92,7 +98,8 @@ private:
     std::unique_lock<std::recursive_mutex> lock_;
 };
 
-/// While it lives, others may use the device of which this thread has one turn; null is the CPU.
+/// Releases this thread's one turn of a device while it lives, so that others may use the device;
+/// null is the CPU.
 class device_pause {
 public:
     explicit device_pause(device_runtime* d) : device_(d) {
@@ -114,34 +121,36 @@ inline device_runtime& runtime_of(device d) {
     return *tapegraph::detail::cuda_backend().open(d.index());
 }
 
-/// Where to compute for who asks for a device: its runtime, or null for the CPU. On a machine without a GPU, or without its
-/// driver, that is the CPU after one line on stderr, so that one binary runs everywhere. Throws device_error for a GPU beyond those
-/// there are, and in a program built without CUDA.
+/// The runtime of the requested device, or null for the CPU. On a machine without a GPU, or without
+/// its driver, it falls back to the CPU after one line on stderr, so that one binary runs
+/// everywhere. Throws device_error for a GPU number that does not exist, and in a program built
+/// without CUDA.
 inline device_runtime* runtime_for(device d) {
     const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
     if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
     return d.is_cpu() ? nullptr : &runtime_of(d);
 }
 
-/// Whether programs on a device record their steps and replay them as one graph, which is the default; TAPEGRAPH_CAPTURE=0 in
-/// the environment, or setting it here, has every step launched kernel by kernel.
+/// Whether programs on a device record their steps and replay them as one graph, which is the
+/// default. With TAPEGRAPH_CAPTURE=0 in the environment, or with false here, every step is launched
+/// kernel by kernel.
 inline bool& capture_steps() {
     static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
     return on;
 }
 
 namespace detail {
-// The device of this thread; null for the CPU.
+// The device of this thread; null is the CPU.
 inline device_runtime*& thread_runtime() {
     static constinit thread_local device_runtime* current = nullptr;
     return current;
 }
 } // namespace detail
 
-/// Where this thread computes; null for the CPU.
+/// The device that this thread computes on; null is the CPU.
 inline device_runtime* current_runtime() { return detail::thread_runtime(); }
 
-/// What buffer_view::memory says of memory of a device.
+/// The value of buffer_view::memory for a device's memory.
 inline std::int8_t memory_of(const device_runtime* d) {
     return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
 }
@@ -154,11 +163,13 @@ inline device current_device() {
     return d == nullptr ? device::cpu() : d->id();
 }
 
-/// While it lives, this thread's tensors and programs are made on a device. Operands that are elsewhere are copied there once.
+/// While it lives, this thread creates tensors and programs on the given device. Operands on other
+/// devices are copied there once.
 ///
 ///     const tg::device_scope on(tg::device::cuda(0));
 ///
-/// On a machine without a GPU it is the CPU, which a line on stderr says; a GPU beyond those there are throws device_error.
+/// On a machine without a GPU it falls back to the CPU, with a line on stderr; a GPU number that
+/// does not exist throws device_error.
 class device_scope {
 public:
     explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}

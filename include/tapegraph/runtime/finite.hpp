@@ -10,7 +10,7 @@ namespace tapegraph::runtime {
 /// Position of the first element that is not finite, or -1.
 inline std::int64_t first_not_finite(const buffer_view& v) {
     const std::int64_t count = v.elements();
-    if (is_storage_type(v.type)) { // an exponent of ones only
+    if (is_storage_type(v.type)) { // all exponent bits are set
         const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
         for (std::int64_t i = 0; i < count; ++i)
             if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;

@@ -4,11 +4,13 @@
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/several_reductions.hpp>
 
-/// Fused kernels whose region is interpreted: the drivers of compiled ones with one function for every region.
+/// Fused kernels whose region is interpreted: they use the drivers of compiled ones, with one
+/// function for every region.
 
 namespace tapegraph::runtime {
 
-/// What such a call names: the region, and of a kernel of several sums where its results come from.
+/// The description of such a call: the region, and for a kernel of several sums the sources of its
+/// results.
 struct interpreted_kernel : cpu::interpreted_region {
     several_results sums;
 };

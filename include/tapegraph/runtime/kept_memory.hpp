@@ -14,15 +14,16 @@
 
 namespace tapegraph::runtime {
 
-/// What a step of a program has made of an operand that is, as a rule, the same in the next run: a variable that the program does not
-/// update. Hashes of the operand, one for each piece of it, tell whether it has changed, for nobody need say so. Of changes that are not made
-/// to deceive them they miss one in 2^64.
+/// Caches data that a step of a program derives from an operand that rarely changes between runs: a
+/// variable that the program does not update. Hashes of the operand, one per piece, detect changes,
+/// so nobody has to announce them. They miss one accidental change in 2^64.
 class kept_memory {
 public:
     using key_type = std::array<std::int64_t, 4>;
 
-    /// The `bytes` that make(to) makes of the operand: made now, unless operand and key are what they were made of. The key is what
-    /// else they depend on, not all of it 0.
+    /// Returns the `bytes` bytes that make(to) derives from the operand, and calls it only if the
+    /// operand or the key has changed. The key holds all else that they depend on, and is not all
+    /// 0.
     template <class Make>
     const void* made_of(const buffer_view& operand, const key_type& key, std::size_t bytes, const Make& make) {
         const std::size_t size = operand.bytes();
@@ -40,7 +41,7 @@ public:
 private:
     static constexpr std::size_t piece = std::size_t{1} << 18;
 
-    /// Writes the hashes of all pieces, or says whether they are as written.
+    /// Writes the hashes of all pieces, or returns whether they are unchanged.
     template <bool Writes>
     bool hash(const void* data, std::size_t size) {
         std::atomic<bool> same{true};

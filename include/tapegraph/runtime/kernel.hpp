@@ -7,9 +7,10 @@
 #include <tapegraph/expr/operation.hpp>
 #include <tapegraph/runtime/widened_reduction.hpp>
 
-/// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
+/// The kernels of both modes, one per (operation, element type) or per region: a function and the
+/// size of its scratch memory.
 
-#if defined(TG_COMPONENT) && TG_COMPONENT == 2 // holds nothing that depends on it
+#if defined(TG_COMPONENT) && TG_COMPONENT == 2 // the component holds nothing that depends on it
 #elif !defined(TG_CUDA)
 TG_OBJECTS_AGREE(TG_CUDA, off)
 #elif defined(TG_SIMT)
@@ -33,14 +34,15 @@ struct kernel_functions {
     kernel_function run = nullptr;
     workspace_function workspace = nullptr;
 };
-/// A kernel on the CPU and on a GPU. Without the latter a GPU's operands are brought to the host, and results sent back.
+/// A kernel for the CPU and one for a GPU. Without the latter, a GPU's operands are copied to the
+/// host, and results back.
 struct kernel_pair : kernel_functions {
     kernel_functions on_device{};
 };
 
 inline std::size_t no_workspace(const kernel_call&) { return 0; }
 
-/// What a backend offers: nothing here, see cuda/backend.cuh.
+/// The kernels of a backend; none here, see cuda/backend.cuh.
 struct no_backend {
     template <class Op, class T>
     static constexpr kernel_functions operation() {
@@ -54,7 +56,7 @@ struct no_backend {
     static constexpr kernel_functions reduction() {
         return {};
     }
-    /// The sum of one result of a region; the second attribute is which.
+    /// The sum of one result of a region; the second attribute selects the result.
     template <class Region>
     static constexpr kernel_functions result_sum() {
         return {};
@@ -73,14 +75,16 @@ using backend = cuda::backend;
 #else
 using backend = no_backend;
 #endif
-/// Whether this program can compute anywhere but on the CPU.
+/// Whether this program can compute on devices other than the CPU.
 inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 
-/// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
+/// Computes an operation on 16-bit elements by its float kernel and conversions. In
+/// runtime/widened.hpp.
 template <class Op>
 struct widened_kernel;
 
-/// Whether an operation's kernel takes 16-bit elements itself: it says so by `takes_storage_types`.
+/// Whether an operation's kernel takes 16-bit elements itself, which it declares by
+/// `takes_storage_types`.
 template <class Op>
 inline constexpr bool takes_storage_types = [] {
     if constexpr (requires { Op::takes_storage_types; })
@@ -89,7 +93,7 @@ inline constexpr bool takes_storage_types = [] {
         return false;
 }();
 
-/// The CPU's half of an operation, from its definition.
+/// The CPU's kernel of an operation, from its definition.
 template <class Op, class T>
 constexpr kernel_functions defined_kernel() {
     static_assert(has_kernel<Op, T> || (storage_type<T> && !takes_storage_types<Op>),
@@ -102,7 +106,7 @@ constexpr kernel_functions defined_kernel() {
         return {&kernel<Op, T>::run, &no_workspace};
 }
 
-/// Some element types.
+/// A list of element types.
 template <class... T>
 struct element_types {};
 using computed_types = element_types<float, double>;
@@ -121,7 +125,8 @@ constexpr bool is_one_of(element_types<Types...>) {
     return (std::is_same_v<T, Types> || ...);
 }
 
-/// A kernel of the component: declared, for whoever links it, by names that depend on the operation alone.
+/// A kernel of the component, declared for programs that link it under names that depend only on
+/// the operation.
 template <class Op, class T>
 struct compiled_kernel {
     static void run(const kernel_call& call);
@@ -140,7 +145,7 @@ std::size_t compiled_kernel<Op, T>::workspace(const kernel_call& call) {
 }
 #endif
 
-/// The addresses of an operation's kernels; to instantiate it is to compile them.
+/// The addresses of an operation's kernels; instantiating it compiles them.
 template <class Op, class Types>
 struct compiled_kernels;
 template <class Op, class... T>
@@ -179,7 +184,7 @@ template <class Region>
 struct region_kernel {
     static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
 };
-/// One of several results, as graph/passes/merge_updates.hpp makes them: all are wanted.
+/// A region with several results from graph/passes/merge_updates.hpp: all are wanted.
 template <class Slots, int First, int Second, int... Others, class... Instructions>
 struct region_kernel<region<Slots, results<First, Second, Others...>, Instructions...>> {
     static void run(const kernel_call& call) {
@@ -188,7 +193,7 @@ struct region_kernel<region<Slots, results<First, Second, Others...>, Instructio
     }
 };
 
-/// The type a reduction computes in: bool as bytes, sums and products of integers unsigned.
+/// The type a reduction computes in: bool as bytes, integer sums and products as unsigned.
 template <class Op, class T>
 struct reduced_element {
     using type = T;
@@ -204,7 +209,7 @@ struct reduced_element<Op, T> {
     using type = std::make_unsigned_t<T>;
 };
 
-/// A reduction over call.domain whose values a region produces; result `wanted` of the region is reduced.
+/// A reduction over call.domain of values from a region; reduces result `wanted` of the region.
 template <class T>
 void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
                    void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<T>&, T*, void*)) {
@@ -231,7 +236,7 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
 }
 
 template <class Region>
-inline constexpr bool reads_in_place = false; // the region is its one operand
+inline constexpr bool reads_in_place = false; // the region is its only operand
 template <dtype Type>
 inline constexpr bool reads_in_place<region<slots<Type>, results<0>>> = true;
 
@@ -241,7 +246,7 @@ struct reduction_kernel {
     using element = typename reduced_element<Op, T>::type;
     static void run(const kernel_call& call) {
         constexpr cpu::tile_function evaluate = reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>;
-        if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values, unlike a maximum of bytes
+        if constexpr (std::is_same_v<T, bool>) { // unlike a maximum of bytes, any and all of nothing have values
             if (call.domain.elements() == 0) {
                 for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
                     call.out[0].as<bool>()[i] = Op::combines == tapegraph::reduction::minimum;
@@ -270,7 +275,7 @@ struct reduction_kernel {
     }
 };
 
-/// A region's kernels on a device, for whoever runs them on the CPU in a way of its own.
+/// A region's kernels for a device, for callers that run them on the CPU in their own way.
 template <class Region, class Backend = backend>
 constexpr kernel_functions map_on_device() {
     return Backend::template map<Region>();

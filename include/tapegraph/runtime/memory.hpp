@@ -22,7 +22,7 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Bytes in use by all arenas of the process, and the most that may be in use.
+/// Bytes in use by all arenas of the process, and their limit.
 struct arena_counters {
     std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
 
@@ -40,8 +40,8 @@ template <class = void>
                         asked, in_use);
 }
 
-/// One block of memory on 64-byte boundaries; large ones ask for huge pages, since a quarter of a training step can go
-/// into page faults otherwise. Throws out_of_memory.
+/// One block of memory on 64-byte boundaries. Large blocks ask for huge pages, because page faults
+/// can otherwise take a quarter of a training step. Throws out_of_memory.
 class arena {
 public:
     arena() = default;
@@ -84,8 +84,9 @@ private:
 
 } // namespace runtime
 
-/// From now on the buffers of tensors and compiled programs in the CPU's memory may take so many bytes together; one beyond
-/// them is out_of_memory. SIZE_MAX, the default, is what the system gives. Buffers that exist stay, also above the limit.
+/// Limits the total bytes of the buffers of tensors and compiled programs in the CPU's memory; a
+/// buffer beyond the limit throws out_of_memory. SIZE_MAX, the default, leaves the limit to the
+/// system. Existing buffers stay, even above the limit.
 inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
 
 TG_COMPILED(runtime, void runtime::refuse_arena<void>(std::size_t, std::size_t, std::size_t))

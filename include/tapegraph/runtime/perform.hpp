@@ -13,20 +13,21 @@
 #include <cstring>
 #include <vector>
 
-/// One call of a kernel where the thread computes.
+/// Runs one kernel call on the thread's current device.
 
 namespace tapegraph::runtime {
 
 using cpu::at_work; // for programs
 
-/// Scratch memory of this thread, until the next call asks.
+/// Scratch memory of this thread, valid until the next call requests it.
 inline void* thread_scratch(std::size_t bytes) {
     static thread_local arena memory;
     if (memory.size() < bytes) memory = arena(bytes);
     return memory.data();
 }
 
-/// Runs a call of a GPU on the CPU, for kernels that exist there alone: operands are brought to the host, results sent back.
+/// Runs a GPU's call on the CPU, for kernels that exist only there: copies operands to the host and
+/// results back.
 template <class = void>
 void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
                  const random_state* random) {
@@ -58,7 +59,8 @@ void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel
             d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
 }
 
-/// The call, with numbers that stand in the CPU's memory (scalar operands, the random state) sent to the device in one copy.
+/// A call whose numbers in the CPU's memory (scalar operands, the random state) are sent to the
+/// device in one copy.
 class call_on_device {
 public:
     call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
@@ -73,7 +75,7 @@ public:
         std::byte few[256];
         std::vector<std::byte> many(all > sizeof few ? all : 0);
         std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
-        std::memset(numbers, 0, all); // the gaps, too: equal numbers need not be sent twice
+        std::memset(numbers, 0, all); // including the gaps, so that equal numbers need not be sent twice
         each_number([&](const void* from, std::size_t bytes, const auto&) {
             std::memcpy(at, from, bytes);
             at += padded(bytes);
@@ -91,7 +93,7 @@ public:
 
 private:
     static bool is_number(const buffer_view& v) { return v.memory == 0 && v.data != nullptr; }
-    // f(number, its bytes, what to tell where it has gone)
+    // f(number, its bytes, a callback that receives its new address)
     template <class F>
     void each_number(const F& f) {
         for (buffer_view& v : views_)
@@ -114,8 +116,9 @@ void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call&
     kernel.on_device.run(there.call);
 }
 
-/// Runs a kernel where the thread computes; the call's views are of that device, or of small numbers on the CPU. `label`
-/// is what is told of it where placement is logged or calls are observed; empty: the caller has told.
+/// Runs a kernel on the thread's current device; the call's views are in that device's memory, or
+/// are small numbers on the CPU. `label` is reported where placement is logged or calls are
+/// observed; an empty label means that the caller has reported the call.
 inline void perform(const kernel_pair& kernel, kernel_call& call, const call_label& label = {}) {
     if (!label.operation.empty()) {
         if (placement_is_logged())

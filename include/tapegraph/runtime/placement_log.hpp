@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-/// Where kernels run, told on stderr.
+/// Logs on stderr where kernels run.
 
 namespace tapegraph {
 
@@ -24,7 +24,8 @@ inline std::atomic<bool>& placement_log_setting() {
 
 inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
 
-/// One line on stderr: `what` runs where `d` says (null: the CPU), or on the CPU where that device has no kernel.
+/// Writes one line to stderr: `what` runs on `d` (null: the CPU), or on the CPU where that device
+/// has no kernel.
 template <class = void>
 void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
     const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
@@ -35,8 +36,9 @@ void write_placement(const std::string& what, const buffer_view& result, const d
 
 } // namespace runtime
 
-/// From now on every kernel call of the process says on stderr where it runs: each call of a compiled program when the program
-/// first runs, eager operations whenever they run. TAPEGRAPH_LOG_PLACEMENT=1 in the environment says so from the start.
+/// With true, every kernel call of the process is logged to stderr with its device: each call of a
+/// compiled program when the program first runs, eager operations whenever they run.
+/// TAPEGRAPH_LOG_PLACEMENT=1 in the environment enables it from the start.
 inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
 
 TG_COMPILED(runtime, void runtime::write_placement<void>(const std::string&, const buffer_view&,

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <vector>
 
-/// What a kernel that is a program does with memory itself, between the kernels it calls (graph/scan_program.hpp): on the CPU at
-/// once, on a device in the call's stream.
+/// Memory copies of a kernel that is a program, between the kernels it calls
+/// (graph/scan_program.hpp): immediate on the CPU, in the call's stream on a device.
 
 namespace tapegraph::runtime {
 
-/// Rows of bytes; a pitch leads from one row to the next.
+/// Rows of bytes; a pitch is the distance from one row to the next.
 struct row_copy {
     void* to;
     const void* from; ///< null: zeros are written
@@ -19,7 +19,7 @@ struct row_copy {
     std::size_t bytes, to_pitch, from_pitch; ///< bytes of a row, and the pitches
 };
 
-/// Copies none of which reads or writes what another writes.
+/// A batch of copies, none of which reads or writes memory that another writes.
 template <class Backend = backend>
 class row_copies {
 public:
@@ -34,7 +34,7 @@ public:
     void add(const kernel_call& c, void* to, const void* from, std::size_t bytes) {
         add(c, {to, from, 1, bytes, bytes, bytes});
     }
-    /// Gives what has been added to the call's stream.
+    /// Submits the added copies to the call's stream.
     void launch([[maybe_unused]] const kernel_call& c) {
         if constexpr (has_backend)
             if (!waiting_.empty()) Backend::copy_rows(c, waiting_.data(), waiting_.size());
@@ -55,7 +55,7 @@ private:
         }
     }
 
-    std::vector<row_copy> waiting_; // of a device: one launch takes several
+    std::vector<row_copy> waiting_; // on a device, where one launch takes several
 };
 
 /// A kernel whose result is the end of its first operand.
@@ -70,7 +70,7 @@ struct copy_of_end {
     static std::size_t workspace(const kernel_call&) { return 0; }
 };
 
-/// A kernel that runs where its call's stream says.
+/// A kernel that runs on the device of its call's stream.
 template <class Kernel>
 constexpr kernel_pair on_both(bool has_device_half = has_backend) {
     constexpr kernel_functions f{&Kernel::run, &Kernel::workspace};

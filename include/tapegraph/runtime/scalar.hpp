@@ -26,7 +26,7 @@ inline void store_scalar(const buffer_view& target, double value) {
     }
 }
 
-/// A floating-point tensor of one element as a number.
+/// Reads a floating-point tensor of one element as a number.
 inline double load_scalar(const buffer_view& source) {
     switch (source.type) {
     case dtype::f64: return *source.as<double>();
@@ -36,8 +36,8 @@ inline double load_scalar(const buffer_view& source) {
     }
 }
 
-/// At most eight such tensors where `d` computes (null: the CPU) as numbers. The host waits once for all of them. Throws
-/// shape_error for one of several elements.
+/// Reads at most eight such tensors on device `d` (null: the CPU) as numbers. The host waits once
+/// for all of them. Throws shape_error for a tensor of several elements.
 template <class = void>
 void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
     constexpr int most = 8;

@@ -7,20 +7,23 @@
 #include <tapegraph/cpu/sum_columns.hpp>
 #include <tapegraph/expr/region.hpp>
 
-/// Several sums in one pass over what they read, and with them perhaps values that are written: one kernel for a region some of whose results
-/// are reduced over the same axes. It gives the bits of the kernels that it stands for, since tiles, tasks and lanes follow from the shape.
+/// Several sums in one pass over their operands, optionally with values that are written: one
+/// kernel for a region some of whose results are reduced over the same axes. It gives the bits of
+/// the separate kernels, because tiles, tasks and lanes follow from the shape.
 
 namespace tapegraph::runtime {
 
-/// Where the results of such a kernel come from. Its first `reduced` results are sums, the others are written.
+/// The sources of such a kernel's results. Its first `reduced` results are sums, the others are
+/// written.
 struct several_results {
     int reduced = 0, evaluated = 0;
-    int place[cpu::most_results]{};   ///< of each result of the region that is evaluated: which of the kernel's it is
-    int operand[cpu::most_reduced]{}; ///< of each sum: the operand that it adds up in place, or -1
-    int result[cpu::most_reduced]{};  ///< of each sum: the written result that it adds up, or -1
+    int place[cpu::most_results]{};   ///< for each result of the evaluated region, the index of the kernel's result
+    int operand[cpu::most_reduced]{}; ///< for each sum, the operand that it adds up in place, or -1
+    int result[cpu::most_reduced]{};  ///< for each sum, the written result that it adds up, or -1
 };
 
-/// A sum of an operand reads it where it lies, unless a result might be written over it, and a sum of a written result reads that.
+/// A sum of an operand reads it in place, unless a result might overwrite it; a sum of a written
+/// result reads that result.
 constexpr several_results plan_of_several(int reduced, int operands, const int* registers, int count) {
     several_results p;
     p.reduced = reduced;
@@ -38,8 +41,9 @@ constexpr several_results plan_of_several(int reduced, int operands, const int* 
     return p;
 }
 
-/// Sums over call.domain of what `evaluate` gives for a tile, as `p` says. Down columns `columns` adds them up where it computes
-/// them; without it (null) tiles are added up as along rows, to the same bits.
+/// Sums over call.domain the tiles that `evaluate` computes, as `p` says. Down columns, `columns`
+/// adds them as it computes them; without it (null) tiles are added up as along rows, to the same
+/// bits.
 template <class T>
 void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::columns_function columns,
                  const several_results& p) {
@@ -74,7 +78,7 @@ void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::colu
         cpu::column_block block;
         block.rows = rows;
         block.written_stride = stride;
-        // No part is narrower than 64 bytes.
+        // Every part is at least 64 bytes wide.
         for (std::int64_t done = 0; done < width; done += block.columns) {
             block.columns = width - done <= most ? width - done : most - lanes;
             s.reader.locate(begin + done, stride, block.in, block.stride);
@@ -108,7 +112,7 @@ struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Red
     static constexpr several_results plan =
         plan_of_several(Reduced, Slots::count, registers, static_cast<int>(sizeof...(Registers)));
 
-    // One result is what a kernel without sums evaluates, and so the same function.
+    // A single result uses the same function as a kernel without sums.
     template <int... R>
     static constexpr cpu::tile_function evaluation(std::integer_sequence<int, R...>) {
         using evaluated = region<Slots, results<registers[plan.place[R]]...>, Instructions...>;

@@ -2,14 +2,15 @@
 
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Operations on 16-bit elements as the float kernel on converted operands, which is what most of them do. The copies are
-/// part of the call's workspace, so graph mode plans them and a step still allocates nothing.
+/// Computes operations on 16-bit elements by the float kernel on converted operands, which suffices
+/// for most. The copies are part of the call's workspace, so graph mode plans them and a step still
+/// allocates nothing.
 
 namespace tapegraph::runtime {
 
 namespace detail {
 
-/// A call whose 16-bit operands and results are floats at the start of its workspace.
+/// A call whose 16-bit operands and results are converted to floats at the start of its workspace.
 struct widened_call {
     static constexpr int most = 12;
     buffer_view views[most];
@@ -36,7 +37,7 @@ struct widened_call {
     void load(const kernel_call& from) const {
         for (int i = 0; i < from.inputs; ++i) {
             const buffer_view& v = from.in[i];
-            if (v.data == nullptr) continue; // empty, or there for a derivative's sake: the kernel does not read it
+            if (v.data == nullptr) continue; // empty, or only present for a derivative: the kernel does not read it
             if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
             if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
         }

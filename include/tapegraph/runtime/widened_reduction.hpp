@@ -6,7 +6,7 @@
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/cpu/widen.hpp>
 
-/// Reductions of 16-bit elements: the reductions of the floats, rounded at the end.
+/// Reductions of 16-bit elements: reductions in float, rounded at the end.
 
 namespace tapegraph::runtime {
 
@@ -23,7 +23,8 @@ inline std::size_t widened_reduction_bytes(const kernel_call& call) {
                                               static_cast<std::uint32_t>(call.attributes[0]));
 }
 
-/// A reduction over call.domain of result `wanted` of a region, or of the operand itself where `evaluate` is null.
+/// Reduces result `wanted` of a region over call.domain, or the operand itself where `evaluate` is
+/// null.
 void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
                            void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<float>&,
                                           float*, void*),

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-/// What the functions of `tapegraph::math` are made of.
+/// Building blocks of the functions of `tapegraph::math`.
 ///
 /// One implementation serves scalars, vector lanes, tails and constant evaluation, on every instruction set, with equal
 /// bits. So: no branches (only selects between values that exist already), integers as wide as the floating-point type,
@@ -142,7 +142,8 @@ TG_HD constexpr T polynomial(T x, C... c) {
     }
 }
 
-/// Keeps x within [-most, most]; NaN stays NaN. In integers, which cost less than two conditionals.
+/// Clamps x to [-most, most]; NaN stays NaN. Done in integers, which cost less than two
+/// conditionals.
 template <class T>
 TG_HD constexpr T within(T x, T most) {
     using bits = bits_t<T>;
@@ -155,7 +156,7 @@ TG_HD constexpr T within(T x, T most) {
     return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
 }
 
-/// Keeps x within [low, high]; NaN stays NaN.
+/// Clamps x to [low, high]; NaN stays NaN.
 template <class T>
 TG_HD constexpr T clamp(T x, T low, T high) {
     const T y = select(x < low, low, x);

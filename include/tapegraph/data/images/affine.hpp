@@ -10,23 +10,23 @@
 #include <numbers>
 #include <string>
 
-/// Images turned, shifted, zoomed and sheared, with the meanings that the layers random_rotation, random_translation and
-/// random_zoom have (nn/layers/affine_augmentation.hpp).
+/// Rotates, shifts, zooms and shears images, with the conventions of the layers random_rotation,
+/// random_translation and random_zoom (nn/layers/affine_augmentation.hpp).
 
 namespace tapegraph::data::images {
 
 struct affine_options {
     tapegraph::fill_mode fill_mode = fill_mode::reflect;
-    double fill_value = 0; ///< of `constant`
+    double fill_value = 0; ///< for `constant`
     bool nearest = false;  ///< take the nearest pixel; otherwise bilinear between four
 };
 
-/// Where each pixel of the result comes from: with (y, x) from the image's centre, row r[0] y + r[1] x + r[2] and column
-/// c[0] y + c[1] x + c[2] from the centre.
+/// Source positions of the result's pixels: with (y, x) relative to the image's centre, row r[0] y
+/// + r[1] x + r[2] and column c[0] y + c[1] x + c[2] relative to the centre.
 struct affine_places {
     std::array<double, 3> r{1, 0, 0}, c{0, 1, 0};
 
-    /// What `first` does, then this: one sampling in place of two.
+    /// Applies `first`, then this, with one sampling instead of two.
     affine_places after(const affine_places& first) const {
         const auto row = [&](const std::array<double, 3>& of) {
             return std::array<double, 3>{of[0] * r[0] + of[1] * c[0], of[0] * r[1] + of[1] * c[1],
@@ -36,23 +36,23 @@ struct affine_places {
     }
 };
 
-/// A share of a full turn, counter-clockwise.
+/// A rotation by a fraction of a full turn, counter-clockwise.
 inline affine_places rotation(double turn) {
     const double angle = 2 * std::numbers::pi * turn, cosine = std::cos(angle), sine = std::sin(angle);
     return {{cosine, sine, 0}, {-sine, cosine, 0}};
 }
-/// By so many pixels down and to the right.
+/// A shift by this many pixels down and to the right.
 inline affine_places translation(double down, double right) { return {{1, 0, -down}, {0, 1, -right}}; }
-/// Shows 1 + f times as much: a positive factor makes things smaller.
+/// Shows 1 + f times as much of the image: a positive factor makes objects smaller.
 inline affine_places zooming(double height_factor, double width_factor) {
     return {{1 + height_factor, 0, 0}, {0, 1 + width_factor, 0}};
 }
-/// Moves rows to the right by `along` times their distance below the centre.
+/// Shifts rows to the right by `along` times their distance below the centre.
 inline affine_places shearing(double along) { return {{1, 0, 0}, {-along, 1, 0}}; }
 
 namespace detail {
 
-/// A place along an axis of n as one inside of it.
+/// Maps a position along an axis of n to one inside it.
 inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode mode) {
     if (place >= 0 && place < n) return place;
     if (mode == fill_mode::wrap) return (place % n + n) % n;
@@ -65,7 +65,7 @@ inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode m
 
 } // namespace detail
 
-/// The image with its pixels taken from elsewhere. Throws argument_error where a place is not finite.
+/// Samples the image at the given positions. Throws argument_error if a position is not finite.
 template <image_like I>
 image<pixel_of<I>> affine(const I& x, const affine_places& places, const affine_options& options = {}) {
     using T = pixel_of<I>;
@@ -106,17 +106,17 @@ image<pixel_of<I>> affine(const I& x, const affine_places& places, const affine_
     return to;
 }
 
-/// Turned about its centre by a share of a full turn, counter-clockwise.
+/// Rotates the image about its centre by a fraction of a full turn, counter-clockwise.
 template <image_like I>
 image<pixel_of<I>> rotate(const I& x, double turn, const affine_options& options = {}) {
     return affine(x, rotation(turn), options);
 }
-/// Moved down and to the right by so many pixels.
+/// Shifts the image down and to the right by this many pixels.
 template <image_like I>
 image<pixel_of<I>> shift(const I& x, double down, double right, const affine_options& options = {}) {
     return affine(x, translation(down, right), options);
 }
-/// 1 + f times as much of it, about its centre.
+/// Shows 1 + f times as much of the image, about its centre.
 template <image_like I>
 image<pixel_of<I>> zoom(const I& x, double height_factor, double width_factor, const affine_options& options = {}) {
     return affine(x, zooming(height_factor, width_factor), options);
@@ -124,15 +124,16 @@ image<pixel_of<I>> zoom(const I& x, double height_factor, double width_factor, c
 
 /// The ranges of Keras's ImageDataGenerator: each number is drawn from [-f, f].
 struct random_affine_options {
-    double turn = 0;                          ///< shares of a full turn
-    double height_shift = 0, width_shift = 0; ///< shares of the image's extents
+    double turn = 0;                          ///< fractions of a full turn
+    double height_shift = 0, width_shift = 0; ///< fractions of the image's extents
     double height_zoom = 0, width_zoom = 0;   ///< see zooming; below 1
     bool keep_ratio = true;                   ///< one zoom for both axes, from height_zoom
     double shear = 0;                         ///< see shearing
     affine_options sampling{};
 };
 
-/// All of them in one sampling. Throws argument_error for a range that is not finite or a zoom of 1 and more.
+/// Applies all of them in one sampling. Throws argument_error for a range that is not finite or a
+/// zoom of 1 or more.
 template <image_like I>
 image<pixel_of<I>> random_affine(const I& x, const random_affine_options& o, counter_random& random) {
     for (const double range : {o.turn, o.height_shift, o.width_shift, o.height_zoom, o.width_zoom, o.shear})

@@ -11,14 +11,15 @@
 #include <utility>
 #include <vector>
 
-/// Colours, with the meanings that tf.image gives them. Each function takes an image by value (move it in and nothing is copied) and
-/// computes in floats; bytes are rounded to the nearest and end at 0 and 255, floats are not cut off: `clip_colours` does that.
+/// Colour adjustments with the semantics of tf.image. Each function takes an image by value (move
+/// it in to avoid a copy) and computes in floats. Bytes are rounded to the nearest and clipped to
+/// [0, 255]; floats are not clipped, for which there is `clip_colours`.
 
 namespace tapegraph::data::images {
 
 namespace detail {
 
-/// f of every value, as floats in which 1 is full.
+/// Applies f to every value, as floats in which 1 is the maximum.
 template <pixel T, class F>
 void each_value(image<T>& x, const F& f) {
     constexpr float unit = 1 / full<T>;
@@ -33,7 +34,7 @@ void check_rgb(const char* operation, const image<T>& x) {
 
 using colour = std::array<float, 3>;
 
-/// f of every pixel, three floats in which 1 is full.
+/// Applies f to every pixel, three floats in which 1 is the maximum.
 template <pixel T, class F>
 void each_colour(image<T>& x, const F& f) {
     constexpr float unit = 1 / full<T>;
@@ -64,7 +65,8 @@ inline colour to_hsv(const colour& rgb) {
 }
 
 inline colour to_rgb(const colour& hsv) {
-    const float hue = hsv[0], saturation = hsv[1], value = hsv[2]; // no bindings: clang captures none under OpenMP
+    // No bindings, because clang cannot capture them under OpenMP.
+    const float hue = hsv[0], saturation = hsv[1], value = hsv[2];
     const auto channel = [&](float shift) {
         const float place = std::fmod(hue * 6 + shift, 6.0f);
         return value - value * saturation * std::clamp(std::min(place, 4 - place), 0.0f, 1.0f);
@@ -82,7 +84,7 @@ inline void check_factor(const char* operation, double low, double high) {
 
 } // namespace detail
 
-/// x + delta, delta among values in [0, 1].
+/// x + delta, with delta on the scale of [0, 1].
 template <pixel T>
 image<T> adjust_brightness(image<T> x, double delta) {
     const auto by = static_cast<float>(delta);
@@ -106,7 +108,8 @@ image<T> adjust_contrast(image<T> x, double factor) {
     return x;
 }
 
-/// Saturation times the factor, at most 1. Throws shape_error for other than three channels, argument_error for a negative factor.
+/// Multiplies the saturation by the factor, up to 1. Throws shape_error for other than three
+/// channels, argument_error for a negative factor.
 template <pixel T>
 image<T> adjust_saturation(image<T> x, double factor) {
     detail::check_rgb("adjust_saturation", x);
@@ -119,7 +122,7 @@ image<T> adjust_saturation(image<T> x, double factor) {
     return x;
 }
 
-/// Hue turned by a share of the circle. Throws shape_error for other than three channels.
+/// Rotates the hue by a fraction of the circle. Throws shape_error for other than three channels.
 template <pixel T>
 image<T> adjust_hue(image<T> x, double delta) {
     detail::check_rgb("adjust_hue", x);
@@ -141,14 +144,14 @@ image<T> adjust_gamma(image<T> x, double gamma, double gain = 1) {
     return x;
 }
 
-/// Each value as full - value.
+/// Inverts each value to full - value.
 template <pixel T>
 image<T> invert(image<T> x) {
     for (T& value : x.pixels) value = static_cast<T>(detail::full<T> - static_cast<float>(value));
     return x;
 }
 
-/// Values below 0 as 0 and above full (1 of floats) as full.
+/// Clips values to [0, full] (1 for floats).
 template <pixel T>
 image<T> clip_colours(image<T> x) {
     for (T& value : x.pixels) value = std::clamp(value, T(0), static_cast<T>(detail::full<T>));
@@ -167,7 +170,7 @@ image<T> rgb_to_grayscale(const image<T>& x) {
     return grey;
 }
 
-/// A grey image with three equal channels. Throws shape_error for other than one channel.
+/// Converts a grey image to three equal channels. Throws shape_error for other than one channel.
 template <pixel T>
 image<T> grayscale_to_rgb(const image<T>& x) {
     if (x.channels != 1) throw shape_error("grayscale_to_rgb: an image " + detail::extents(x) + " is not grey");
@@ -177,16 +180,18 @@ image<T> grayscale_to_rgb(const image<T>& x) {
     return rgb;
 }
 
-/// What is drawn from which range; ranges of 0 and 1 draw all the same, so that one range does not move the others' numbers.
+/// The ranges of the random adjustments. Empty ranges also draw, so that one range does not change
+/// the others' numbers.
 struct colour_jitter_options {
-    double brightness = 0;                            ///< delta from [-b, b]
+    double brightness = 0;                            ///< delta in [-b, b]
     double least_contrast = 1, greatest_contrast = 1; ///< factor
     double least_saturation = 1, greatest_saturation = 1;
-    double hue = 0; ///< delta from [-h, h], at most 1/2
+    double hue = 0; ///< delta in [-h, h], at most 1/2
 };
 
-/// Brightness, contrast, saturation and hue in this order, each by a number drawn for it. Throws argument_error for impossible
-/// ranges, shape_error where saturation or hue change an image that has no three channels.
+/// Adjusts brightness, contrast, saturation and hue in this order, each by a number drawn for it.
+/// Throws argument_error for impossible ranges, shape_error if saturation or hue change an image
+/// that does not have three channels.
 template <pixel T>
 image<T> random_colour_jitter(image<T> x, const colour_jitter_options& o, counter_random& random) {
     detail::check_factor("random_colour_jitter", o.brightness, o.brightness);

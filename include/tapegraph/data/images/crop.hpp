@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <string>
 
-/// Parts of images. A part is a view: nothing is copied until it is resized, normalised or `copy`d.
+/// Parts of images. A part is a view: nothing is copied until it is resized, normalised or copied
+/// by `copy`.
 
 namespace tapegraph::data::images {
 
-/// The rectangle of an image. Throws shape_error where it does not lie inside.
+/// A view of a rectangle of an image. Throws shape_error if it is not inside.
 template <image_like I>
 auto crop(const I& x, const box& part) {
     auto from = view_of(x);
@@ -38,8 +39,8 @@ inline void check_part(const char* operation, std::int64_t height, std::int64_t 
 
 } // namespace detail
 
-/// The rectangle in the middle; odd remainders leave one row or column less in front, as TensorFlow's and Keras's do. Throws
-/// shape_error where the image is smaller.
+/// The rectangle in the middle; an odd remainder leaves one row or column less before it, as in
+/// TensorFlow and Keras. Throws shape_error if the image is smaller.
 inline box center_box(std::int64_t of_height, std::int64_t of_width, std::int64_t height, std::int64_t width) {
     detail::check_part("center_crop", height, width, of_height, of_width);
     return {(of_height - height) / 2, (of_width - width) / 2, height, width};
@@ -49,7 +50,8 @@ auto center_crop(const I& x, std::int64_t height, std::int64_t width) {
     return crop(x, center_box(view_of(x).height, view_of(x).width, height, width));
 }
 
-/// A rectangle of this size anywhere, each place as probable as any other. Throws shape_error where the image is smaller.
+/// A rectangle of this size at a uniformly random position. Throws shape_error if the image is
+/// smaller.
 inline box random_box(std::int64_t of_height, std::int64_t of_width, std::int64_t height, std::int64_t width,
                       counter_random& random) {
     detail::check_part("random_crop", height, width, of_height, of_width);
@@ -62,15 +64,16 @@ auto random_crop(const I& x, std::int64_t height, std::int64_t width, counter_ra
     return crop(x, random_box(view_of(x).height, view_of(x).width, height, width, random));
 }
 
-/// torchvision's RandomResizedCrop and its defaults: the crop of Inception.
+/// Options of torchvision's RandomResizedCrop with its defaults: the crop of Inception.
 struct random_resized_crop_options {
-    double least_scale = 0.08, greatest_scale = 1;          ///< shares of the image's area
+    double least_scale = 0.08, greatest_scale = 1;          ///< fractions of the image's area
     double least_ratio = 3.0 / 4, greatest_ratio = 4.0 / 3; ///< width / height, drawn uniformly in its logarithm
     resize_options resize{resize_method::bilinear, true};
 };
 
-/// Which part that is. Area and ratio are drawn up to ten times until such a rectangle fits; after that it is the middle, with the
-/// image's own ratio or the nearest that is allowed. Throws argument_error for ranges that are none.
+/// Draws the rectangle. Area and ratio are drawn up to ten times until such a rectangle fits; then
+/// it falls back to the middle, with the image's own ratio or the nearest one allowed. Throws
+/// argument_error for invalid ranges.
 template <class = void>
 box random_resized_box(std::int64_t height, std::int64_t width, counter_random& random,
                        const random_resized_crop_options& options = {}) {
@@ -109,7 +112,7 @@ image<pixel_of<I>> random_resized_crop(const I& x, std::int64_t height, std::int
     return resize(part, height, width, options.resize);
 }
 
-/// The image with its middle cut out or zeros around it, each axis by itself, so that it is height x width:
+/// Crops or pads the image with zeros around its middle, each axis separately, to height x width:
 /// tf.image.resize_with_crop_or_pad.
 template <image_like I>
 image<pixel_of<I>> crop_or_pad(const I& x, std::int64_t height, std::int64_t width) {
@@ -125,7 +128,8 @@ image<pixel_of<I>> crop_or_pad(const I& x, std::int64_t height, std::int64_t wid
     return to;
 }
 
-/// As large as fits into height x width without changing the ratio of its sides, zeros around: tf.image.resize_with_pad.
+/// Resizes the image to fit into height x width without changing its aspect ratio, and pads it with
+/// zeros: tf.image.resize_with_pad.
 template <image_like I>
 image<pixel_of<I>> resize_with_pad(const I& x, std::int64_t height, std::int64_t width,
                                    const resize_options& options = {}) {

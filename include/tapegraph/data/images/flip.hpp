@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <cstring>
 
-/// Images mirrored and turned by quarters: pixels move, none changes.
+/// Mirrors images and rotates them by quarter turns: pixels move without changing.
 
 namespace tapegraph::data::images {
 
-/// Mirrored from left to right.
+/// Mirrors from left to right.
 template <image_like I>
 image<pixel_of<I>> flip_left_right(const I& x) {
     const auto from = view_of(x);
@@ -20,7 +20,7 @@ image<pixel_of<I>> flip_left_right(const I& x) {
             for (std::int64_t c = 0; c < from.channels; ++c) to.at(y, from.width - 1 - z, c) = from.at(y, z, c);
     return to;
 }
-/// Mirrored from top to bottom.
+/// Mirrors from top to bottom.
 template <image_like I>
 image<pixel_of<I>> flip_up_down(const I& x) {
     const auto from = view_of(x);
@@ -30,7 +30,7 @@ image<pixel_of<I>> flip_up_down(const I& x) {
                     static_cast<std::size_t>(from.row_size()) * sizeof(pixel_of<I>));
     return to;
 }
-/// Rows as columns.
+/// Transposes rows and columns.
 template <image_like I>
 image<pixel_of<I>> transpose(const I& x) {
     const auto from = view_of(x);
@@ -40,7 +40,8 @@ image<pixel_of<I>> transpose(const I& x) {
             for (std::int64_t c = 0; c < from.channels; ++c) to.at(z, y, c) = from.at(y, z, c);
     return to;
 }
-/// Turned counter-clockwise by `turns` quarters (any number, negative ones clockwise): tf.image.rot90.
+/// Rotates counter-clockwise by `turns` quarter turns (any number, negative ones clockwise):
+/// tf.image.rot90.
 template <image_like I>
 image<pixel_of<I>> rotate_quarters(const I& x, int turns) {
     switch ((turns % 4 + 4) % 4) {
@@ -50,7 +51,7 @@ image<pixel_of<I>> rotate_quarters(const I& x, int turns) {
     default: return copy(x);
     }
 }
-/// Each with probability 1/2.
+/// Mirrors in either direction, each with probability 1/2.
 template <image_like I>
 image<pixel_of<I>> random_flip_left_right(const I& x, counter_random& random) {
     return random.uniform() < 0.5 ? flip_left_right(x) : copy(x);

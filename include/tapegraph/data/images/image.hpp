@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
-/// Images in host memory, [height, width, channels], of bytes in [0, 255] or of floats, mostly in [0, 1]: what the functions of this
-/// folder take and give. They are plain functions of values, for use in a `map` or by hand. What is random takes a counter_random, so
-/// that a record's number decides what becomes of it and not the thread that comes first.
+/// Images in host memory, [height, width, channels], of bytes in [0, 255] or of floats, usually in
+/// [0, 1], as used by all functions of this folder. These are plain functions of values, for use in
+/// a `map` or directly. Random functions take a counter_random, so that their result depends on a
+/// record's number and not on the thread that comes first.
 
 namespace tapegraph::data::images {
 
-/// What an image is made of.
+/// Element types of images.
 template <class T>
 concept pixel = std::is_same_v<std::remove_const_t<T>, std::uint8_t> || std::is_same_v < std::remove_const_t<T>,
 float > ;
@@ -28,7 +29,7 @@ struct box {
     bool operator==(const box&) const = default;
 };
 
-/// An image that belongs to somebody else, rows `row_stride` elements apart.
+/// A view of an image owned elsewhere, with rows `row_stride` elements apart.
 template <pixel T>
 struct image_view {
     T* pixels = nullptr;
@@ -36,14 +37,14 @@ struct image_view {
     std::int64_t row_stride = 0;
 
     image_view() = default;
-    /// Rows without gaps, unless `stride` says how far apart they are.
+    /// Rows are contiguous, unless `stride` gives their distance.
     image_view(T* first, std::int64_t rows, std::int64_t columns, std::int64_t depth, std::int64_t stride = 0)
         : pixels(first),
           height(rows),
           width(columns),
           channels(depth),
           row_stride(stride == 0 ? columns * depth : stride) {}
-    /// A view that may write is one that reads.
+    /// A writable view converts to a read-only one.
     operator image_view<const T>() const requires(!std::is_const_v<T>) {
         return {pixels, height, width, channels, row_stride};
     }
@@ -61,7 +62,7 @@ struct image {
     std::vector<T> pixels;
 
     image() = default;
-    /// All zeros. Throws shape_error for a negative extent or more than 2^40 elements.
+    /// An image of zeros. Throws shape_error for a negative extent or more than 2^40 elements.
     image(std::int64_t rows, std::int64_t columns, std::int64_t depth) : height(rows), width(columns), channels(depth) {
         std::int64_t size = 0;
         if (rows < 0 || columns < 0 || depth < 0 || __builtin_mul_overflow(rows, columns, &size) ||
@@ -77,7 +78,7 @@ struct image {
             throw shape_error("image: " + std::to_string(pixels.size()) + " values for [" + std::to_string(rows) + "," +
                               std::to_string(columns) + "," + std::to_string(depth) + "]");
     }
-    /// What a decoder gave.
+    /// Takes a decoder's result.
     image(rgb_image decoded) requires(std::is_same_v<T, std::uint8_t>)
         : height(decoded.height), width(decoded.width), channels(3), pixels(std::move(decoded.pixels)) {}
 
@@ -102,13 +103,13 @@ image_view<const T> view_of(image_view<T> x) {
 }
 inline image_view<const std::uint8_t> view_of(const rgb_image& x) { return {x.pixels.data(), x.height, x.width, 3}; }
 
-/// An image, a view of one, or what a decoder gave.
+/// An image, a view of one, or a decoder's result.
 template <class I>
 concept image_like = requires(const I& x) {
     view_of(x).row_stride;
 };
 
-/// uint8_t or float.
+/// The element type, uint8_t or float.
 template <image_like I>
 using pixel_of = std::remove_const_t<std::remove_pointer_t<decltype(view_of(std::declval<const I&>()).pixels)>>;
 
@@ -133,7 +134,7 @@ void check_pixels(const char* operation, const V& x) {
         throw shape_error(std::string(operation) + ": an image " + extents(x) + " has no pixels");
 }
 
-/// A float as a pixel: bytes to the nearest, ends kept.
+/// Converts a float to a pixel: bytes are rounded to the nearest and clipped.
 template <pixel T>
 T stored(float value) {
     if constexpr (std::is_same_v<T, float>)
@@ -144,13 +145,13 @@ T stored(float value) {
     }
 }
 
-/// The largest value of a pixel: what 1 is among floats.
+/// The maximum value of a pixel, which corresponds to 1 for floats.
 template <pixel T>
 inline constexpr float full = std::is_same_v<std::remove_const_t<T>, float> ? 1.0f : 255.0f;
 
 } // namespace detail
 
-/// The same pixels in memory of their own.
+/// Copies the pixels into an image of its own.
 template <image_like I>
 image<pixel_of<I>> copy(const I& x) {
     const auto from = view_of(x);
@@ -160,7 +161,8 @@ image<pixel_of<I>> copy(const I& x) {
     return to;
 }
 
-/// Copies an image into memory that is there already, such as a batch's slot. Throws shape_error where extents differ.
+/// Copies an image into existing memory, such as a batch's slot. Throws shape_error if extents
+/// differ.
 template <image_like I>
 void copy_into(const I& x, image_view<pixel_of<I>> to) {
     const auto from = view_of(x);
@@ -169,7 +171,7 @@ void copy_into(const I& x, image_view<pixel_of<I>> to) {
         std::memcpy(to.row(y), from.row(y), static_cast<std::size_t>(from.row_size()) * sizeof(pixel_of<I>));
 }
 
-/// Bytes as floats in [0, 1]: value / 255.
+/// Converts bytes to floats in [0, 1]: value / 255.
 template <image_like I>
     requires std::is_same_v<pixel_of<I>, std::uint8_t>
 void to_float_into(const I& x, image_view<float> to) {
@@ -192,7 +194,7 @@ template <image_like I>
         return to;
     }
 
-/// Floats in [0, 1] as bytes, to the nearest; what lies outside becomes 0 or 255.
+/// Converts floats in [0, 1] to bytes, rounded to the nearest and clipped.
 template <image_like I>
     requires std::is_same_v < pixel_of<I>,
 float > image<std::uint8_t> to_bytes(const I& x) {

@@ -12,8 +12,9 @@
 #include <string>
 #include <vector>
 
-/// Mix-up and CutMix over a batch, in place: record i takes a part of the record in front of it (the first of the last), which after
-/// shuffling is any other. Labels are one-hot or probabilities and are mixed by the same shares.
+/// Mix-up and CutMix over a batch, in place: record i takes a part of the preceding record (the
+/// first of the last), which after shuffling is a random one. Labels are one-hot or probabilities
+/// and are mixed in the same proportions.
 
 namespace tapegraph::data::images {
 
@@ -57,7 +58,8 @@ inline void blend(std::span<float> own, std::span<const float> other, float keep
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = own[i] * keep + other[i] * (1 - keep);
 }
 
-/// Calls mix(own, other, label, other label, record) for each record from the last to the first; the last as it was is kept for the first.
+/// Calls mix(own, other, label, other label, record) for each record from the last to the first;
+/// the original last one is kept for the first.
 template <class Mix>
 void with_neighbours(std::span<float> values, std::span<float> labels, std::int64_t count, const Mix& mix) {
     if (count == 0) return;
@@ -77,9 +79,10 @@ void with_neighbours(std::span<float> values, std::span<float> labels, std::int6
 
 } // namespace detail
 
-/// Mix-up (H. Zhang et al., 2018): each record becomes s of itself and 1 - s of its neighbour, its label too, s from Beta(alpha, alpha).
-/// `values` is [count, ...], `labels` [count, classes] or empty. Returns s of each record. Throws argument_error for an alpha that is
-/// not positive, shape_error where the sizes are no whole records.
+/// Mix-up (H. Zhang et al., 2018): each record becomes s of itself and 1 - s of its neighbour, as
+/// does its label, with s from Beta(alpha, alpha). `values` is [count, ...], `labels` [count,
+/// classes] or empty. Returns s of each record. Throws argument_error for an alpha that is not
+/// positive, shape_error if the sizes are not multiples of the number of records.
 template <class = void>
 std::vector<float> mix_up(std::span<float> values, std::span<float> labels, std::int64_t count, double alpha,
                           counter_random& random) {
@@ -94,9 +97,10 @@ std::vector<float> mix_up(std::span<float> values, std::span<float> labels, std:
     return shares;
 }
 
-/// CutMix (S. Yun et al., 2019): a rectangle of each image, of 1 - s of its area with s from Beta(alpha, alpha), anywhere and cut off at the
-/// borders, comes from its neighbour; labels are mixed by the areas. `values` is [count, height, width, channels]. Returns the share of
-/// each image that is its own. Throws as mix_up does.
+/// CutMix (S. Yun et al., 2019): a rectangle of each image comes from its neighbour. Its area is 1
+/// - s of the image with s from Beta(alpha, alpha); it is placed anywhere and cut off at the
+/// borders; labels are mixed by the areas. `values` is [count, height, width, channels]. Returns
+/// the remaining fraction of each image. Throws like mix_up.
 template <class = void>
 std::vector<float> cut_mix(std::span<float> values, std::span<float> labels, std::int64_t count, std::int64_t height,
                            std::int64_t width, double alpha, counter_random& random) {

@@ -9,22 +9,22 @@
 #include <string>
 #include <vector>
 
-/// Normalisation of an image by its own statistics or by a data set's, and the last step of a pipeline in one: a part of an image,
-/// resized, mirrored and normalised straight into the batch.
+/// Normalises an image by its own statistics or by a data set's; also the last step of a pipeline
+/// in one: resizes, mirrors and normalises a part of an image straight into the batch.
 
 namespace tapegraph::data::images {
 
-/// Mean and standard deviation of each channel, among values in [0, 1].
+/// Mean and standard deviation of each channel, on the scale of [0, 1].
 struct channel_statistics {
     std::vector<float> mean, deviation;
 };
 
-/// Those of ImageNet's training images, which most models that others have trained expect.
+/// Statistics of ImageNet's training images, which most pretrained models expect.
 inline channel_statistics imagenet_statistics() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }
 
 namespace detail {
 
-/// v * factor + offset is (v / full - mean) / deviation. No statistics: v / full.
+/// v * factor + offset is (v / full - mean) / deviation. Without statistics it is v / full.
 template <class From>
 void normalization_of(const channel_statistics& statistics, std::int64_t channels, std::vector<float>& factor,
                       std::vector<float>& offset) {
@@ -47,15 +47,15 @@ void normalization_of(const channel_statistics& statistics, std::int64_t channel
 
 } // namespace detail
 
-/// What becomes of an image on its way into a batch.
+/// Options for an image on its way into a batch.
 struct model_input_options {
-    channel_statistics normalize{}; ///< none: floats in [0, 1]
+    channel_statistics normalize{}; ///< empty: floats in [0, 1]
     resize_options resize{resize_method::bilinear, true};
     bool mirror = false; ///< from left to right
 };
 
-/// Resizes an image (or a `crop` of one), mirrors and normalises it in one pass, without an image in between. Throws shape_error
-/// where the channels differ or there are no pixels.
+/// Resizes an image (or a `crop` of one), mirrors and normalises it in one pass, without an
+/// intermediate image. Throws shape_error if the channels differ or there are no pixels.
 template <image_like I>
 void model_input_into(const I& x, image_view<float> to, const model_input_options& options = {}) {
     const auto from = view_of(x);
@@ -64,7 +64,8 @@ void model_input_into(const I& x, image_view<float> to, const model_input_option
     detail::resample(from, to, options.resize, options.mirror, std::move(factor), std::move(offset));
 }
 
-/// The same of the span of a batch's slot, [height, width, channels of the image]. Throws shape_error where its size differs.
+/// The same into the span of a batch's slot, [height, width, channels of the image]. Throws
+/// shape_error if its size differs.
 template <image_like I>
 void model_input_into(const I& x, std::span<float> to, std::int64_t height, std::int64_t width,
                       const model_input_options& options = {}) {
@@ -76,7 +77,7 @@ void model_input_into(const I& x, std::span<float> to, std::int64_t height, std:
     model_input_into(x, image_view<float>(to.data(), height, width, channels), options);
 }
 
-/// (x - mean) / deviation, channel by channel, x in [0, 1] (bytes are divided by 255).
+/// (x - mean) / deviation, per channel, with x in [0, 1] (bytes are divided by 255).
 template <image_like I>
 image<float> normalize(const I& x, const channel_statistics& statistics) {
     const auto from = view_of(x);
@@ -91,7 +92,8 @@ image<float> normalize(const I& x, const channel_statistics& statistics) {
     return to;
 }
 
-/// (x - mean) / max(deviation, 1 / sqrt(size)) with the statistics of all values of this image: tf.image.per_image_standardization.
+/// (x - mean) / max(deviation, 1 / sqrt(size)) with statistics over all values of this image:
+/// tf.image.per_image_standardization.
 template <image_like I>
 image<float> per_image_standardization(const I& x) {
     const auto from = view_of(x);
@@ -114,10 +116,10 @@ image<float> per_image_standardization(const I& x) {
     return to;
 }
 
-/// Mean and deviation of each channel over images that are shown to it one by one, for `normalize`.
+/// Accumulates mean and deviation of each channel over images added one by one, for `normalize`.
 class statistics_of_channels {
 public:
-    /// Throws shape_error where it has other channels than those before.
+    /// Throws shape_error if the number of channels differs from earlier images.
     template <image_like I>
     void add(const I& x) {
         const auto from = view_of(x);

@@ -10,14 +10,15 @@
 #include <cstring>
 #include <vector>
 
-/// Resizing: rows first, then columns, each output row at once into its place. What comes of a pixel on the way (mirroring, a factor
-/// and an offset per channel) costs nothing more, see normalization.hpp.
+/// Resizing: rows first, then columns, with each output row written once, in place. Operations on
+/// the way (mirroring, a factor and an offset per channel) are free, see normalization.hpp.
 
 namespace tapegraph::data::images {
 
 struct resize_options {
     resize_method method = resize_method::bilinear;
-    /// Average where an image shrinks: bilinear and bicubic. TensorFlow's default; Pillow and torchvision always do.
+    /// Average when an image shrinks, for bilinear and bicubic. The default is TensorFlow's; Pillow
+    /// and torchvision always do.
     bool antialias = false;
 };
 
@@ -31,14 +32,14 @@ inline four_floats four_at(const float* from) {
     return v;
 }
 
-/// What a resize is to do. Pixel value v of channel c becomes v * factor[c] + offset[c].
+/// The parameters of a resize. Pixel value v of channel c becomes v * factor[c] + offset[c].
 template <class From, class To>
 struct resample_job {
     image_view<const From> from;
     image_view<To> to;
     const axis_weights *rows, *columns;
     const float *factor, *offset; ///< channels + 3 numbers each
-    float* line;                  ///< scratch: a row of `from` and three numbers more
+    float* line;                  ///< scratch memory for a row of `from` and three more numbers
     bool mirror;                  ///< columns from right to left
 };
 
@@ -72,7 +73,8 @@ TG_INLINE void add_some_rows(float* out, const From* row, std::int64_t stride, c
     }
 }
 
-/// Three or four channels at a time; of three, the fourth number is the next pixel's and written over by it.
+/// Three or four channels at a time; for three, the fourth number belongs to the next pixel, which
+/// overwrites it.
 template <int Channels, class To>
 TG_INLINE void narrow_by_four(const float* line, To* out, const axis_weights& axis, std::int64_t width, bool mirror,
                               const float* factor, const float* offset) {
@@ -136,7 +138,7 @@ struct resample_body {
     }
 };
 
-/// `factor` and `offset`: a number for each channel.
+/// `factor` and `offset`: one number per channel.
 template <class From, class To>
 void resample(image_view<const From> from, image_view<To> to, const resize_options& options, bool mirror,
               std::vector<float> factor, std::vector<float> offset) {
@@ -155,8 +157,8 @@ void resample(image_view<const From> from, image_view<To> to, const resize_optio
 
 } // namespace detail
 
-/// Resizes an image into memory that is there: bytes or floats to bytes or floats, 255 of the ones being 1 of the others. Throws
-/// shape_error where one has no pixels or the channels differ.
+/// Resizes an image into existing memory: bytes or floats to bytes or floats, where 255 corresponds
+/// to 1. Throws shape_error if either has no pixels or the channels differ.
 template <image_like I, pixel To>
 void resize_into(const I& x, image_view<To> to, const resize_options& options = {}) {
     const auto from = view_of(x);
@@ -165,7 +167,8 @@ void resize_into(const I& x, image_view<To> to, const resize_options& options = 
     detail::resample(from, to, options, false, std::vector<float>(channels, unit), std::vector<float>(channels));
 }
 
-/// The image with `height` rows and `width` columns; bytes stay bytes (to the nearest), floats floats.
+/// Resizes the image to `height` rows and `width` columns; the element type is kept, and bytes are
+/// rounded to the nearest.
 template <image_like I>
 image<pixel_of<I>> resize(const I& x, std::int64_t height, std::int64_t width, const resize_options& options = {}) {
     image<pixel_of<I>> to(height, width, view_of(x).channels);

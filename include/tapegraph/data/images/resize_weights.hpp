@@ -8,21 +8,22 @@
 #include <cstdint>
 #include <vector>
 
-/// One axis of a resize: which pixels each output is made of, by how much.
+/// The weights of a resize along one axis: which pixels contribute to each output, and how much.
 ///
-/// Pixel p's centre lies at p + 1/2, and output i is asked for at c = (i + 1/2) from / to, as in tf.image.resize, PyTorch with
-/// align_corners = False, and Pillow. An interpolating method takes pixel p by kernel((p + 1/2 - c) / s), where s is 1, or, with
-/// `antialias`, from / to when that is more, so that an image that shrinks is averaged. Beyond the border there is nothing: weights
-/// are divided by their sum.
+/// Pixel p's centre is at p + 1/2, and output i is sampled at c = (i + 1/2) from / to, as in
+/// tf.image.resize, PyTorch with align_corners = False, and Pillow. An interpolating method weights
+/// pixel p by kernel((p + 1/2 - c) / s), where s is 1, or, with `antialias`, from / to when that is
+/// more, so that a shrinking image is averaged. There are no pixels beyond the border: weights are
+/// divided by their sum.
 
 namespace tapegraph::data::images {
 
-/// tf.image.ResizeMethod's words.
+/// The methods of tf.image.ResizeMethod.
 enum class resize_method : std::uint8_t {
-    nearest,  ///< the pixel that the output's centre falls into
+    nearest,  ///< the pixel that contains the output's centre
     bilinear, ///< kernel max(0, 1 - |x|)
     bicubic,  ///< Keys' cubic with a = -1/2, TensorFlow's and Pillow's (PyTorch's interpolate: -3/4)
-    area      ///< the mean of what the output covers, pixels at its ends by their part
+    area      ///< the mean over the output's area, with partial pixels at its ends
 };
 
 namespace detail {
@@ -65,7 +66,7 @@ axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method
     std::vector<double> exact(static_cast<std::size_t>(axis.taps));
     for (std::int64_t i = 0; i < to; ++i) {
         const double centre = (static_cast<double>(i) + 0.5) * scale;
-        double low = centre, high = centre; // where the pixels that count begin and end
+        double low = centre, high = centre; // the range of contributing pixels
         if (interpolates) {
             low = centre - 0.5 - radius;
             high = centre + 0.5 + radius;
@@ -87,10 +88,10 @@ axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method
                 weight = cubic_kernel((at + 0.5 - centre) / stretch);
             const bool outside = method == resize_method::area ? weight <= 1e-9 : weight == 0;
             if (outside && count == 0 && at < centre && p + 1 < from) {
-                ++first; // in front of the first pixel that counts
+                ++first; // before the first contributing pixel
                 continue;
             }
-            // The cubic is 0 at 1, too, and goes on behind it.
+            // The cubic is also 0 at 1, and continues after it.
             if ((outside && at + 0.5 - centre >= reach) || count == axis.taps) break;
             exact[static_cast<std::size_t>(count++)] = weight;
             sum += weight;

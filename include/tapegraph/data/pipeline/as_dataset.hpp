@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-/// Pipelines as data sets of named columns: what fit, evaluate and predict take.
+/// Adapts pipelines to data sets of named columns, which fit, evaluate and predict take.
 
 namespace tapegraph::data::detail {
 
-/// Elements as they are; their fields have names.
+/// Elements whose fields have names.
 template <class Up>
 struct named_stage {
     using element = typename Up::element;
@@ -96,7 +96,7 @@ struct column_views {
     std::vector<column_spec> columns;
     std::vector<const std::byte*> data;
 
-    /// What stands in a batch. Throws shape_error where columns are not of equal length.
+    /// The content of a batch. Throws shape_error if columns are not of equal length.
     template <class E>
     std::int64_t look(const E& batch, const std::vector<std::string>& names) {
         std::int64_t count = -1;
@@ -145,7 +145,7 @@ public:
             seen_.look(*first, names_);
             check_names();
         } else {
-            // One record as a batch of one.
+            // Treats one record as a batch of one.
             record_shapes shapes;
             batch_rows<typename Stage::element> rows;
             rows.add_shapes(*first, shapes);

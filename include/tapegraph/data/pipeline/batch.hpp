@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// batch: every thread writes its record straight to its row of a batch in the ring.
+/// batch: every thread writes its record straight into its row of a batch in the ring.
 
 namespace tapegraph::data::detail {
 
@@ -38,7 +38,7 @@ struct batch_stage {
         const batch_stage* stage;
         typename Up::cursor up;
     };
-    // Where the batches go through further stages; batch_stream makes those that are handed out.
+    // For batches that go through further stages; batch_stream makes those that are returned.
     element make(ticket& t, const walk_context& c) const {
         rows_type to;
         layout.configure(to);
@@ -68,7 +68,7 @@ struct batch_stage {
     Up up;
     std::int64_t rows;
     bool drop;
-    record_shapes shapes; ///< of records; empty: as the first one
+    record_shapes shapes; ///< those of records; empty: as in the first one
     Layout layout{};
 };
 
@@ -85,7 +85,7 @@ public:
           plan_(together(stage.plan(), plan)),
           shapes_(stage.shapes),
           counters_(context.counters(Up::stages, "batch")) {
-        if (!plan_.ordered) { // elements come as they get ready, and are put together by one thread
+        if (!plan_.ordered) { // elements arrive as they get ready, and one thread assembles them
             loose_ = std::make_unique<element_stream<Up>>(stage.up, context);
             plan_.threads = 0;
         }
@@ -113,9 +113,10 @@ public:
         cursor_.reset();
     }
     bool ordered() const { return plan_.ordered; }
-    /// Shapes of records, if they are declared or the first record has told.
+    /// Shapes of records, if they are declared or known from the first record.
     const record_shapes& shapes() const { return shapes_; }
-    /// Of the batches in the ring and the tickets of their records. Makes the first record where nothing else tells its shape.
+    /// The size of the batches in the ring and the tickets of their records. Makes the first record
+    /// if its shape is not known otherwise.
     std::int64_t memory_bytes() {
         if (shapes_.empty()) {
             begin_drawing(0, 0);
@@ -160,7 +161,8 @@ private:
         std::int64_t number = 0;
     };
 
-    // All buffers are as the first record has them, so that one is made before the threads begin.
+    // All buffers have the shapes of the first record, so that one is made before the threads
+    // start.
     void look_at_first() {
         try {
             made_item<Up> item;
@@ -169,7 +171,7 @@ private:
             if (!first_->element) first_->element.emplace(stage_.up.make(first_->ticket, context_));
             rows_type::add_shapes(*first_->element, shapes_);
         } catch (...) {
-            failure_ = std::current_exception(); // thrown where the record is drawn
+            failure_ = std::current_exception(); // rethrown where the record is drawn
             drawn_ = first_.has_value();
             if (!drawn_) first_.emplace();
         }
@@ -211,7 +213,7 @@ private:
             if (!from.element) from.element.emplace(stage_.up.make(from.ticket, context_));
             const busy_scope busy(counters_);
             ring_[at].rows.put(row, std::move(*from.element));
-            from.element.reset(); // here, where it was made
+            from.element.reset(); // freed on the thread that made it
         } catch (...) {
             rethrow_with_origin(context_.epoch, ring_[at].number + row, stage_.up.origin(from.ticket));
         }
@@ -235,11 +237,11 @@ private:
     std::optional<typename Up::cursor> cursor_;
     std::unique_ptr<element_stream<Up>> loose_;
     std::optional<made_item<Up>> first_;
-    std::exception_ptr failure_; // of the first record, and whether it was drawn
+    std::exception_ptr failure_; // that of the first record, and whether it was drawn
     bool drawn_ = false;
     std::int64_t number_ = 0;
     std::vector<slot> ring_;
-    std::unique_ptr<worker_pool> pool_; // last
+    std::unique_ptr<worker_pool> pool_; // last, so that it is destroyed first
 };
 
 template <class Up, class Layout>

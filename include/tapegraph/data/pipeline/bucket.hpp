@@ -9,13 +9,14 @@
 #include <utility>
 #include <vector>
 
-/// bucket_by_length: batches of records of about the same length, so that little is padded.
+/// bucket_by_length: batches of records of similar length, so that little is padded.
 
 namespace tapegraph::data {
 
 struct bucket_options {
-    std::vector<std::int64_t> boundaries{};  ///< bucket i takes lengths from boundaries[i - 1] on, below boundaries[i]
-    std::vector<std::int64_t> batch_sizes{}; ///< of each bucket, one more than boundaries; or one for all
+    /// Bucket i takes lengths from boundaries[i - 1] up to but excluding boundaries[i].
+    std::vector<std::int64_t> boundaries{};
+    std::vector<std::int64_t> batch_sizes{}; ///< per bucket, one more than boundaries; or one for all
     bool pad_to_boundary = false;            ///< pad to the longest length of the bucket, not of the batch
     padded_options padded{};
 };

@@ -10,12 +10,13 @@
 #include <utility>
 #include <vector>
 
-/// cache: what the first whole epoch made is kept for all others.
+/// cache: keeps the elements of the first complete epoch for all others.
 
 namespace tapegraph::data::detail {
 
-/// Elements in memory. A store has: `std::shared_ptr<const kept> whole()`, null until an epoch was complete; a `writer` with add() and
-/// finish(); and `kept` has size() and at(i), for several threads at once.
+/// Elements in memory. A store has `std::shared_ptr<const kept> whole()`, which is null until an
+/// epoch is complete, and a `writer` with add() and finish(); `kept` has size() and at(i), for
+/// several threads at once.
 template <class E>
 class memory_store {
 public:
@@ -47,7 +48,7 @@ private:
         std::mutex mutex;
         std::shared_ptr<const kept> whole;
     };
-    std::shared_ptr<state> held_ = std::make_shared<state>(); // of all copies of the set
+    std::shared_ptr<state> held_ = std::make_shared<state>(); // shared by all copies of the set
 };
 
 template <class Up, class Store>
@@ -66,7 +67,8 @@ struct cache_stage {
     struct cursor {
         cursor(const cache_stage& s, const walk_context& c) : stage(&s), whole(s.store.whole()) {
             if (whole) return;
-            // Always epoch 0's elements, so that it does not matter in which epoch a run began.
+            // Always caches the elements of epoch 0, so that the epoch in which a run started does
+            // not matter.
             walk_context first = c;
             first.epoch = 0;
             up.emplace(s.up, first);

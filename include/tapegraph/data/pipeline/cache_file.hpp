@@ -19,16 +19,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/// Elements cached in a file.
+/// Caches elements in a file.
 ///
-///     "TGCACHE1", type (length, text), then per element its bytes and their crc32c, then where each begins (u64) and where the last one
-///     ends, their number (u64), "TGCACHE1". Numbers as the machine has them: the file is for the machine that wrote it.
+///     "TGCACHE1", type (length, text), then per element its bytes and their crc32c, then the offset of each (u64)
+///     and of the end of the last one, their number (u64), "TGCACHE1". Numbers are in the machine's byte order: the
+///     file is for the machine that wrote it.
 
 namespace tapegraph::data {
 
 namespace detail {
 
-/// Elements in a file that is complete; several threads may read.
+/// Elements in a complete file; several threads may read.
 template <class E>
 class cache_file {
 public:
@@ -48,7 +49,7 @@ public:
     ~cache_file() { ::close(descriptor_); }
 
     std::int64_t size() const { return static_cast<std::int64_t>(places_.size()) - 1; }
-    /// Throws data_error for an element whose bytes are not those that were written.
+    /// Throws data_error for an element whose bytes differ from those written.
     E at(std::int64_t i) const {
         const std::uint64_t first = places_[static_cast<std::size_t>(i)],
                             end = places_[static_cast<std::size_t>(i) + 1];
@@ -73,7 +74,7 @@ public:
 
 private:
     void read_index(std::uint64_t size) {
-        constexpr std::uint64_t tail = 8 + 8; // number of elements, magic
+        constexpr std::uint64_t tail = 8 + 8; // number of elements, magic number
         const std::string start = head();
         std::uint64_t count = 0;
         if (size < 8 + 8 + 8 + tail) fail("is no cache: " + std::to_string(size) + " bytes");
@@ -125,7 +126,7 @@ public:
     using kept = cache_file<E>;
     explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
 
-    /// Written beside its place until it is whole.
+    /// Writes a temporary file next to its place until it is complete.
     class writer {
     public:
         explicit writer(const file_store& to)
@@ -176,8 +177,9 @@ private:
 
 } // namespace detail
 
-/// For set.cache(): keeps elements in a file, which appears when an epoch was complete, and which later runs read. The file does not know
-/// what made its elements: delete it when that changes. Throws data_error for a file that is damaged or of other elements.
+/// For set.cache(): keeps elements in a file, which appears once an epoch is complete, and which
+/// later runs read. The file does not depend on the functions that made its elements: delete it
+/// when these change. Throws data_error for a file that is damaged or has other elements.
 struct in_file {
     files::path path;
     template <class E>

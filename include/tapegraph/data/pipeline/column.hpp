@@ -17,12 +17,13 @@
 #include <utility>
 #include <vector>
 
-/// Batches: values of one record stacked along a new first axis.
+/// Batches: values of records stacked along a new first axis.
 
 namespace tapegraph::data {
 
-/// Values that are written where they will stand: `written<float>({224, 224, 3}, [=](std::span<float> to) { ... })` as (a field of) what
-/// map's function returns is called by batch with the record's place in the batch.
+/// Values written straight into the batch: if map's function returns `written<float>({224, 224, 3},
+/// [=](std::span<float> to) { ... })`, or a field of it, batch calls it with the record's place in
+/// the batch.
 template <class T, class Write>
 struct written_values {
     std::vector<std::int64_t> extents;
@@ -44,7 +45,7 @@ concept number = requires {
     tapegraph::dtype_traits<T>::value;
 };
 
-/// How one value of a record becomes rows of a tensor.
+/// Converts one value of a record to rows of a tensor.
 template <class E>
 struct leaf_traits {
     static constexpr bool numbers = false;
@@ -129,7 +130,7 @@ inline std::int64_t values_in(const std::vector<std::int64_t>& record) {
 
 using record_shapes = std::vector<std::vector<std::int64_t>>;
 
-/// Rows of one column: anything, in a vector.
+/// Rows of one column of any type, in a vector.
 template <class E>
 struct column_rows {
     using batched = std::vector<E>;
@@ -166,7 +167,7 @@ struct column_rows<E> {
     static std::int64_t bytes(std::int64_t rows, const std::vector<std::int64_t>& record) {
         return rows * values_in(record) * static_cast<std::int64_t>(sizeof(value));
     }
-    /// Takes the buffer of the batch before, unless somebody still holds that.
+    /// Reuses the previous batch's buffer, unless something still holds it.
     void open(std::int64_t rows, const std::vector<std::int64_t>& record) {
         const device_scope here(nullptr);
         const shape wanted = batch_shape(rows, record);
@@ -194,7 +195,7 @@ struct column_rows<E> {
     value* to = nullptr;
 };
 
-/// Rows of records: of their fields, if they have some; `Column` is what holds one of them.
+/// Rows of records, by field if they have fields; `Column` holds one of them.
 template <class E, template <class> class Column = column_rows>
 struct batch_rows {
     using rows = Column<E>;
@@ -270,7 +271,7 @@ struct batch_rows<E, Column> {
     typename fields::parts parts;
 };
 
-/// Shapes of records as they were given: one for each column. Throws argument_error, shape_error.
+/// The declared shapes of records: one per column. Throws argument_error, shape_error.
 template <class E>
 record_shapes checked_layout(const record_shapes& given) {
     if (given.empty()) return given;

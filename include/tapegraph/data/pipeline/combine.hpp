@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-/// zip and concatenate: several sets as one.
+/// zip and concatenate: combine several sets.
 
 namespace tapegraph::data::detail {
 
@@ -37,7 +37,7 @@ struct zip_stage {
             const Up* up;
             walk_context context;
         };
-        part(const from& f) : cursor(*f.up, f.context) {} // NOLINT: in place in a tuple
+        part(const from& f) : cursor(*f.up, f.context) {} // NOLINT: implicit, to construct in place in a tuple
         typename Up::cursor cursor;
     };
     struct cursor {
@@ -67,7 +67,7 @@ struct zip_stage {
         (std::index_sequence_for<Ups...>{});
         return text;
     }
-    /// As many as the shortest has.
+    /// The number of elements of the shortest set.
     std::int64_t size() const {
         return std::apply(
             [](const auto&... up) {

@@ -75,9 +75,10 @@ struct csv_source {
 
 } // namespace detail
 
-/// Rows of CSV files, one file behind the other: std::tuple<Fields...> of numbers and strings, `csv_rows<float, float, std::string>(
-/// {"a.csv"}, {"x", "y", "label"})`, of the columns with these names, or of the first ones where none are given; without Fields the
-/// row's texts as std::vector<std::string>. Throws data_error naming file, row and column.
+/// Rows of CSV files, one file after the other: std::tuple<Fields...> of numbers and strings,
+/// `csv_rows<float, float, std::string>({"a.csv"}, {"x", "y", "label"})`, from the columns with
+/// these names, or from the first ones if none are given. Without Fields, elements are the row's
+/// texts as std::vector<std::string>. Throws data_error naming file, row and column.
 template <class... Fields>
 auto csv_rows(std::vector<std::string> paths, std::vector<std::string> columns = {},
               const io::csv_reader_options& options = {}) {

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-/// What goes through a pipeline: any values. Of a std::tuple, a std::pair or a plain structure the fields are looked at one by one, so
-/// that each becomes a column of a batch.
+/// Elements of a pipeline, which may have any type. The fields of a std::tuple, a std::pair or a
+/// plain structure are handled one by one, so that each becomes a column of a batch.
 
 namespace tapegraph::data::detail {
 
@@ -22,7 +22,7 @@ inline constexpr bool is_tuple<std::pair<A, B>> = true;
 
 struct any_field {
     template <class T>
-    operator T() const; // NOLINT: stands for a field of any type
+    operator T() const; // NOLINT: implicit, because it stands for a field of any type
 };
 
 template <class E, class... Given>
@@ -35,7 +35,8 @@ consteval std::size_t count_fields() {
         return sizeof...(Given);
 }
 
-/// Whether an aggregate's fields are columns; specialise it where the aggregate is one value, as a std::array is.
+/// Whether an aggregate's fields are columns; specialise it for an aggregate that is one value,
+/// such as std::array.
 template <class E>
 inline constexpr bool is_record = std::is_aggregate_v<E>&& std::is_class_v<E> && !std::is_empty_v<E>;
 template <class T, std::size_t N>
@@ -84,7 +85,7 @@ constexpr auto fields_of(E& e) {
     }
 }
 
-/// The same as types: a tuple of what the fields are.
+/// The types of the fields as a tuple.
 template <class E>
 struct field_types {
     template <class... R>
@@ -92,7 +93,8 @@ struct field_types {
     using type = decltype(plain(fields_of(std::declval<E&>())));
 };
 
-/// `f` called with an element, or with the fields of a tuple one by one, and behind them `more...`; what fits first.
+/// Calls `f` with an element, or with the fields of a tuple one by one, followed by `more...`;
+/// whichever matches first.
 template <class F, class Tuple, class... More>
 struct takes_fields : std::false_type {};
 template <class F, class... Fields, class... More>
@@ -100,7 +102,8 @@ struct takes_fields<F, std::tuple<Fields...>, More...> : std::is_invocable<F, Fi
 template <class F, class A, class B, class... More>
 struct takes_fields<F, std::pair<A, B>, More...> : std::is_invocable<F, A, B, More...> {};
 
-// One behind the other: a generic function that is asked with the wrong types may not compile.
+// Tried in sequence, because a generic function that is checked with the wrong types may not
+// compile.
 template <class F, class E, class... More>
 struct takes : std::disjunction<takes_fields<F, E, More...>, std::is_invocable<F, E, More...>> {};
 

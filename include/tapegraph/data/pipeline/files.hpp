@@ -15,7 +15,7 @@
 
 #include <glob.h>
 
-/// Names of files, and lines of text, as elements.
+/// File names, and lines of text, as elements.
 
 namespace tapegraph::data {
 
@@ -43,7 +43,7 @@ struct names_source {
     std::string origin(std::int64_t i) const { return "'" + at(i) + "'"; }
 };
 
-/// Bytes of a file, a block at a time.
+/// Reads bytes of a file, a block at a time.
 class plain_input {
 public:
     explicit plain_input(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
@@ -83,7 +83,7 @@ struct lines_source {
             for (;;) {
                 if (at_ == filled_) {
                     if (fill()) continue;
-                    if (any) break; // the last line has no end
+                    if (any) break; // the last line has no line end
                     if (path_ == paths_->size()) return std::nullopt;
                     continue;
                 }
@@ -106,7 +106,8 @@ struct lines_source {
         std::string origin() const { return place(0); }
 
     private:
-        // Another block of this file; false at its end, with the next file begun only after what is left was given.
+        // Reads another block of this file; returns false at its end. The next file is started only
+        // after the rest was returned.
         bool fill() {
             if (!input_) {
                 if (path_ == paths_->size()) return false;
@@ -171,8 +172,8 @@ std::string escaped_pattern(std::string_view path) {
 
 } // namespace detail
 
-/// Paths of the files that match the patterns, sorted by bytes, each once: "train/*/*.png", "shard-[0-9][0-9].csv". Folders are left
-/// out. Throws data_error where nothing matches a pattern.
+/// Paths of the files that match the patterns, sorted by bytes, each once: "train/*/*.png",
+/// "shard-[0-9][0-9].csv". Folders are excluded. Throws data_error if nothing matches a pattern.
 template <class = void>
 auto files(const std::vector<std::string>& patterns) {
     std::vector<std::string> names;
@@ -193,7 +194,8 @@ auto files(const std::string& pattern) {
     return files(std::vector<std::string>{pattern});
 }
 
-/// Names of the folders in a folder, sorted by bytes: the classes of labelled_files. Throws data_error where there are none.
+/// Names of the subfolders of a folder, sorted by bytes: the classes of labelled_files. Throws
+/// data_error if there are none.
 template <class = void>
 std::vector<std::string> class_folders(const std::string& folder) {
     std::vector<std::string> names;
@@ -207,8 +209,9 @@ std::vector<std::string> class_folders(const std::string& folder) {
     return names;
 }
 
-/// (path, label) of the files in the folders of a folder: labels are the numbers of class_folders(), files come class by class, sorted by
-/// bytes. Endings in small letters; none: all files. Throws data_error for a class without files.
+/// (path, label) of the files in the subfolders of a folder: labels are the indices of
+/// class_folders(), and files come class by class, sorted by bytes. File extensions are in lower
+/// case; none selects all files. Throws data_error for a class without files.
 template <class = void>
 auto labelled_files(const std::string& folder, const std::vector<std::string>& endings = {"png", "jpg", "jpeg"}) {
     std::vector<std::string> names;
@@ -228,8 +231,8 @@ auto labelled_files(const std::string& folder, const std::vector<std::string>& e
                                               std::make_shared<const std::vector<std::int32_t>>(std::move(labels))});
 }
 
-/// Lines of text files, one file behind the other, without LF or CRLF; a last line may lack them. Throws data_error for a file that
-/// cannot be read, and for a line of more than `longest` bytes.
+/// Lines of text files, one file after the other, without LF or CRLF; a last line may lack them.
+/// Throws data_error for a file that cannot be read, and for a line of more than `longest` bytes.
 template <class = void>
 auto text_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
     return from(detail::lines_source<detail::plain_input>{

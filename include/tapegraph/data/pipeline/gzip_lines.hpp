@@ -30,7 +30,8 @@ public:
         const int count = ::gzread(file_, to, static_cast<unsigned>(most));
         int code = Z_OK;
         const char* const why = ::gzerror(file_, &code);
-        // A file that ends within its compressed data is reported as Z_BUF_ERROR, behind what could be read.
+        // zlib reports a file that ends within its compressed data as Z_BUF_ERROR, after the
+        // readable data.
         if (count < 0 || (count == 0 && code != Z_OK && code != Z_STREAM_END))
             throw data_error("'" + path + "': corrupt gzip data at byte " +
                              std::to_string(static_cast<long long>(::gztell(file_))) + " of the text: " + why);
@@ -43,7 +44,7 @@ private:
 
 } // namespace detail
 
-/// text_lines of files that may be compressed by gzip.
+/// Like text_lines, for files that may be compressed by gzip.
 template <class = void>
 auto gzip_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
     return from(detail::lines_source<detail::gzip_input>{

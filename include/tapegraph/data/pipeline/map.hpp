@@ -13,13 +13,13 @@
 
 namespace tapegraph::data {
 
-/// As many threads as the machine has cores but one, which is left to the step; at least one.
+/// One thread fewer than the machine has cores, which is left to the training step; at least one.
 inline constexpr int automatic_threads = -1;
 
 struct map_options {
-    int threads = 0;           ///< that call the function; 0: whoever asks for elements; automatic_threads
-    bool deterministic = true; ///< false: elements in the order in which they get ready, where threads > 1
-    std::uint64_t seed = 0;    ///< of the random numbers that the function is given
+    int threads = 0;           ///< threads that call the function; 0: the requesting thread; automatic_threads
+    bool deterministic = true; ///< false: elements in the order of completion, if threads > 1
+    std::uint64_t seed = 0;    ///< seed of the random numbers passed to the function
 };
 
 namespace detail {
@@ -32,9 +32,9 @@ inline int checked_threads(int threads, const char* who) {
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
 }
 
-/// Random numbers of one element: of its seed, the epoch and its number in it.
+/// Random numbers of one element, from its seed, the epoch and its number in it.
 inline counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
-    // Epochs of one seed must not be those of the next one: splitmix64's steps.
+    // Epochs of one seed must differ from those of the next one, hence the steps of splitmix64.
     std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;

@@ -11,18 +11,18 @@
 #include <utility>
 #include <vector>
 
-/// flat_map and interleave: sets in elements.
+/// flat_map and interleave: flatten sets within elements.
 
 namespace tapegraph::data {
 
 struct interleave_options {
     std::int64_t cycle = 4; ///< sets that take turns
-    std::int64_t block = 1; ///< elements that each gives in its turn
+    std::int64_t block = 1; ///< elements that each yields per turn
 };
 
 namespace detail {
 
-/// What a function gives for an element, a set or a range, as a stage.
+/// Converts a function's result for an element, a set or a range, to a stage.
 template <class R>
 struct inner_stage {
     using type = source_stage<range_of_elements<R>>;
@@ -40,7 +40,7 @@ struct interleave_stage {
         std::remove_cvref_t<decltype(call_with(std::declval<const F&>(), std::declval<typename Up::element>()))>;
     using inner = typename inner_stage<made>::type;
     using element = typename inner::element;
-    /// One of the sets, kept by what came of it until that is made.
+    /// One of the sets, kept alive by its elements until they are made.
     struct opened {
         opened(inner s, std::uint64_t epoch, std::string from)
             : stage(std::move(s)), origin(std::move(from)), cursor(std::in_place, stage, walk_context{epoch}) {}

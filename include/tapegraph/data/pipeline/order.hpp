@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
-/// shuffle, repeat, take, skip, shard: which elements, and in which order. They see tickets, so nothing is made that nobody gets.
+/// shuffle, repeat, take, skip, shard: select and order elements. They operate on tickets, so
+/// unused elements are never made.
 
 namespace tapegraph::data::detail {
 
-/// What is the same in stages over one other that hand its elements on as they are.
+/// Shared by stages over one other that pass its elements on unchanged.
 template <class Up>
 struct passing_stage {
     using element = typename Up::element;
@@ -37,7 +38,7 @@ struct shuffle_stage : passing_stage<Up> {
     struct cursor {
         cursor(const shuffle_stage& s, const walk_context& c)
             : up(s.up, c), random(s.seed_, s.anew_ ? c.epoch : 0), most(s.buffer_) {}
-        // All of them: the order of data::shuffle_order, which data::dataset has, too.
+        // Shuffles all elements in the order of data::shuffle_order, which data::dataset also uses.
         void read_all() {
             for (ticket t{}; up.draw(t);) held.push_back(std::move(t));
             for (std::size_t i = held.size(); i > 1; --i) {
@@ -79,7 +80,7 @@ struct shuffle_stage : passing_stage<Up> {
     std::int64_t size() const { return this->up.size(); }
 
 private:
-    std::int64_t buffer_; // 0: everything
+    std::int64_t buffer_; // 0: all elements
     std::uint64_t seed_;
     bool anew_;
 };
@@ -97,13 +98,13 @@ struct repeat_stage : passing_stage<Up> {
                     any = true;
                     return true;
                 }
-                if (!any && stage->count_ < 0) return false; // nothing, for ever
+                if (!any && stage->count_ < 0) return false; // would repeat nothing forever
                 ++pass;
                 open();
             }
             return false;
         }
-        // Each pass is an epoch of its own to what lies below.
+        // Each pass is a separate epoch for the stages below.
         void open() {
             up.reset();
             if (stage->count_ >= 0 && pass >= stage->count_) return;
@@ -127,10 +128,10 @@ struct repeat_stage : passing_stage<Up> {
     }
 
 private:
-    std::int64_t count_; // below 0: without end
+    std::int64_t count_; // negative: infinite
 };
 
-/// Elements from `first` on, every `step`-th, `most` of them (below 0: all).
+/// Elements from `first` on, every `step`-th, at most `most` of them (negative: all).
 template <class Up>
 struct every_stage : passing_stage<Up> {
     using ticket = typename Up::ticket;

@@ -12,15 +12,16 @@
 #include <utility>
 #include <vector>
 
-/// Batches of records that differ in extents, each as its largest: where shapes are given, any thread writes its record into its row,
-/// padded; where the longest decides, the thread that makes a batch's last record lays them out.
+/// Batches of records with different extents, each padded to its largest. If shapes are given, any
+/// thread writes its record into its row, padded; if the longest decides, the thread that makes a
+/// batch's last record lays them out.
 
 namespace tapegraph::data {
 
 struct padded_options {
-    std::vector<double> padding{}; ///< of each column; empty: 0
+    std::vector<double> padding{}; ///< per column; empty: 0
     std::vector<std::vector<std::int64_t>>
-        record_shapes{}; ///< of each column, 0 where the longest decides; empty: all of them
+        record_shapes{}; ///< per column, 0 where the longest decides; empty: all of them
     bool drop_remainder = false;
 };
 
@@ -39,7 +40,7 @@ void copy_block(const T* from, T* to, const std::int64_t* small, const std::int6
         copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
 }
 
-/// Writes a record of extents `small` to its place, of extents `large`; the rest is padding.
+/// Writes a record of extents `small` to its place of extents `large`; the rest is padding.
 template <class E, class T>
 void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, const std::vector<std::int64_t>& large,
                   T padding) {
@@ -60,7 +61,7 @@ void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, con
     }
 }
 
-/// Rows of one column: anything, in a vector.
+/// Rows of one column of any type, in a vector.
 template <class E>
 struct padded_column : column_rows<E> {
     void configure(const padded_options&, std::size_t, std::int64_t = 0) {}
@@ -74,11 +75,11 @@ struct padded_column<E> {
     using value = typename traits::value;
     using batched = tensor<value>;
     using extents = std::vector<std::int64_t>;
-    static constexpr bool numbers = true, fixed = true; // without shapes records are kept until all are there
+    static constexpr bool numbers = true, fixed = true; // without shapes records are kept until all have arrived
 
     static void add_shape(const E&, record_shapes& shapes) { add_fixed_shape(shapes); }
     static void add_fixed_shape(record_shapes& shapes) { column_rows<E>::add_fixed_shape(shapes); }
-    /// Of buffers whose size is known.
+    /// The size of buffers with known shapes.
     static std::int64_t bytes(std::int64_t rows, const extents& record) {
         return known(record) ? column_rows<E>::bytes(rows, record)
                              : rows * static_cast<std::int64_t>(sizeof(std::optional<E>));
@@ -87,7 +88,7 @@ struct padded_column<E> {
         return traits::fixed || (!record.empty() && std::find(record.begin(), record.end(), 0) == record.end());
     }
 
-    /// `least`: of the first axis, 0 if nobody asks.
+    /// `least`: the minimum of the first axis, 0 for none.
     void configure(const padded_options& options, std::size_t column, std::int64_t least = 0) {
         const double p = column < options.padding.size() ? options.padding[column] : 0;
         padding_ = static_cast<value>(static_cast<arithmetic_type_t<value>>(p));
@@ -108,7 +109,7 @@ struct padded_column<E> {
         else
             items_[static_cast<std::size_t>(row)].emplace(std::move(e));
     }
-    /// All `count` records are there.
+    /// Called when all `count` records have arrived.
     void finish(std::int64_t count) {
         if (in_place_) return;
         extents large = traits::extents(*items_.front());
@@ -150,7 +151,7 @@ private:
         throw shape_error("padded_batch: column " + std::to_string(number_) + " has " + what + text_of(found) +
                           ", to be padded to " + text_of(*wanted_));
     }
-    // That of the batch before, unless somebody still holds it.
+    // Reuses the previous batch's buffer, unless something still holds it.
     void take_buffer(std::int64_t rows, const extents& record) {
         const device_scope here(nullptr);
         const shape wanted = batch_shape(rows, record);
@@ -174,7 +175,7 @@ private:
     bool in_place_ = false;
 };
 
-/// Shapes for the rows of padded batches: of each column as given, or as its type has it, or empty.
+/// Shapes for the rows of padded batches: for each column as given, or from its type, or empty.
 template <class Rows>
 record_shapes padded_layout(const padded_options& options) {
     record_shapes shapes;

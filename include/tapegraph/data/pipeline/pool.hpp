@@ -15,21 +15,23 @@
 #include <utility>
 #include <vector>
 
-/// The threads of a pipeline. Rows are drawn in order by whichever thread has its turn, and made by that thread while the next one
-/// draws; slots are handed out in order, or as they become ready. All that may be ahead of the consumer are the slots.
+/// The threads of a pipeline. Whichever thread has its turn draws rows in order, and makes them
+/// while the next one draws; slots are returned in order, or as they become ready. The number of
+/// slots limits how far the threads run ahead of the consumer.
 
 namespace tapegraph::data::detail {
 
-/// What a pool works on.
+/// The work of a pool.
 class pool_work {
 public:
-    /// Slot `slot` is filled anew.
+    /// Prepares slot `slot` to be filled again.
     virtual void open(std::size_t slot) = 0;
-    /// Draws the ticket of row `row`; false at the end. One thread at a time, in order.
+    /// Draws the ticket of row `row`; returns false at the end. Called by one thread at a time, in
+    /// order.
     virtual bool draw(std::size_t slot, std::int64_t row) = 0;
-    /// Makes a row that was drawn. Any thread.
+    /// Makes a drawn row, on any thread.
     virtual void make(std::size_t slot, std::int64_t row) = 0;
-    /// All `count` rows of a slot are made. Any thread, once.
+    /// Called once, on any thread, when all `count` rows of a slot are made.
     virtual void finish(std::size_t, std::int64_t) {}
 
 protected:
@@ -39,8 +41,8 @@ protected:
 struct pool_options {
     int threads = 0;       ///< 0: take() does the work
     std::size_t slots = 1; ///< the consumer keeps one of them
-    std::int64_t rows = 1; ///< of a slot
-    bool drop = false;     ///< a last slot that is not full
+    std::int64_t rows = 1; ///< rows per slot
+    bool drop = false;     ///< drop an incomplete last slot
     bool ordered = true;   ///< false: slots as they become ready
 };
 
@@ -57,7 +59,7 @@ public:
     basic_worker_pool& operator=(const basic_worker_pool&) = delete;
     ~basic_worker_pool() { stop(); }
 
-    /// Begins, with nothing drawn. stop() comes first.
+    /// Starts the threads, with nothing drawn. Call stop() first.
     void start() {
         for (slot& s : slots_) s = {};
         opened_ = taken_ = 0;
@@ -72,7 +74,7 @@ public:
             throw;
         }
     }
-    /// Ends all threads; what they are making is finished and dropped.
+    /// Stops all threads; rows in progress are finished and dropped.
     void stop() {
         {
             const std::lock_guard lock(mutex_);
@@ -83,8 +85,8 @@ public:
         threads_.clear();
     }
 
-    /// The next slot and how many rows it has; false at the end. The one before is free from now on. Throws what a row threw, of
-    /// several the first by number, behind the slots before it.
+    /// Gets the next slot and its number of rows; returns false at the end. The previous slot
+    /// becomes free. Throws the exception of a row, the first by number, after the slots before it.
     bool take(std::size_t& which, std::int64_t& count) {
         std::unique_lock lock(mutex_);
         release();
@@ -99,7 +101,7 @@ public:
         slot& s = slots_[found];
         if (s.failure) std::rethrow_exception(s.failure);
         if (s.count == 0) return false;
-        finish(lock, found); // where a failure elsewhere ended it early
+        finish(lock, found); // if a failure elsewhere ended it early
         if (s.failure) std::rethrow_exception(s.failure);
         held_ = which = found;
         count = s.count;
@@ -122,7 +124,8 @@ private:
         turn_.notify_one();
     }
     static bool ready(const slot& s) { return s.used && s.sealed && s.pending == 0; }
-    // With nothing lost where slots come out of order: those with rows before the empty one at the end, and before failures.
+    // Loses nothing when slots are returned out of order: those with rows come before the empty one
+    // at the end, and before failures.
     std::size_t ready_slot() const {
         if (options_.ordered) {
             const auto next = static_cast<std::size_t>(taken_) % slots_.size();
@@ -167,7 +170,7 @@ private:
             s.failed_row = row;
             s.failure = std::move(failure);
         }
-        ended_ = true; // what is drawn already is made; rows before this one may still fail
+        ended_ = true; // drawn rows are still made; earlier rows may still fail
         if (!drawing_) seal();
     }
     void seal() {
@@ -179,7 +182,7 @@ private:
         filled_ = 0;
     }
 
-    // What is left to do for a slot when its last row is made, whoever made that.
+    // The remaining work of a slot after its last row is made, on whichever thread made it.
     void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
         slot& s = slots_[at];
         if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
@@ -240,7 +243,7 @@ private:
                 lock.lock();
                 note(s, first + i, std::move(failure));
                 lock.unlock();
-                break; // the rows behind it do not matter any more
+                break; // later rows no longer matter
             }
         }
         lock.lock();
@@ -255,7 +258,8 @@ private:
             turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
             if (stop_ || ended_) return;
             turn(lock);
-            // Elements made by one thread and let go by another would pile up in the other's cache of buffers.
+            // Elements made by one thread and freed by another would accumulate in the other's
+            // cache of buffers.
             if (turns % 32 == 31) {
                 lock.unlock();
                 trim_memory();
@@ -271,7 +275,7 @@ private:
     std::mutex mutex_;
     std::condition_variable ready_, turn_;
     std::int64_t opened_ = 0, taken_ = 0, filled_ = 0;
-    std::size_t current_ = none, held_ = none; ///< being filled; with the consumer
+    std::size_t current_ = none, held_ = none; ///< the slot being filled, and the consumer's
     bool ended_ = false, drawing_ = false;
     std::atomic<bool> stop_{false};
     std::vector<std::thread> threads_;

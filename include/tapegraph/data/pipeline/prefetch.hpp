@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-/// prefetch: the elements are made ahead by threads, and wait in a ring.
+/// prefetch: threads make elements ahead, which wait in a ring.
 
 namespace tapegraph::data::detail {
 
@@ -34,7 +34,7 @@ struct prefetch_stage {
     std::int64_t depth;
 };
 
-/// The ring of a walk stays for all its epochs.
+/// A walk keeps its ring for all epochs.
 template <class Up>
 class prefetch_stream {
 public:
@@ -46,7 +46,7 @@ public:
     void end() { below.end(); }
     bool ordered() const { return below.ordered(); }
     bool next(made_item<stage_type>& item) {
-        move_element(item.ticket.element, item.element); // back to where it came from
+        move_element(item.ticket.element, item.element); // returned to its ticket
         if (!below.next(item.ticket)) return false;
         move_element(item.element, item.ticket.element);
         return true;

@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-/// Batches of records that differ in length: padded to the longest, or one behind the other.
+/// Batches of records with different lengths: padded to the longest, or concatenated.
 
 namespace tapegraph::data {
 
 /// Rows of different lengths: row i is values[row_splits[i] .. row_splits[i + 1]).
 template <class T>
 struct ragged {
-    tensor<T> values;                ///< [all]
-    tensor<std::int64_t> row_splits; ///< [rows + 1], from 0 to all
+    tensor<T> values;                ///< [total]
+    tensor<std::int64_t> row_splits; ///< [rows + 1], from 0 to the total
 
     std::int64_t rows() const { return row_splits.size() - 1; }
     std::span<const T> row(std::int64_t i) const {
@@ -134,7 +134,7 @@ struct ragged_stack {
     }
 };
 
-/// So many elements as one, put together when all are there.
+/// Combines this many elements into one, once all have arrived.
 template <class Up, class Stack>
 struct group_stage {
     using element =

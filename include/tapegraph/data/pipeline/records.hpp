@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-/// Records of a data::dataset, and of what the readers of whole files return, as typed elements.
+/// Records of a data::dataset, and of the results of whole-file readers, as typed elements.
 
 namespace tapegraph::data {
 
@@ -49,7 +49,7 @@ template <class... Fields>
 struct records_source {
     static_assert((leaf_traits<Fields>::numbers && ...), "records: fields are numbers, arrays, vectors or tensors");
     std::shared_ptr<const dataset> records;
-    std::vector<std::size_t> columns; ///< of the data set, for each field
+    std::vector<std::size_t> columns; ///< those of the data set, per field
     static constexpr const char* name = "records";
 
     std::int64_t size() const { return records->size(); }
@@ -77,9 +77,10 @@ struct records_source {
 
 } // namespace detail
 
-/// The records of a data set, in its order: `records<tg::tensor<float>, std::int32_t>(set, {"image", "label"})`. Fields are numbers,
-/// std::array, std::vector or tensors, of the columns with these names, or of all in order. Throws argument_error, dtype_error,
-/// shape_error where they are not the columns'.
+/// The records of a data set, in its order: `records<tg::tensor<float>, std::int32_t>(set,
+/// {"image", "label"})`. Fields are numbers, std::array, std::vector or tensors, from the columns
+/// with these names, or from all in order. Throws argument_error, dtype_error, shape_error if they
+/// do not match the columns.
 template <class... Fields>
 auto records(dataset set, const std::vector<std::string>& columns = {}) {
     static_assert(sizeof...(Fields) > 0, "records: say the types of the fields: records<tensor<float>, int>(set)");
@@ -96,7 +97,8 @@ auto records(dataset set, const std::vector<std::string>& columns = {}) {
     return from(detail::records_source<Fields...>{std::make_shared<const dataset>(std::move(set)), std::move(places)});
 }
 
-/// (image, label) of what read_idx_images, read_mnist, read_cifar10 and read_image_folder return: tensor [height, width, channels], int32.
+/// (image, label) from the results of read_idx_images, read_mnist, read_cifar10 and
+/// read_image_folder: tensor [height, width, channels], int32.
 template <class = void>
 auto records(labelled_images images) {
     return records<tensor<float>, std::int32_t>(make_dataset(std::move(images)));

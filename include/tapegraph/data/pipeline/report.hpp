@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-/// What the stages of a pipeline did and how long it took.
+/// Measurements of a pipeline's stages.
 
 namespace tapegraph::data {
 
-/// One stage, from the source on; the last row is who took the elements: a training step, or a loop.
+/// One stage, from the source on; the last row is the consumer: a training step, or a loop.
 struct stage_report {
     std::string name;
-    std::int64_t elements = 0; ///< made so far
-    double busy_seconds = 0;   ///< in this stage's own work, of all threads together
-    double wait_seconds = 0;   ///< for elements that were not ready
-    /// Elements per second of one thread that does nothing else; 0 where nothing was measured.
+    std::int64_t elements = 0; ///< elements made so far
+    double busy_seconds = 0;   ///< this stage's own work, summed over all threads
+    double wait_seconds = 0;   ///< waiting for elements that were not ready
+    /// Elements per second of a single thread that does nothing else; 0 if nothing was measured.
     double rate() const { return busy_seconds > 0 ? static_cast<double>(elements) / busy_seconds : 0; }
 };
 
@@ -38,7 +38,7 @@ struct stage_counters {
     }
 };
 
-/// Room for a number of stages, kept by the set and by all walks through it.
+/// Storage for a number of stages, kept by the set and by all walks through it.
 struct report_store {
     explicit report_store(int count)
         : size(count), stages(std::make_unique<stage_counters[]>(static_cast<std::size_t>(count))) {}
@@ -76,11 +76,11 @@ std::vector<stage_report> report_of(const report_store& store) {
 
 } // namespace detail
 
-/// What a pipeline's stages have done since the set was made.
+/// Measurements of a pipeline's stages since the set was created.
 struct pipeline_report {
     std::vector<stage_report> stages;
 
-    /// The stage that is busy longest; "step" where that is who takes the elements, so that nothing would be gained by more threads.
+    /// The busiest stage; "step" if that is the consumer, so that more threads would not help.
     std::string bottleneck() const {
         if (stages.empty()) return {};
         const stage_report& last = stages.back();
@@ -90,14 +90,14 @@ struct pipeline_report {
             if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
         return most->name;
     }
-    /// Share of the time that who takes the elements has waited for them.
+    /// The fraction of its time that the consumer has waited for elements.
     double wait_share() const {
         if (stages.empty()) return 0;
         const stage_report& last = stages.back();
         const double all = last.wait_seconds + last.busy_seconds;
         return all > 0 ? last.wait_seconds / all : 0;
     }
-    /// A table, a line per stage, and what it says.
+    /// A table with a line per stage, and a conclusion.
     template <class = void>
     std::string text() const {
         std::string table = "stage                elements      busy s   elements/s      wait s\n";

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-/// Sets of typed elements that are made when they are asked for:
+/// Sets of typed elements that are made on demand:
 ///
 ///     auto train = data::slices(paths, labels)
 ///                      .shuffle(seed)
@@ -35,16 +35,16 @@
 namespace tapegraph::data {
 
 struct shuffle_options {
-    std::int64_t buffer = 0; ///< elements to choose from; 0: all, read before the first one is given
-    bool each_epoch = true;  ///< another order in every epoch
+    std::int64_t buffer = 0; ///< elements to choose from; 0: all, read before the first one is returned
+    bool each_epoch = true;  ///< a different order in every epoch
 };
 
 struct batch_layout {
-    bool drop_remainder = false;                            ///< leave out a last batch that is not full
-    std::vector<std::vector<std::int64_t>> record_shapes{}; ///< of each column; empty: as the first record
+    bool drop_remainder = false;                            ///< omit an incomplete last batch
+    std::vector<std::vector<std::int64_t>> record_shapes{}; ///< per column; empty: as in the first record
 };
 
-/// A value; copies are independent. Nothing runs before somebody iterates.
+/// A value; copies are independent. Nothing runs before iteration.
 template <class Stage>
 class set {
 public:
@@ -54,38 +54,41 @@ public:
     explicit set(Stage stage)
         : stage_(std::move(stage)), report_(std::make_shared<detail::report_store>(Stage::stages + 2)) {}
 
-    /// f(element), or f of its fields where it is a tuple; with a data::counter_random& behind them if it takes one, which is good for
-    /// this element of this epoch alone, so that any number of threads gives the same bits. Tuples that f returns are fields again.
+    /// Applies f(element), or f to its fields if it is a tuple, followed by a data::counter_random&
+    /// if f takes one. That is specific to this element of this epoch, so that any number of
+    /// threads gives the same bits. Tuples that f returns are fields again.
     template <class F>
     auto map(F f, const map_options& options = {}) const {
         map_options o = options;
         o.threads = detail::checked_threads(options.threads, "map");
         return over(detail::map_stage<Stage, F>{stage_, std::move(f), o});
     }
-    /// The elements for which f is true; it takes what map's function takes.
+    /// The elements for which f is true; it takes the same arguments as map's function.
     template <class F>
     auto filter(F f) const {
         return over(detail::filter_stage<Stage, F>{stage_, std::move(f)});
     }
-    /// The elements of the sets, or ranges, that f gives, one behind the other. The elements are made where they are asked for, by the
-    /// threads of a map behind; what f's sets map themselves, too.
+    /// The elements of the sets, or ranges, that f returns, one after the other. Elements are made
+    /// where they are requested, by the threads of a later map, including the mapped elements of
+    /// f's sets.
     template <class F>
     auto flat_map(F f) const {
         return over(detail::interleave_stage<Stage, F>{stage_, std::move(f), 1, 0});
     }
-    /// The same with several sets taking turns. Where one ends, the next takes its place when its turn comes.
+    /// The same with several sets taking turns. When one ends, the next takes its place at its
+    /// turn.
     template <class F>
     auto interleave(F f, const interleave_options& options = {}) const {
         if (options.cycle < 1) refuse("interleave", options.cycle, "sets in a cycle");
         if (options.block < 1) refuse("interleave", options.block, "elements in a block");
         return over(detail::interleave_stage<Stage, F>{stage_, std::move(f), options.cycle, options.block});
     }
-    /// This set's elements, and behind them the other's, which are of the same type.
+    /// This set's elements followed by the other's, which have the same type.
     template <class Other>
     auto concatenate(const set<Other>& other) const {
         return over(detail::concatenate_stage<Stage, Other>{stage_, other.stage()});
     }
-    /// Neighbours together, as a std::vector of elements.
+    /// Groups neighbours into std::vectors of elements.
     auto window(window_options options) const {
         if (options.size < 1) refuse("window", options.size, "elements");
         if (options.shift < 0) refuse("window", options.shift, "elements to shift by");
@@ -93,29 +96,31 @@ public:
         if (options.shift == 0) options.shift = options.size;
         return over(detail::window_stage<Stage>{stage_, options});
     }
-    /// Keeps the elements of the first epoch that is gone through to its end, for all epochs after it and all copies of the set. What is
-    /// random below is so once: they are epoch 0's.
+    /// Keeps the elements of the first complete epoch for all later epochs and all copies of the
+    /// set. Random stages below it run only once: their elements are those of epoch 0.
     auto cache() const { return over(detail::cache_stage<Stage, detail::memory_store<element>>{stage_}); }
-    /// The same in a store of one's own: data::in_file("train.cache"), of data/pipeline/cache_file.hpp.
+    /// The same in a custom store: data::in_file("train.cache"), of data/pipeline/cache_file.hpp.
     template <class Keep>
     auto cache(const Keep& keep) const {
         using store = typename Keep::template store<element>;
         return over(detail::cache_stage<Stage, store>{stage_, keep.template make<element>()});
     }
-    /// In random order, which depends on seed and epoch alone. With a buffer each is chosen from the next `buffer` ones. Where elements
-    /// are mapped below, it is the unmapped ones that wait.
+    /// Random order, which depends only on seed and epoch. With a buffer each element is chosen
+    /// from the next `buffer` ones. If elements are mapped below, the unmapped ones wait in the
+    /// buffer.
     auto shuffle(std::uint64_t seed, const shuffle_options& options = {}) const {
         if (options.buffer < 0) refuse("shuffle", options.buffer, "elements in the buffer");
         return over(detail::shuffle_stage<Stage>(stage_, options.buffer, seed, options.each_epoch));
     }
-    /// So many times; below 0, without end. Each time is an epoch to the stages before.
+    /// Repeats the set this many times; negative: infinitely. Each repetition is an epoch for
+    /// earlier stages.
     auto repeat(std::int64_t times = -1) const { return over(detail::repeat_stage<Stage>(stage_, times)); }
-    /// The first `count`.
+    /// The first `count` elements.
     auto take(std::int64_t count) const {
         if (count < 0) refuse("take", count, "elements");
         return over(detail::every_stage<Stage>(stage_, 0, 1, count));
     }
-    /// All but the first `count`.
+    /// All elements except the first `count`.
     auto skip(std::int64_t count) const {
         if (count < 0) refuse("skip", count, "elements");
         return over(detail::every_stage<Stage>(stage_, count, 1, -1));
@@ -127,36 +132,40 @@ public:
             throw range_error("data::set.shard: shard " + std::to_string(index) + " of " + std::to_string(shards));
         return over(detail::every_stage<Stage>(stage_, index, shards, -1));
     }
-    /// `rows` elements at a time, field by field: numbers, std::array, std::vector, tensors and data::written as a tensor [rows, ...], all
-    /// else as a std::vector. Threads of a map before it write their records straight into the batch.
+    /// Groups `rows` elements, field by field: numbers, std::array, std::vector, tensors and
+    /// data::written into a tensor [rows, ...], all else into a std::vector. Threads of an earlier
+    /// map write their records straight into the batch.
     auto batch(std::int64_t rows, const batch_layout& layout = {}) const {
         if (rows < 1) refuse("batch", rows, "records");
         return over(detail::batch_stage<Stage>{stage_, rows, layout.drop_remainder,
                                                detail::checked_layout<element>(layout.record_shapes)});
     }
-    /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding. Where
-    /// `record_shapes` has all extents, records are written straight into the batch, as batch() does, and the ring is all the memory.
+    /// The same for records whose vectors and tensors differ in extents: each batch is padded to
+    /// its largest. If `record_shapes` has all extents, records are written straight into the
+    /// batch, as in batch(), and the ring is all the memory.
     auto padded_batch(std::int64_t rows, const padded_options& options = {}) const {
         if (rows < 1) refuse("padded_batch", rows, "records");
         using layout = detail::padded_rows<element>;
         return over(detail::batch_stage<Stage, layout>{
             stage_, rows, options.drop_remainder, detail::padded_layout<typename layout::rows>(options), {options}});
     }
-    /// The same where std::vectors of numbers become data::ragged: values one behind the other, and where rows begin.
+    /// The same, but std::vectors of numbers become data::ragged: concatenated values, and where
+    /// rows begin.
     auto ragged_batch(std::int64_t rows, bool drop_remainder = false) const {
         if (rows < 1) refuse("ragged_batch", rows, "records");
         return over(detail::group_stage<Stage, detail::ragged_stack>{stage_, {}, rows, drop_remainder});
     }
-    /// Padded batches of records of about the same length, which `length` gives of an element (or of its fields). A batch comes when its
-    /// bucket is full, what is left at the end, the shortest first.
+    /// Padded batches of records of similar length, which `length` computes from an element (or its
+    /// fields). A batch is returned when its bucket is full, and the remainders at the end, the
+    /// shortest first.
     template <class Length>
     auto bucket_by_length(Length length, bucket_options options) const {
         return over(detail::bucket_stage<Stage, Length>{stage_, std::move(length),
                                                         detail::checked_buckets(std::move(options))});
     }
-    /// The rows of tensors, vectors and data::ragged as elements: what batch() put together.
+    /// The rows of tensors, vectors and data::ragged as elements, reversing batch().
     auto unbatch() const { return over(detail::unbatch_stage<Stage>{stage_}); }
-    /// Up to `depth` elements are made ahead, by the threads of the maps before it, at least by one.
+    /// Makes up to `depth` elements ahead, on the threads of earlier maps, at least one.
     auto prefetch(std::int64_t depth) const {
         if (depth < 0 || depth > 4096)
             throw argument_error("data::set.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
@@ -171,31 +180,32 @@ public:
         return named({std::string(Names.view())...});
     }
 
-    /// Elements of an epoch; unknown_size, endless.
+    /// The number of elements per epoch; or unknown_size, endless.
     std::int64_t size() const { return stage_.size(); }
 
-    /// Bytes of the ring that a walk keeps: batches with the tickets of their records, or elements without what they hold elsewhere. No
-    /// more than this is taken while it runs, except by the functions of the stages and by shuffles, windows, buckets and caches. Where
-    /// neither types nor `record_shapes` tell the shapes, the first record is made to see them.
+    /// Bytes of the ring that a walk keeps: batches with the tickets of their records, or elements
+    /// without the memory they point to. No more is allocated while it runs, except by the
+    /// functions of the stages and by shuffles, windows, buckets and caches. If neither types nor
+    /// `record_shapes` give the shapes, the first record is made to find them.
     std::int64_t memory_bytes() const {
         typename detail::stream_of<Stage>::type stream(stage_, detail::walk_context{});
         return stream.memory_bytes();
     }
 
-    /// Goes through epoch 0, and whatever initialize() says.
+    /// Iterates over epoch 0, and any that initialize() selects.
     walk<Stage> iterator() const { return walk<Stage>(stage_, report_); }
-    /// Goes through one epoch.
+    /// Iterates over one epoch.
     walk<Stage> one_shot(std::uint64_t epoch = 0) const { return walk<Stage>(stage_, report_, epoch, true); }
     /// for (auto [x, y] : set.epoch(3))
     epoch_range<Stage> epoch(std::uint64_t number) const { return epoch_range<Stage>(one_shot(number)); }
-    /// Each loop over a set is its next epoch, 0 first.
+    /// Each loop over a set runs its next epoch, starting with 0.
     auto begin() const { return epoch(loops_++).begin(); }
     std::default_sentinel_t end() const { return {}; }
 
-    /// What the stages have done since this set was made.
+    /// Measurements of the stages since this set was created.
     pipeline_report report() const { return {detail::report_of(*report_)}; }
 
-    /// For fit, evaluate and predict. NOLINTNEXTLINE: model.fit(set)
+    /// For fit, evaluate and predict. NOLINTNEXTLINE: implicit, for model.fit(set)
     operator dataset() const { return dataset(detail::batches_of(stage_, report_)); }
 
     const Stage& stage() const { return stage_; }
@@ -223,7 +233,7 @@ private:
     mutable std::uint64_t loops_ = 0;
 };
 
-/// A set of a source: data/pipeline/source.hpp says what that is.
+/// Makes a set from a source, as described in data/pipeline/source.hpp.
 template <pipeline_source S>
 auto from(S source) {
     return set(detail::source_stage<S>{std::move(source)});
@@ -237,14 +247,14 @@ inline auto range(std::int64_t first, std::int64_t end, std::int64_t step = 1) {
 }
 inline auto range(std::int64_t end) { return range(0, end); }
 
-/// Records: element i holds what stands at i of every vector, or along the first axis of every tensor. Throws shape_error where they are
-/// not of equal length.
+/// Records: element i consists of element i of every vector, or of slice i along the first axis of
+/// every tensor. Throws shape_error if they are not of equal length.
 template <class First, class... More>
 auto slices(First first, More... more) {
     return from(detail::slices_source<First, More...>(std::move(first), std::move(more)...));
 }
 
-/// Tuples of an element of each, as long as all have one.
+/// Tuples of one element of each set, until one ends.
 template <class... Stages>
 auto zip(const set<Stages>&... sets) {
     static_assert(sizeof...(Stages) > 0, "zip: of no sets");
@@ -257,7 +267,7 @@ auto whole(T value) {
     return from(detail::slices_source<std::vector<T>>(std::vector<T>{std::move(value)}));
 }
 
-/// The elements of a range: a container is kept; a view is gone through again in every epoch.
+/// The elements of a range: a container is stored; a view is iterated again in every epoch.
 template <std::ranges::input_range Range>
     requires(!detail::is_set<std::remove_cvref_t<Range>>)
 auto elements(Range&& r) {

@@ -15,34 +15,34 @@
 #include <utility>
 #include <vector>
 
-/// Where elements come from. A source is any value that can be copied and has either
+/// Sources of elements. A source is any copyable value that has either
 ///
 ///     std::int64_t size() const;                  // elements
 ///     Element at(std::int64_t i) const;           // element i, from several threads at once
 ///
-/// or, where elements come one behind the other,
+/// or, if elements are read in sequence,
 ///
 ///     auto open() const;                          // a reader at the first element, which has
 ///         std::optional<Element> next();          //     the next element, nullopt at the end
 ///
-/// and where it likes
+/// and optionally
 ///
-///     std::string origin(std::int64_t i) const;   // of element i, for errors: "'a.jpg'"; of a reader: origin() of what next() gave
+///     std::string origin(std::int64_t i) const;   // of element i, for errors: "'a.jpg'"; a reader: origin() of the last element
 ///     static constexpr const char* name = "csv";  // in reports
 ///     std::int64_t size() const;                  // of a source with open(): elements, unknown_size or endless
 ///
-/// `data::from(source)` makes a set of it. Where an epoch stands is the number of its next element: at(i) goes there at once, a
-/// reader reads on to it.
+/// `data::from(source)` makes a set of it. The position in an epoch is the number of its next
+/// element: at(i) goes there directly, a reader skips to it.
 
 namespace tapegraph::data {
 
-/// Elements by number.
+/// Numbered elements.
 template <class S>
 concept indexed_source = std::copy_constructible<S> && requires(const S& s, std::int64_t i) {
     { s.size() } -> std::convertible_to<std::int64_t>;
     s.at(i);
 };
-/// Elements one behind the other.
+/// Sequential elements.
 template <class S>
 concept opened_source = std::copy_constructible<S> && requires(const S& s) {
     *s.open().next();
@@ -150,7 +150,8 @@ struct range_source {
     std::int64_t at(std::int64_t i) const { return first + i * step; }
 };
 
-/// Slices along the first axis: of vectors their elements, of tensors of rank 1 numbers as tensors of rank 0, and so on.
+/// Slices along the first axis: elements of vectors, tensors of rank 0 from tensors of rank 1, and
+/// so on.
 template <class T>
 std::int64_t slice_count(const std::vector<T>& v) {
     return static_cast<std::int64_t>(v.size());
@@ -205,7 +206,7 @@ private:
     std::int64_t size_ = 0;
 };
 
-/// Elements that are there.
+/// Elements of a stored range.
 template <class Range>
 struct range_of_elements {
     explicit range_of_elements(Range r) : range(std::make_shared<Range>(std::move(r))) {}

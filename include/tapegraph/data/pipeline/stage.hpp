@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-/// Stages, of which pipelines are made. A stage is an immutable value:
+/// Stages of pipelines. A stage is an immutable value:
 ///
 ///     struct stage {
 ///         using element, ticket;
@@ -26,19 +26,20 @@
 ///         work_plan plan() const;
 ///     };
 ///
-/// A cursor draws tickets, one after the other and quickly: what will be the next element. Any thread makes the element of a ticket.
-/// A ticket says all that its element depends on, so that neither threads nor their order change a bit, and what is skipped, shuffled or
-/// passed over on the way to a saved position is never made.
+/// A cursor draws tickets, one after the other and quickly; a ticket describes the next element.
+/// Any thread makes the element of a ticket. A ticket contains everything that its element depends
+/// on, so that neither threads nor their order change a bit, and elements that are skipped,
+/// shuffled away or passed over on the way to a saved position are never made.
 
 namespace tapegraph::data {
 
-/// What went wrong with one element, and where that came from. `cause` is what was thrown.
+/// An error in one element, with its origin. `cause` is the original exception.
 struct record_error : data_error {
     record_error(const std::string& what, std::uint64_t in_epoch, std::int64_t number, std::string from,
                  std::exception_ptr thrown)
         : data_error(what), epoch(in_epoch), element(number), origin(std::move(from)), cause(std::move(thrown)) {}
     std::uint64_t epoch;
-    std::int64_t element; ///< its number in the epoch, from 0, where it was made
+    std::int64_t element; ///< its number in the epoch, from 0, at the stage that made it
     std::string origin;   ///< a file, a line, a record of the source
     std::exception_ptr cause;
 };
@@ -59,14 +60,14 @@ struct walk_context {
     walk_context shifted(int by) const { return {epoch, report, base + by}; }
 };
 
-/// How the elements up to here are to be made.
+/// How the elements up to here are made.
 struct work_plan {
-    int threads = 0;        ///< 0: whoever asks for an element makes it
+    int threads = 0;        ///< 0: the requesting thread makes each element
     std::int64_t depth = 0; ///< elements kept ready
     bool ordered = true;
 };
 
-/// What two plans ask for together.
+/// Combines the requests of two plans.
 inline work_plan together(work_plan a, work_plan b) {
     return {std::max(a.threads, b.threads), std::max(a.depth, b.depth), a.ordered && b.ordered};
 }
@@ -77,7 +78,7 @@ inline work_plan together(work_plan a, work_plan b) {
     try {
         std::rethrow_exception(thrown);
     } catch (const record_error&) {
-        throw; // closer to where it happened
+        throw; // already has an origin closer to the error
     } catch (const std::exception& e) {
         why = e.what();
     } catch (...) {}
@@ -86,7 +87,7 @@ inline work_plan together(work_plan a, work_plan b) {
     throw record_error(text, epoch, number, std::move(origin), thrown);
 }
 
-/// The number of elements where `f` changes what is known of it.
+/// Applies `f` to the number of elements if that is known.
 template <class F>
 std::int64_t sized(std::int64_t size, const F& f) {
     return size < 0 ? size : f(size);

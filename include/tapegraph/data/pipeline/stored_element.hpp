@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Elements as bytes, for caches in files.
+/// Serializes elements, for caches in files.
 
 namespace tapegraph::data::detail {
 
@@ -21,7 +21,7 @@ void put_number(std::string& to, T value) {
     to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// What is left to read; no count is believed that has not its bytes there.
+/// The unread bytes; a count is accepted only if its bytes are there.
 struct stored_reader {
     std::string_view left;
 
@@ -31,7 +31,7 @@ struct stored_reader {
         left.remove_prefix(bytes);
         return true;
     }
-    /// A number of things of at least so many bytes each.
+    /// Reads a count of items of at least this many bytes each.
     bool count(std::size_t& to, std::size_t each) {
         std::uint64_t n = 0;
         if (!take(&n, sizeof n) || n > left.size() / each) return false;
@@ -40,7 +40,8 @@ struct stored_reader {
     }
 };
 
-/// `put` appends an element's bytes, `get` reads them and says whether they are such, `type` names them.
+/// `put` appends an element's bytes, `get` reads them and returns whether they are valid, `type`
+/// names them.
 template <class E>
 struct stored {
     static_assert(has_fields<E>,

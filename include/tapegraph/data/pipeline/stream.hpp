@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-/// Elements of a stage, made, one after the other: by who asks for them, or ahead by threads.
+/// A sequence of a stage's elements, made by the requesting thread, or ahead by others.
 
 namespace tapegraph::data::detail {
 
-/// Of elements that can be moved, though perhaps not assigned (functions).
+/// For elements that can be moved, though perhaps not assigned (functions).
 template <class E>
 void move_element(std::optional<E>& to, std::optional<E>& from) {
     to.reset();
@@ -21,7 +21,7 @@ void move_element(std::optional<E>& to, std::optional<E>& from) {
     from.reset();
 }
 
-/// An element and what it was made of.
+/// An element and its ticket.
 template <class Stage>
 struct made_item {
     typename Stage::ticket ticket{};
@@ -41,7 +41,7 @@ class element_stream final : pool_work {
 public:
     using element = typename Stage::element;
 
-    /// `plan`: what the stages above ask for besides.
+    /// `plan`: additional requests of later stages.
     element_stream(const Stage& stage, const walk_context& context, work_plan plan = {})
         : stage_(stage), context_(context), plan_(together(stage.plan(), plan)) {
         if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
@@ -56,7 +56,7 @@ public:
     element_stream& operator=(const element_stream&) = delete;
     ~element_stream() { end(); }
 
-    /// From the start of an epoch, without its first `skip` elements; these are drawn, and not made.
+    /// Starts an epoch without its first `skip` elements, which are drawn but not made.
     void begin(std::uint64_t epoch, std::int64_t skip = 0) {
         end();
         context_.epoch = epoch;
@@ -66,20 +66,21 @@ public:
         while (number_ < skip && cursor_->draw(passed)) ++number_;
         if (pool_) pool_->start();
     }
-    /// No thread works on it any more.
+    /// Stops all threads that work on it.
     void end() {
         if (pool_) pool_->stop();
         cursor_.reset();
-        given_ = false; // the slot may be anybody's in the next epoch
+        given_ = false; // in the next epoch any element may use the slot
     }
-    /// Of the ring; not what elements hold elsewhere.
+    /// The size of the ring, without memory that elements point to.
     std::int64_t memory_bytes() const {
         return static_cast<std::int64_t>(std::max<std::size_t>(slots_.size(), 1) * sizeof(made_item<Stage>));
     }
     bool ordered() const { return plan_.ordered; }
     int threads() const { return plan_.threads; }
 
-    /// False at the end. What `item` held goes. Throws record_error.
+    /// Gets the next element; returns false at the end. The previous content of `item` is recycled.
+    /// Throws record_error.
     bool next(made_item<Stage>& item) {
         if (!pool_) {
             item.element.reset();
@@ -91,8 +92,8 @@ public:
             make(item, number_++);
             return true;
         }
-        // The element goes back to the slot that it came from: the thread that fills it next lets it go, so that buffers return to
-        // the cache that they are taken from.
+        // The element returns to its slot: the thread that fills it next frees it, so that buffers
+        // return to the cache from which they were taken.
         if (given_) slots_[last_] = std::move(item);
         std::int64_t count = 0;
         given_ = pool_->take(last_, count);
@@ -129,16 +130,17 @@ private:
     std::vector<std::int64_t> numbers_;
     std::size_t last_ = 0;
     bool given_ = false;
-    std::unique_ptr<worker_pool> pool_; // last: its threads end before what they work on
+    std::unique_ptr<worker_pool> pool_; // last, so that its threads end before the data they work on
 };
 
-/// Who walks through a stage's elements, where it is not element_stream: specialised for batches, which are made in place.
+/// The stream of a stage's elements, if it is not element_stream: specialised for batches, which
+/// are made in place.
 template <class Stage>
 struct stream_of {
     using type = element_stream<Stage>;
 };
 
-/// For cursors of stages that have to see elements: they pull them from below.
+/// For cursors of stages that have to inspect elements: they pull them from below.
 template <class Up>
 class pulled {
 public:
@@ -149,7 +151,7 @@ public:
     bool next(made_item<Up>& item) { return stream_->next(item); }
 
 private:
-    std::unique_ptr<typename stream_of<Up>::type> stream_; // its place must not change
+    std::unique_ptr<typename stream_of<Up>::type> stream_; // by pointer, because it must not move
 };
 
 } // namespace tapegraph::data::detail

@@ -11,18 +11,19 @@
 #include <string_view>
 #include <utility>
 
-/// Walking through a set.
+/// Iteration over a set.
 
 namespace tapegraph::data {
 
-/// Where a walk stands: behind `element` elements of epoch `epoch`. Good for a set made in the same way, in any process.
+/// The position of a walk: after `element` elements of epoch `epoch`. It applies to any set
+/// constructed in the same way, in any process.
 struct pipeline_position {
     std::uint64_t epoch = 0;
     std::int64_t element = 0;
 
     bool operator==(const pipeline_position&) const = default;
     std::string text() const { return "epoch " + std::to_string(epoch) + " element " + std::to_string(element); }
-    /// Of text(). Throws data_error for any other.
+    /// Parses the result of text(). Throws data_error for other text.
     static pipeline_position parse(std::string_view text) {
         pipeline_position p;
         const auto refuse = [&] {
@@ -44,14 +45,14 @@ struct pipeline_position {
     }
 };
 
-/// Goes through the elements of a set, as tf.compat.v1's iterators do: next() until it gives none; initialize() starts over. Threads
-/// that work ahead end with it.
+/// Iterates over the elements of a set, like the iterators of tf.compat.v1: next() until it returns
+/// none; initialize() starts again. Threads that work ahead end with it.
 template <class Stage>
 class walk {
 public:
     using element = typename Stage::element;
 
-    /// `once`: initialize() is refused. Begins with epoch `epoch`.
+    /// Starts with epoch `epoch`. If `once`, initialize() is refused.
     walk(Stage stage, std::shared_ptr<detail::report_store> report, std::uint64_t epoch = 0, bool once = false,
          detail::work_plan plan = {})
         : stage_(std::make_unique<const Stage>(std::move(stage))),
@@ -64,7 +65,7 @@ public:
     }
     walk(walk&&) noexcept = default;
     walk& operator=(walk&& other) noexcept {
-        item_ = {}; // its buffers, its ring, its stage: in this order
+        item_ = {}; // destroys its buffers, its ring and its stage in this order
         stream_ = nullptr;
         stage_ = std::move(other.stage_);
         report_ = std::move(other.report_);
@@ -76,13 +77,14 @@ public:
         return *this;
     }
 
-    /// The next element; nullopt at the end of the epoch, and from there on. Throws record_error for an element that cannot be made.
+    /// The next element; nullopt at the end of the epoch, and after it. Throws record_error for an
+    /// element that cannot be made.
     std::optional<element> next() {
         element* const e = advance();
         if (e == nullptr) return std::nullopt;
         return std::move(*e);
     }
-    /// The same, but throws range_error at the end, as get_next() of TensorFlow 1 does.
+    /// The same, but throws range_error at the end, like get_next() of TensorFlow 1.
     element get_next() {
         element* const e = advance();
         if (e == nullptr)
@@ -90,7 +92,7 @@ public:
                               std::to_string(position_.element) + " elements");
         return std::move(*e);
     }
-    /// The same, where it stays until the next call: null at the end.
+    /// The same in place, valid until the next call; null at the end.
     element* advance() {
         if (over_) return nullptr;
         const double asked = tapegraph::detail::steady_seconds();
@@ -109,12 +111,14 @@ public:
         return &*item_.element;
     }
 
-    /// Starts over at the beginning of epoch `epoch`. Throws argument_error for a one-shot walk that has begun.
+    /// Restarts at the beginning of epoch `epoch`. Throws argument_error for a one-shot walk that
+    /// has started.
     void initialize(std::uint64_t epoch) { go_to({epoch, 0}); }
-    /// The same, of the epoch behind this one.
+    /// The same for the epoch after this one.
     void initialize() { initialize(position_.epoch + 1); }
 
-    /// What will come next. Throws argument_error where elements come in free order, which no number tells.
+    /// The position of the next element. Throws argument_error if elements have no fixed order,
+    /// because a number then does not identify them.
     pipeline_position position() const {
         if (!stream_->ordered())
             throw argument_error("data pipeline: no position, elements come in the order in which they get ready");
@@ -122,9 +126,9 @@ public:
     }
     /// Whether restore(p) would change nothing.
     bool stands_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
-    /// Goes on as from where position() was asked. Elements before it are drawn, and made only where a stage has to see them (filter,
-    /// flat_map, bucket_by_length, window, unbatch, cache). Throws argument_error for a one-shot walk that has begun,
-    /// and where elements come in free order.
+    /// Continues from the given position. Elements before it are drawn, and made only if a stage
+    /// has to inspect them (filter, flat_map, bucket_by_length, window, unbatch, cache). Throws
+    /// argument_error for a one-shot walk that has started, and if elements have no fixed order.
     void restore(const pipeline_position& p) { go_to(p); }
 
     std::uint64_t epoch() const { return position_.epoch; }
@@ -154,14 +158,14 @@ private:
     std::unique_ptr<const Stage> stage_;
     std::shared_ptr<detail::report_store> report_;
     detail::stage_counters* taker_;
-    std::unique_ptr<stream> stream_; // threads end before the stage goes
+    std::unique_ptr<stream> stream_; // threads end before the stage is destroyed
     detail::made_item<Stage> item_;
     pipeline_position position_;
     double waited_ = 0, left_ = 0;
     bool begun_ = false, once_ = false, over_ = false;
 };
 
-/// Elements of a walk that the iterator keeps: for a loop.
+/// The elements of a walk for a loop, kept by the iterator.
 template <class Stage>
 class walk_iterator {
 public:

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-/// window: neighbours as one element; unbatch: the records of batches.
+/// window: groups neighbours into one element; unbatch: splits batches into records.
 
 namespace tapegraph::data {
 
 struct window_options {
     std::int64_t size = 1;
-    std::int64_t shift = 0;      ///< from one window's first element to the next one's; 0: as size
+    std::int64_t shift = 0;      ///< from one window's first element to that of the next one; 0: size
     std::int64_t stride = 1;     ///< from one of its elements to the next
-    bool drop_remainder = false; ///< leave out windows that are not full
+    bool drop_remainder = false; ///< omit incomplete windows
 };
 
 namespace detail {
@@ -79,7 +79,7 @@ struct window_stage {
     window_options options;
 };
 
-/// Rows of what a batch holds.
+/// The rows of a batch's content.
 template <class T>
 std::int64_t slice_count(const ragged<T>& r) {
     return r.rows();

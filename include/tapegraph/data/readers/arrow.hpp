@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-/// Columns of pyarrow, DuckDB, polars and all else that speaks Arrow's C data interface, without a library and without a copy: what they
-/// hold stays where it is until the last data set of it is gone.
+/// Columns of pyarrow, DuckDB, polars and everything else that supports Arrow's C data interface,
+/// without a library and without a copy: the data stays in place until the last data set that uses
+/// it is destroyed.
 ///
 ///     data::arrow_table table = data::import_arrow(&stream);                 // an ArrowArrayStream, filled by the other side
 ///     data::dataset train = table.dataset({.columns = {"x", "label"}, .null_value = 0});
@@ -24,22 +25,22 @@
 namespace tapegraph::data {
 
 struct arrow_options {
-    std::vector<std::string> columns{}; ///< empty: all, of which each must be numbers
-    std::optional<double> null_value{}; ///< what nulls become; without it a null is an error
+    std::vector<std::string> columns{}; ///< empty: all, which must all be numeric
+    std::optional<double> null_value{}; ///< replaces nulls; without it a null is an error
 };
 
-/// Record batches of one schema. A value; copies share what is held.
+/// Record batches of one schema. A value; copies share the data.
 template <class = void>
 class basic_arrow_table {
 public:
-    /// Throws data_error where the schema is not that of record batches (a structure of columns).
+    /// Throws data_error if the schema is not one of record batches (a structure of columns).
     explicit basic_arrow_table(std::shared_ptr<const ArrowSchema> schema) : schema_(std::move(schema)) {
         if (schema_->format == nullptr || std::string_view(schema_->format) != "+s")
             throw data_error("arrow: the schema has format '" +
                              std::string(schema_->format != nullptr ? schema_->format : "") +
                              "', expected '+s', a record batch");
     }
-    /// Throws data_error for a batch that is not of the schema.
+    /// Throws data_error for a batch that does not match the schema.
     void append(std::shared_ptr<const ArrowArray> batch) {
         detail::check_arrow(*schema_, *batch, batch->length, "record batch " + std::to_string(batches_.size()));
         for (std::int64_t c = 0; c < schema_->n_children; ++c)
@@ -49,7 +50,7 @@ public:
         batches_.push_back(std::move(batch));
     }
 
-    /// Records.
+    /// The number of records.
     std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
     std::vector<std::string> names() const {
         std::vector<std::string> all;
@@ -58,8 +59,9 @@ public:
         return all;
     }
 
-    /// A data set of columns of numbers, booleans and lists of fixed size; dictionaries give their indices, dates and times their
-    /// integers. Throws argument_error for a column that there is none of, dtype_error for text and types that are no numbers.
+    /// A data set of columns of numbers, booleans and lists of fixed size; dictionaries give their
+    /// indices, dates and times their integers. Throws argument_error for an unknown column,
+    /// dtype_error for text and other types that are not numeric.
     tapegraph::data::dataset dataset(const arrow_options& options = {}) const {
         std::vector<std::int64_t> chosen;
         for (const auto& name : options.columns) chosen.push_back(find(name));
@@ -68,8 +70,8 @@ public:
         return tapegraph::data::dataset(std::make_shared<table_source>(*this, std::move(chosen), options.null_value));
     }
 
-    /// A column of text or bytes; of a dictionary, the text that each index stands for. Nulls are empty. Throws argument_error,
-    /// dtype_error.
+    /// A column of text or bytes; for a dictionary, the text of each index. Nulls are empty. Throws
+    /// argument_error, dtype_error.
     std::vector<std::string> strings(std::string_view column) const {
         const std::int64_t c = find(column);
         const ArrowSchema& s = *schema_->children[c];
@@ -93,7 +95,8 @@ public:
         }
         return all;
     }
-    /// The texts of a dictionary, which its indices count; those of the first batch. Throws argument_error where the column has none.
+    /// The texts of a dictionary, in the order of its indices; those of the first batch. Throws
+    /// argument_error if the column has none.
     std::vector<std::string> dictionary(std::string_view column) const {
         const std::int64_t c = find(column);
         const ArrowSchema& s = *schema_->children[c];
@@ -110,7 +113,7 @@ private:
     static void check_child(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
         const bool known = detail::arrow_dtype(s.format) || detail::arrow_offset_bytes(s.format) > 0;
         const std::int64_t list = detail::arrow_list_size(s.format);
-        if (!known && list == 0) return; // of a type that nobody reads here
+        if (!known && list == 0) return; // an unsupported type, which nothing here reads
         detail::check_arrow(s, a, length, name);
         if (list > 0 && s.n_children == 1)
             check_child(*s.children[0], *a.children[0], (length + a.offset) * list, name);
@@ -185,7 +188,8 @@ private:
 };
 using arrow_table = basic_arrow_table<>;
 
-/// Takes over a record batch and its schema. Throws data_error where they were released already or do not fit each other.
+/// Takes ownership of a record batch and its schema. Throws data_error if they were released
+/// already or do not match each other.
 template <class = void>
 arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
     if (schema == nullptr || array == nullptr || schema->release == nullptr || array->release == nullptr)
@@ -197,7 +201,8 @@ arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
     return table;
 }
 
-/// Takes over a stream and all its record batches. Throws data_error with what the stream says of a failure.
+/// Takes ownership of a stream and reads all its record batches. Throws data_error with the
+/// stream's message about a failure.
 template <class = void>
 arrow_table import_arrow(ArrowArrayStream* stream) {
     if (stream == nullptr || stream->release == nullptr) throw data_error("arrow: a stream that was released already");

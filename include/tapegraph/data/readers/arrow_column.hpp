@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-/// One column of Arrow's arrays: what its format string says, and the copying of one record.
+/// One column of Arrow's arrays: decodes its format string, and copies records.
 
 namespace tapegraph::data::detail {
 
-/// Takes over a structure that somebody else has filled, as the interface wants it: the one given is marked as released. It is released
-/// when the last who shares it is gone.
+/// Takes ownership of a structure filled by another library, as the interface requires: the source
+/// is marked as released. It is released when the last owner is gone.
 template <class S>
 std::shared_ptr<const S> taken_over(S* given) {
     auto held = std::shared_ptr<S>(new S(*given), [](S* of) {
@@ -34,7 +34,7 @@ inline std::string arrow_name(const ArrowSchema& s) {
     return "column '" + std::string(s.name != nullptr ? s.name : "") + "'";
 }
 
-/// The element type of a primitive format. Dates and times are the integers that they are kept as.
+/// The element type of a primitive format. Dates and times are stored as integers.
 inline std::optional<dtype> arrow_dtype(std::string_view format) {
     if (format.size() == 1) switch (format[0]) {
         case 'b': return dtype::boolean;
@@ -57,12 +57,12 @@ inline std::optional<dtype> arrow_dtype(std::string_view format) {
     return std::nullopt;
 }
 
-/// Text and bytes: 4 or 8 bytes of an offset; 0 where it is neither.
+/// For text and bytes, the size of an offset, 4 or 8; 0 for other types.
 inline std::size_t arrow_offset_bytes(std::string_view format) {
     return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
 }
 
-/// Elements of a list of fixed size; 0 where it is none.
+/// The number of elements of a fixed-size list; 0 for other types.
 inline std::int64_t arrow_list_size(std::string_view format) {
     std::int64_t size = 0;
     if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
@@ -73,7 +73,7 @@ inline std::int64_t arrow_list_size(std::string_view format) {
     return size;
 }
 
-/// Type and shape of a column of numbers. Throws dtype_error for one that is none.
+/// The type and shape of a numeric column. Throws dtype_error for other columns.
 template <class = void>
 column_spec arrow_spec(const ArrowSchema& s) {
     column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
@@ -93,7 +93,8 @@ column_spec arrow_spec(const ArrowSchema& s) {
     return spec;
 }
 
-/// Throws data_error where an array has not what its type needs. Nothing tells how long buffers are: the producer is trusted with that.
+/// Throws data_error if an array lacks parts that its type needs. The length of buffers is not
+/// known, so the producer is trusted.
 template <class = void>
 void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
     const std::string_view format = s.format;
@@ -116,12 +117,12 @@ void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
 inline bool arrow_bit(const void* bits, std::int64_t at) {
     return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
 }
-/// `at`: with the array's offset.
+/// `at` includes the array's offset.
 inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
     return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
 }
 
-/// A number as one of a type.
+/// Converts a number to a type.
 template <class = void>
 void store_number(dtype type, std::byte* to, double value) {
     const auto put = [&](auto typed) { std::memcpy(to, &typed, sizeof typed); };
@@ -142,7 +143,8 @@ void store_number(dtype type, std::byte* to, double value) {
     }
 }
 
-/// Copies value `index` of an array, lists with all that is in them; false where there is a null and nothing to take for it. `to` moves on.
+/// Copies value `index` of an array, including nested lists, and advances `to`; returns false for a
+/// null without a replacement.
 template <class = void>
 bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
                 const std::optional<double>& null_value, std::byte*& to) {
@@ -180,7 +182,7 @@ bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, d
     return true;
 }
 
-/// Text at `index` of an array of text or bytes.
+/// The text at `index` of an array of text or bytes.
 inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
     const std::int64_t at = index + a.offset;
     const auto offset = [&](std::int64_t which) -> std::int64_t {

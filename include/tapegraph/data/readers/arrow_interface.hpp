@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-/// The structures of Arrow's C data interface, as its specification spells them, where no library has spelled them yet:
-/// https://arrow.apache.org/docs/format/CDataInterface.html
+/// The structures of Arrow's C data interface, as defined in its specification, unless another
+/// library has defined them: https://arrow.apache.org/docs/format/CDataInterface.html
 
 extern "C" {
 

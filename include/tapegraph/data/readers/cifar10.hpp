@@ -58,7 +58,7 @@ inline labelled_images read_cifar10(std::span<const files::path> files) {
     return result;
 }
 
-/// The same of any range of paths, std::filesystem's among them.
+/// The same for any range of paths, including std::filesystem's.
 template <std::ranges::input_range Files>
     requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
              !std::convertible_to<const Files&, files::path> &&
@@ -68,8 +68,8 @@ labelled_images read_cifar10(const Files& batches) {
     return read_cifar10(std::span<const files::path>(names));
 }
 
-/// Reads one batch file, or of a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as they go (or
-/// `test_batch.bin`).
+/// Reads one batch file, or from a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as
+/// they exist (or `test_batch.bin`).
 inline labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train) {
     std::error_code failure;
     std::vector<files::path> files;

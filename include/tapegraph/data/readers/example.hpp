@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-/// tf.train.Example and SequenceExample, the messages that TFRecord files mostly hold: features by name, each a list of integers,
-/// floats or byte strings.
+/// tf.train.Example and SequenceExample, the usual messages of TFRecord files: features by name,
+/// each a list of integers, floats or byte strings.
 ///
 ///     Example         features 1 {feature 1* {key 1, value 2: Feature}}
 ///     Feature         bytes_list 1 {value 1*} | float_list 2 {value 1*} | int64_list 3 {value 1*}, numbers packed or not
@@ -28,7 +28,8 @@ namespace tapegraph::data {
 
 enum class feature_kind : std::uint8_t { none, bytes, floats, integers };
 
-/// A list of values of one kind. `none`: a feature that was set and never filled, an empty list of any kind.
+/// A list of values of one kind. `none` is a feature that was set but never filled, or an empty
+/// list of any kind.
 struct feature {
     feature_kind kind = feature_kind::none;
     std::vector<std::string> bytes{};
@@ -43,7 +44,7 @@ struct feature {
     bool operator==(const feature&) const = default;
 };
 
-/// A template, so that {"a", "b"} are two strings and not the ends of one.
+/// A template, so that {"a", "b"} means two strings and not a range.
 template <std::convertible_to<std::string_view> Text>
 feature bytes_feature(const Text& value) {
     return {feature_kind::bytes, {std::string(std::string_view(value))}, {}, {}};
@@ -56,12 +57,12 @@ inline feature int64_feature(std::vector<std::int64_t> values) {
     return {feature_kind::integers, {}, {}, std::move(values)};
 }
 
-/// Features by name, in the order in which they were set or stand in the message.
+/// Features by name, in the order in which they were set or occur in the message.
 template <class = void>
 class basic_example {
 public:
     basic_example() = default;
-    /// Of two features with one name the last counts, as in protobuf's maps.
+    /// Of two features with one name the last wins, as in protobuf's maps.
     explicit basic_example(std::vector<std::pair<std::string, feature>> features) {
         std::vector<std::size_t> order(features.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -74,7 +75,7 @@ public:
         for (std::size_t i = 0; i < features.size(); ++i)
             if (counts[i]) features_.push_back(std::move(features[i]));
     }
-    /// Replaces what stood under the name.
+    /// Replaces an existing feature of that name.
     basic_example& set(std::string name, feature value) {
         for (auto& [known, held] : features_)
             if (known == name) {
@@ -84,21 +85,22 @@ public:
         features_.emplace_back(std::move(name), std::move(value));
         return *this;
     }
-    /// Null where there is none.
+    /// Returns null where there is none.
     const feature* find(std::string_view name) const {
         for (const auto& [known, held] : features_)
             if (known == name) return &held;
         return nullptr;
     }
     const std::vector<std::pair<std::string, feature>>& features() const { return features_; }
-    bool operator==(const basic_example& other) const { return features_ == other.features_; } // nvcc takes no default here
+    // Nvcc accepts no default here.
+    bool operator==(const basic_example& other) const { return features_ == other.features_; }
 
 private:
     std::vector<std::pair<std::string, feature>> features_;
 };
 using example = basic_example<>;
 
-/// Features of the whole, and lists of features by name: one of each list for every step.
+/// Features of the whole, and lists of features by name: one element of each list per step.
 struct sequence_example {
     example context{};
     std::vector<std::pair<std::string, std::vector<feature>>> lists{};
@@ -132,7 +134,7 @@ inline void append_feature(std::string& out, const feature& value) {
         values.add_packed_float(1, value.floats.begin(), value.floats.end());
     else
         values.add_packed_int64(1, value.integers.begin(), value.integers.end());
-    protozero::pbf_writer(out).add_message(static_cast<protozero::pbf_tag_type>(value.kind), list); // empty ones, too
+    protozero::pbf_writer(out).add_message(static_cast<protozero::pbf_tag_type>(value.kind), list); // also empty lists
 }
 
 template <class = void>
@@ -151,8 +153,8 @@ std::string features_text(const example& all) {
     return features;
 }
 
-/// Calls f(name, Feature) for each entry of a map from names, Features or FeatureLists alike. A message that comes in several parts is
-/// their sum, as the format wants it.
+/// Calls f(name, Feature) for each entry of a map from names, for Features and FeatureLists alike.
+/// A message in several parts is merged, as the format requires.
 template <class F>
 void each_entry(pbf_reader map, const F& f) {
     while (map.next()) {
@@ -171,7 +173,8 @@ void each_entry(pbf_reader map, const F& f) {
     }
 }
 
-/// Calls the function for the kind with each value of the list (a view of bytes, a float, an integer); `none` where there is no list.
+/// Calls the function for the kind with each value of the list (a view of bytes, a float, an
+/// integer); calls `none` if there is no list.
 template <class OnBytes, class OnFloat, class OnInteger>
 feature_kind each_value(pbf_reader message, const OnBytes& on_bytes, const OnFloat& on_float,
                         const OnInteger& on_integer) {
@@ -222,7 +225,7 @@ inline void read_features(const pbf_reader& map, named_features& to) {
     });
 }
 
-/// f, with what protozero throws as data_error.
+/// Calls f and rethrows protozero's exceptions as data_error.
 template <class F>
 auto as_message(const char* type, const F& f) {
     try {
@@ -236,7 +239,8 @@ inline pbf_reader message_of(std::string_view bytes) { return pbf_reader(bytes.d
 
 } // namespace detail
 
-/// The message's bytes, numbers packed, features in their order: the same bytes for the same features.
+/// Serializes a message, with packed numbers and features in their order: the same bytes for the
+/// same features.
 template <class = void>
 std::string serialize(const basic_example<>& value) {
     std::string out;
@@ -265,7 +269,8 @@ std::string serialize(const sequence_example& value) {
     return out;
 }
 
-/// All features of a message; of two with one name the last counts, as in protobuf's maps. Throws data_error for bytes that are none.
+/// Parses all features of a message; of two with one name the last wins, as in protobuf's maps.
+/// Throws data_error for invalid bytes.
 template <class = void>
 example parse_example(std::string_view bytes) {
     return detail::as_message("tf.train.Example", [&] {

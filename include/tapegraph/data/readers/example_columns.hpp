@@ -14,28 +14,30 @@
 #include <utility>
 #include <vector>
 
-/// tf.train.Example as columns: what tf.io.parse_single_example does with FixedLenFeature and VarLenFeature, straight into a batch.
+/// tf.train.Example as columns: like tf.io.parse_single_example with FixedLenFeature and
+/// VarLenFeature, straight into a batch.
 ///
 ///     const data::example_parser parser({{"image", dtype::u8, {28, 28, 1}}, {"label", dtype::i32}});
 ///     const data::dataset train = data::make_dataset(data::record_files("train.tfrecord"), parser);
 
 namespace tapegraph::data {
 
-/// A feature of fixed length and what becomes of its values. Integers fit every type, floats f32 and f64; one byte string of the size
-/// of the whole is taken as the values themselves, little endian, as tf.io.decode_raw takes it.
+/// A feature of fixed length and its target type. Integers fit every type, floats f32 and f64; a
+/// single byte string of the total size is taken as the values themselves, little endian, as in
+/// tf.io.decode_raw.
 struct fixed_feature {
     std::string name;
     dtype type = dtype::f32;
     std::vector<std::int64_t> shape{};
-    /// Every value where the feature is missing or empty; without one that is an error.
+    /// Used for every value if the feature is missing or empty; without it that is an error.
     std::optional<double> default_value{};
 };
 
 template <class = void>
 class basic_example_parser {
 public:
-    /// Throws shape_error for impossible shapes, argument_error for two features of one name, dtype_error for types that features
-    /// cannot become (f16, bf16).
+    /// Throws shape_error for impossible shapes, argument_error for two features of one name,
+    /// dtype_error for unsupported target types (f16, bf16).
     explicit basic_example_parser(std::vector<fixed_feature> features) : features_(std::move(features)) {
         for (std::size_t i = 0; i < features_.size(); ++i) {
             const auto& f = features_[i];
@@ -53,8 +55,8 @@ public:
     const std::vector<column_spec>& columns() const { return columns_; }
     const std::vector<fixed_feature>& features() const { return features_; }
 
-    /// Writes feature i's values to places[i]. Throws data_error that names the feature, what it has and what was expected; the caller
-    /// names the record. What was written before stays.
+    /// Writes feature i's values to places[i]. Throws data_error that names the feature, its
+    /// content and the expected one; the caller names the record. Values written before stay.
     void parse_into(std::string_view bytes, std::span<std::byte* const> places) const {
         detail::as_message("tf.train.Example", [&] {
             std::vector<bool> found(features_.size(), false);
@@ -76,7 +78,7 @@ private:
                          " for " + detail::text_of(columns_[i].shape));
     }
 
-    /// A value at its place; false where the type cannot hold it.
+    /// Writes a value; returns false if the type cannot represent it.
     template <class T, class V>
     static bool put(std::byte* to, std::int64_t at, V value) {
         if constexpr (std::is_same_v<V, std::int64_t> && std::is_integral_v<T>) {
@@ -115,7 +117,7 @@ private:
         return false;
     }
 
-    /// False where there are no values.
+    /// Returns false if there are no values.
     bool write(std::size_t i, const detail::pbf_reader& value, std::byte* to) const {
         const column_spec& column = columns_[i];
         const std::int64_t wanted = column.record_size();
@@ -183,8 +185,9 @@ private:
 
 } // namespace detail
 
-/// A data set of Examples in records that are read and parsed when a batch asks for them: `records` has size(), read(n, bytes) and
-/// place(n), as record_files has. Errors name file, record, byte and feature.
+/// A data set of Examples in records that are read and parsed when a batch requests them: `records`
+/// has size(), read(n, bytes) and place(n), like record_files. Errors name file, record, byte and
+/// feature.
 template <class Records>
 dataset make_dataset(Records records, example_parser parser) {
     return dataset(std::make_shared<detail::example_source<Records>>(std::move(records), std::move(parser)));

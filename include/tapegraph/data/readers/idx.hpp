@@ -16,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-/// IDX, the format of MNIST: two zero bytes, an element type, the rank, big-endian extents, big-endian values. Plain or
-/// gzip, told apart by content. Needs zlib. Format: http://yann.lecun.com/exdb/mnist/
+/// IDX, the format of MNIST: two zero bytes, an element type, the rank, big-endian extents,
+/// big-endian values. Plain or gzip, distinguished by content. Needs zlib. Format:
+/// http://yann.lecun.com/exdb/mnist/
 
 namespace tapegraph::data {
 
@@ -36,7 +37,7 @@ public:
     gzip_reader& operator=(const gzip_reader&) = delete;
     ~gzip_reader() { gzclose_r(file_); }
 
-    /// Up to `bytes` bytes; fewer only at the end of the file.
+    /// Reads up to `bytes` bytes; fewer only at the end of the file.
     std::size_t read(void* to, std::size_t bytes) {
         std::size_t done = 0;
         while (done < bytes) {
@@ -73,8 +74,8 @@ inline bool idx_type(std::uint8_t code, dtype& type) {
 
 } // namespace detail
 
-/// Reads one IDX file of any element type. Throws data_error naming the file where it is missing, empty, truncated,
-/// longer than its header says, or no IDX file.
+/// Reads one IDX file of any element type. Throws data_error naming the file if it is missing,
+/// empty, truncated, longer than its header says, or not an IDX file.
 inline io::host_array read_idx(const files::path& path) {
     const std::string file = io::detail::quoted(path);
     detail::gzip_reader in(path);
@@ -95,7 +96,7 @@ inline io::host_array read_idx(const files::path& path) {
     if (!io::checked_size(array.shape, size_of(array.type), size))
         throw data_error(file + ": impossible shape " + io::shape_text(array.shape));
 
-    // Grown block by block: what a corrupt header promises is never allocated before the bytes are there.
+    // Grown block by block: a size in a corrupt header is never allocated before the bytes exist.
     const auto expected = static_cast<std::size_t>(size) * size_of(array.type);
     constexpr std::size_t block = std::size_t{1} << 24;
     for (std::size_t done = 0; done < expected;) {
@@ -108,7 +109,7 @@ inline io::host_array read_idx(const files::path& path) {
         done += part;
     }
     std::byte more{};
-    if (in.read(&more, 1) != 0) // reading to the end is also what makes zlib compare its checksum
+    if (in.read(&more, 1) != 0) // reading to the end makes zlib check its checksum, too
         throw data_error(file + ": more bytes than shape " + io::shape_text(array.shape) + " needs");
     const std::size_t width = size_of(array.type);
     for (std::size_t at = 0; width > 1 && at < array.bytes.size(); at += width)
@@ -152,8 +153,8 @@ inline labelled_images read_idx_images(const files::path& images, const files::p
     return result;
 }
 
-/// Reads MNIST or a data set laid out like it: `<part>-images-idx3-ubyte` and `<part>-labels-idx1-ubyte` in `folder`,
-/// each with or without .gz; `part` is "train" or "t10k".
+/// Reads MNIST or a data set in the same layout: `<part>-images-idx3-ubyte` and
+/// `<part>-labels-idx1-ubyte` in `folder`, each with or without .gz; `part` is "train" or "t10k".
 inline labelled_images read_mnist(const files::path& folder, const std::string& part = "train") {
     const auto find = [&](const std::string& name) {
         std::error_code failure;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// Decoded images, the checks a decoder leaves out, and resizing.
+/// Decoded images, checks that decoders omit, and resizing.
 
 namespace tapegraph::data {
 
@@ -21,7 +21,8 @@ struct rgb_image {
     std::vector<std::uint8_t> pixels;
 };
 
-/// Decodes a whole PNG or JPEG file; throws data_error with the reason alone, the caller names the file.
+/// Decodes a whole PNG or JPEG file. Throws data_error with only the reason; the caller names the
+/// file.
 using image_decoder = rgb_image (*)(std::span<const std::uint8_t> file);
 
 namespace detail {
@@ -49,7 +50,8 @@ inline std::uint32_t big_endian_32(std::span<const std::uint8_t> file, std::size
            std::uint32_t{file[at + 3]};
 }
 
-/// Every chunk whole and its checksum right, up to IEND: stb_image does not look at checksums.
+/// Checks that every chunk up to IEND is complete with a correct checksum, because stb_image
+/// ignores checksums.
 inline void check_png(std::span<const std::uint8_t> file) {
     for (std::size_t at = 8; at + 12 <= file.size();) {
         const std::size_t length = big_endian_32(file, at);
@@ -66,8 +68,8 @@ inline void check_png(std::span<const std::uint8_t> file) {
     throw data_error("truncated PNG");
 }
 
-/// The code counts of every Huffman table in a DHT segment: stb_image 2.27 writes past its table where they add up to more
-/// than 256 (checked in later versions).
+/// Checks the code counts of every Huffman table in a DHT segment: stb_image 2.27 writes past its
+/// table if they add up to more than 256 (checked in later versions).
 inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
     while (!tables.empty()) {
         if (tables.size() < 17) throw data_error("corrupt JPEG: truncated Huffman table");
@@ -79,10 +81,11 @@ inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
     }
 }
 
-/// Segments whole and the end marker there: stb_image fills what a truncated JPEG lacks with grey, in silence.
+/// Checks that segments are complete and the end marker exists: stb_image silently fills the
+/// missing part of a truncated JPEG with grey.
 inline void check_jpeg(std::span<const std::uint8_t> file) {
     std::size_t at = 2;
-    bool scanned = false; // after a start of scan, entropy-coded bytes lie between the segments
+    bool scanned = false; // after a start of scan, entropy-coded bytes follow between the segments
     while (at + 2 <= file.size()) {
         if (file[at] != 0xFF) {
             if (!scanned) throw data_error("corrupt JPEG: expected a marker at byte " + std::to_string(at));
@@ -107,7 +110,7 @@ inline void check_jpeg(std::span<const std::uint8_t> file) {
     throw data_error("truncated JPEG");
 }
 
-/// What must hold before a decoder sees the file.
+/// Checks that must pass before a decoder reads the file.
 inline void check_image_file(std::span<const std::uint8_t> file) {
     static constexpr std::array<std::uint8_t, 8> png{0x89, 'P', 'N', 'G', 0x0D, 0x0A, 0x1A, 0x0A};
     if (file.empty()) throw data_error("empty file");
@@ -126,7 +129,8 @@ struct resize_axis {
         const double scale = static_cast<double>(from) / static_cast<double>(to);
         for (std::size_t i = 0; i < first.size(); ++i) {
             if (to < from) {
-                // Area: the mean over [i, i+1) * scale, pixels at the ends counted by the part that lies inside.
+                // Area: the mean over [i, i+1) * scale, with pixels at the ends weighted by the
+                // part inside.
                 const double low = static_cast<double>(i) * scale;
                 const double high = std::min(low + scale, static_cast<double>(from));
                 first[i] = static_cast<std::int64_t>(low);
@@ -150,8 +154,8 @@ struct resize_axis {
 
 } // namespace detail
 
-/// Writes an image as floats in [0, 1] into `to`, [height, width, 3], resized where the sizes differ: along each axis by
-/// area averaging where it shrinks, bilinearly where it grows.
+/// Writes an image as floats in [0, 1] into `to`, [height, width, 3], resized if the sizes differ:
+/// along each axis by area averaging if it shrinks, bilinearly if it grows.
 inline void resize_image(const rgb_image& image, std::int64_t height, std::int64_t width, float* to) {
     constexpr float unit = 1.0f / 255.0f;
     if (image.height == height && image.width == width) {
@@ -176,7 +180,7 @@ inline void resize_image(const rgb_image& image, std::int64_t height, std::int64
             const float* from = narrowed.data() + (static_cast<std::size_t>(rows.first[y]) + k) * line;
             for (std::size_t i = 0; i < line; ++i) to[y * line + i] += rows.weights[y][k] * from[i];
         }
-    // Rounding of the weights must not carry a white pixel past the documented range.
+    // Rounding of the weights must not exceed the documented range for a white pixel.
     for (std::size_t i = 0; i < static_cast<std::size_t>(height) * line; ++i) to[i] = std::min(to[i], 1.0f);
 }
 

@@ -22,23 +22,24 @@
 namespace tapegraph::data {
 
 enum class file_order {
-    natural,      ///< numbers by value: cat.2.png before cat.10.png
-    lexicographic ///< by bytes: cat.10.png before cat.2.png
+    natural,      ///< compare numbers by value: cat.2.png before cat.10.png
+    lexicographic ///< compare bytes: cat.10.png before cat.2.png
 };
 
 struct image_folder_options {
     std::int64_t height = 0, width = 0; ///< 0 and 0: as the first image; all must agree unless `resize`
-    bool resize = false;                ///< bring every image to height x width instead of refusing other sizes
+    bool resize = false;                ///< resize every image to height x width instead of refusing other sizes
     file_order order = file_order::natural;
     image_decoder decoder =
-        nullptr; ///< of JPEG files: stb_image, or another such as decode_jpeg_by_turbo (data/readers/jpeg.hpp)
+        nullptr; ///< for JPEG files: stb_image, or another such as decode_jpeg_by_turbo (data/readers/jpeg.hpp)
 };
 
 namespace detail {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Runs of digits compare as numbers, all else as bytes; equal names apart from leading zeros compare as bytes.
+/// Runs of digits compare as numbers, everything else as bytes; names that differ only in leading
+/// zeros compare as bytes.
 inline bool natural_less(std::string_view left, std::string_view right) {
     std::size_t l = 0, r = 0;
     while (l < left.size() && r < right.size()) {
@@ -70,7 +71,7 @@ inline bool is_image_name(const std::string& name) {
     return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-/// Names in a folder that `wanted` accepts, hidden ones left out, unsorted.
+/// Names in a folder that `wanted` accepts, without hidden ones, unsorted.
 template <class Wanted>
 std::vector<std::string> folder_entries(const files::path& folder, const Wanted& wanted) {
     std::error_code failure;
@@ -109,7 +110,7 @@ inline std::string size_text(std::int64_t height, std::int64_t width) {
 
 } // namespace detail
 
-/// Images in class folders, not read yet.
+/// Images in class folders that have not been read yet.
 struct image_files {
     std::vector<std::string> paths;
     std::vector<std::int32_t> labels;     ///< [paths.size()], in [0, class_names.size())
@@ -168,7 +169,8 @@ inline labelled_images read_image_folder_with(const files::path& folder, const i
     }
     const std::int64_t image_size = result.height * result.width * 3;
     result.images.resize(static_cast<std::size_t>(result.count * image_size));
-    // An exception must not leave a parallel loop; of several the first in file order is thrown, on any thread count.
+    // An exception must not leave a parallel loop; of several the first in file order is thrown,
+    // for any thread count.
     std::vector<std::exception_ptr> failures(files.size());
     cpu::parallel_for(result.count, true, [&](std::int64_t i) {
         const auto& file = files[static_cast<std::size_t>(i)];
@@ -187,8 +189,8 @@ inline labelled_images read_image_folder_with(const files::path& folder, const i
     return result;
 }
 
-// Static, like the decoder behind it: see stb.hpp. Grey is repeated to three channels, alpha is dropped, 16-bit samples
-// keep their upper byte.
+// Static, like the decoder it calls: see stb.hpp. Grey is repeated to three channels, alpha is
+// dropped, and 16-bit samples keep their upper byte.
 static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
     int width = 0, height = 0, channels = 0;
     stb::stbi_uc* pixels =
@@ -205,22 +207,24 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 
 } // namespace detail
 
-/// Decodes a PNG or JPEG file that was read already, a JPEG by `decoder` where one is named. Throws data_error with the reason alone.
+/// Decodes the content of a PNG or JPEG file, a JPEG by `decoder` if one is given. Throws
+/// data_error with only the reason.
 [[maybe_unused]] static inline rgb_image decode_image(std::span<const std::uint8_t> file,
                                                       image_decoder decoder = nullptr) {
     return detail::decode_image_with(file, detail::decode_with_stb, decoder);
 }
 
-/// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` where one is named. Throws data_error naming the file where it is missing,
-/// truncated or corrupt.
+/// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` if one is given. Throws data_error
+/// naming the file if it is missing, truncated or corrupt.
 [[maybe_unused]] static inline rgb_image read_image(const files::path& path, image_decoder decoder = nullptr) {
     return detail::read_image_file(path, detail::decode_with_stb, decoder);
 }
 
-/// Reads all PNG and JPEG files of all class folders, decoding in parallel. Folders sorted by name (bytewise) are the
-/// labels 0, 1, ...; images come class by class, files in `options.order`. Hidden entries and files with other
-/// extensions are passed over. Values are floats in [0, 1], 3 channels. Throws data_error naming folder or file for a
-/// missing, empty, truncated or corrupt one, and for a wrong size (both sizes named) unless `options.resize`.
+/// Reads all PNG and JPEG files of all class folders, decoding in parallel. Folders sorted by name
+/// (bytewise) are the labels 0, 1, ...; images come class by class, files in `options.order`.
+/// Hidden entries and files with other extensions are ignored. Values are floats in [0, 1], 3
+/// channels. Throws data_error naming folder or file for a missing, empty, truncated or corrupt
+/// one, and for a wrong size (naming both sizes) unless `options.resize`.
 [[maybe_unused]] static inline labelled_images read_image_folder(const files::path& folder,
                                                                  const image_folder_options& options = {}) {
     return detail::read_image_folder_with(folder, options, detail::decode_with_stb);

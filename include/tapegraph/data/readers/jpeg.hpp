@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-/// JPEG by libjpeg-turbo, up to twice as fast as stb_image. The two differ by some levels in a pixel, so it is asked for by name:
+/// JPEG by libjpeg-turbo, up to twice as fast as stb_image. The two differ by some levels in a
+/// pixel, so it must be selected explicitly:
 ///
 ///     data::read_image_folder(folder, {.decoder = data::decode_jpeg_by_turbo});
 ///     images::image<std::uint8_t> x = data::decode_jpeg(bytes, {.least_height = 224, .least_width = 224});
@@ -27,10 +28,13 @@ struct jpeg_size {
 };
 
 struct jpeg_options {
-    /// Decode 1/2, 1/4 or 1/8 of the size where that is still at least so many rows and columns; 0: all of it.
+    /// Decode at 1/2, 1/4 or 1/8 of the size if that still has at least this many rows and columns;
+    /// 0: full size.
     std::int64_t least_height = 0, least_width = 0;
     bool fast =
-        false; ///< quicker approximations of the cosine transform and of colours between samples; some levels beside
+        /// Faster approximations of the cosine transform and of colours between samples, which
+        /// differ by some levels.
+        false;
 };
 
 namespace detail {
@@ -51,8 +55,9 @@ public:
         if (held_ == nullptr) throw data_error("libjpeg-turbo cannot be started");
         return held_;
     }
-    /// What the library says, without the name of its function. Version 2.1 stays in the middle of a damaged header and takes the next
-    /// file for its continuation, so after a failure there is a new one.
+    /// Throws the library's message, without the name of its function. Version 2.1 stays in the
+    /// middle of a damaged header and takes the next file for its continuation, so a failure is
+    /// followed by a new decompressor.
     [[noreturn]] void fail() {
         std::string_view text = tjGetErrorStr2(held_);
         if (const auto colon = text.find("(): "); colon != std::string_view::npos) text.remove_prefix(colon + 4);
@@ -72,7 +77,7 @@ private:
 
 struct jpeg_header {
     int height = 0, width = 0;
-    bool four_inks = false; ///< CMYK or YCCK, which the library does not turn into red, green and blue
+    bool four_inks = false; ///< CMYK or YCCK, which the library does not convert to RGB
 };
 
 inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const std::uint8_t> file) {
@@ -87,7 +92,7 @@ inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const 
         (tjGetErrorCode(handle) != TJERR_WARNING || header.height < 1 || header.width < 1))
         library.fail(); // a failure after a warning has the warning's code
     if (header.height < 1 || header.width < 1) throw data_error("corrupt JPEG: no pixels");
-    // A block of 8x8 takes a bit at least, so what promises more than 512 pixels a byte has no room for them.
+    // A block of 8x8 takes at least one bit, so a file cannot contain more than 512 pixels a byte.
     if (std::int64_t{header.height} * header.width > static_cast<std::int64_t>(file.size()) * 512)
         throw data_error("corrupt JPEG: " + std::to_string(header.height) + "x" + std::to_string(header.width) +
                          " pixels do not fit into " + std::to_string(file.size()) + " bytes");
@@ -108,7 +113,7 @@ inline jpeg_size scaled_size(const jpeg_header& header, const jpeg_options& opti
     return size;
 }
 
-/// Adobe's files hold inks inverted, 255 for none, and nobody else writes four of them.
+/// Adobe's files store inks inverted, with 255 for none, and no other software writes four of them.
 inline void inks_to_rgb(const std::vector<std::uint8_t>& inks, std::uint8_t* to) {
     for (std::size_t i = 0; i + 3 < inks.size(); i += 4, to += 3)
         for (std::size_t c = 0; c < 3; ++c) to[c] = static_cast<std::uint8_t>((inks[i + c] * inks[i + 3] + 127) / 255);
@@ -116,15 +121,16 @@ inline void inks_to_rgb(const std::vector<std::uint8_t>& inks, std::uint8_t* to)
 
 } // namespace detail
 
-/// Height and width of a JPEG, from its header alone. Throws data_error.
+/// Height and width of a JPEG, read from its header alone. Throws data_error.
 inline jpeg_size jpeg_size_of(std::span<const std::uint8_t> file) {
     const auto header = detail::read_jpeg_header(detail::jpeg_decompressor::of_thread(), file);
     return {header.height, header.width};
 }
 
-/// Decodes a JPEG as red, green and blue into an image that is used again for the next: its memory stays. What the file lacks or has
-/// wrong is an error, with bytes between segments that mean nothing excepted. Orientation in Exif is not looked at, as in
-/// TensorFlow and torchvision. Throws data_error with the reason alone; the caller names the file.
+/// Decodes a JPEG as RGB into an image whose memory is reused for the next. Missing or invalid
+/// parts of the file are errors, except for meaningless bytes between segments. The Exif
+/// orientation is ignored, as in TensorFlow and torchvision. Throws data_error with only the
+/// reason; the caller names the file.
 inline void decode_jpeg_into(std::span<const std::uint8_t> file, images::image<std::uint8_t>& to,
                              const jpeg_options& options = {}) {
     auto& library = detail::jpeg_decompressor::of_thread();

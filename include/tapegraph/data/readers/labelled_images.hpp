@@ -9,7 +9,7 @@
 
 namespace tapegraph::data {
 
-/// What every image reader returns.
+/// The result of every image reader.
 struct labelled_images {
     std::vector<float> images; ///< [count, height, width, channels], values in [0, 1]
     std::int64_t count = 0, height = 0, width = 0, channels = 0;

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-/// NumPy's arrays as data sets: the first axis counts the records.
+/// NumPy arrays as data sets, with one record per index of the first axis.
 
 namespace tapegraph::data {
 
 namespace detail {
 
-/// Adds an array as a column; `what` names it in errors.
+/// Adds an array as a column; `what` is its name in errors.
 template <class = void>
 void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
     if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
@@ -29,7 +29,8 @@ void add_array(array_source& to, const std::string& name, io::host_array array, 
 
 } // namespace detail
 
-/// A data set of one column, the rows of the array in an .npy. Throws as io::read_npy_array, and shape_error for an array without records.
+/// A data set with one column, the rows of the array in an .npy. Throws like io::read_npy_array,
+/// and shape_error for an array without records.
 template <class = void>
 dataset from_npy(const files::path& path, const std::string& column = "x") {
     auto source = std::make_shared<array_source>();

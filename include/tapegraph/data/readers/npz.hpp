@@ -11,8 +11,9 @@
 
 namespace tapegraph::data {
 
-/// A data set of the arrays in an .npz, a column each under the archive's name; all (in the archive's order) or those named. Their first
-/// axes are equally long. Throws as io::npz_reader, and shape_error for arrays without records or of other lengths.
+/// A data set of the arrays in an .npz, with a column for each under the archive's name; all (in
+/// the archive's order) or those named. Their first axes must be equally long. Throws like
+/// io::npz_reader, and shape_error for arrays without records or of other lengths.
 template <class = void>
 dataset from_npz(const files::path& path, std::vector<std::string> columns = {}) {
     const io::npz_reader reader(path);

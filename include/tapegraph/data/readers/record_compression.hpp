@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-/// Compression of whole TFRecord files, as tf.io.TFRecordOptions names it.
+/// Compression of whole TFRecord files, like tf.io.TFRecordOptions.
 
 namespace tapegraph::data {
 
@@ -17,7 +17,8 @@ enum class record_compression : std::uint8_t { automatic, none, gzip, zlib };
 
 namespace detail {
 
-/// What a file begins with. The first record's length has a checksum of its own: where that is right there is no compression.
+/// Detects compression by the start of a file. The first record's length has a checksum of its own:
+/// if that is correct, the file is not compressed.
 inline record_compression compression_of(std::string_view start) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(start[i])); };
     if (start.size() >= 12) {
@@ -30,7 +31,7 @@ inline record_compression compression_of(std::string_view start) {
     return record_compression::none;
 }
 
-/// Compresses what is written, piece by piece.
+/// Compresses a stream, piece by piece.
 class record_deflate {
 public:
     explicit record_deflate(record_compression kind)
@@ -46,10 +47,10 @@ public:
     }
 
     bool used() const { return used_; }
-    /// Appends to `out` what the bytes become; the last piece ends the stream.
+    /// Compresses bytes and appends the result to `out`; the last piece ends the stream.
     void add(std::string_view bytes, bool last, std::string& out) {
         state_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-        state_.avail_in = static_cast<uInt>(bytes.size()); // pieces are of a buffer, or a record above it
+        state_.avail_in = static_cast<uInt>(bytes.size()); // pieces are of a buffer, or one larger record
         char part[1 << 14];
         do {
             state_.next_out = reinterpret_cast<Bytef*>(part);

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-/// TFRecord files, read in any order and written. Opening one hops from length to length, so record n is one read away and a shuffle
-/// is a real one:
+/// Reads TFRecord files in any order, and writes them. Opening a file skips from length to length,
+/// so record n is one read away and a shuffle is complete:
 ///
 ///     data::record_files records({"train-0.tfrecord", "train-1.tfrecord"});
 ///     std::string bytes;
@@ -29,16 +29,18 @@
 namespace tapegraph::data {
 
 struct record_file_options {
-    /// Told by the content unless given. Compressed files are held in memory, inflated; record_stream.hpp reads them piece by piece.
+    /// Detected from the content by default. Compressed files are decompressed into memory;
+    /// record_stream.hpp reads them piece by piece.
     record_compression compression = record_compression::automatic;
-    bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
+    bool check = true; ///< verify each record's data checksum; the checksums of lengths are always verified
 };
 
-/// One file. Reading from several threads at once is fine.
+/// One file. Several threads may read at once.
 template <class = void>
 class basic_record_file {
 public:
-    /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
+    /// Finds the start of each record. Throws data_error naming file, record and byte of damaged or
+    /// missing data.
     explicit basic_record_file(const files::path& path, const record_file_options& options = {})
         : file_(std::make_shared<const io::input_file>(path)), check_(options.check) {
         const std::uint64_t size = file_->size();
@@ -69,20 +71,20 @@ public:
 
     std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
     const std::string& path() const { return file_->name(); }
-    /// Where record n stands, for errors.
+    /// The position of record n, for errors.
     io::record_place place(std::int64_t record) const {
         return {path(), static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
     }
 
-    /// The data of a record, in memory that the next call uses again. Throws range_error for one that does not exist, data_error for a
-    /// wrong checksum.
+    /// Reads the data of a record into memory that the next call reuses. Throws range_error for a
+    /// record that does not exist, data_error for a wrong checksum.
     void read(std::int64_t record, std::string& data) const {
         if (record < 0 || record >= size())
             throw range_error("record_file.read: record " + std::to_string(record) + " of '" + path() +
                               "', which has " + std::to_string(size()));
         const auto r = static_cast<std::size_t>(record);
         const auto bytes = static_cast<std::size_t>(starts_[r + 1] - starts_[r] - io::record_head_bytes);
-        data.resize(bytes); // with the checksum behind it, cut off below
+        data.resize(bytes); // including the checksum after it, cut off below
         read_at(data.data(), bytes, starts_[r] + io::record_head_bytes);
         const std::size_t length = bytes - io::record_tail_bytes;
         if (check_) io::check_record(std::string_view(data).substr(0, length), data.data() + length, place(record));
@@ -104,14 +106,14 @@ private:
         file_->read(to, bytes, at);
     }
 
-    std::shared_ptr<const io::input_file> file_; ///< copies share it
+    std::shared_ptr<const io::input_file> file_; ///< shared by copies
     bool check_ = true;
     std::shared_ptr<const std::vector<std::byte>> inflated_;
-    std::vector<std::uint64_t> starts_; ///< of each record, and the end
+    std::vector<std::uint64_t> starts_; ///< of each record, followed by the end
 };
 using record_file = basic_record_file<>;
 
-/// Several files as one, records numbered from the first file's first to the last's last.
+/// Several files as one, with records numbered from the first file's first to the last file's last.
 template <class = void>
 class basic_record_files {
 public:
@@ -126,7 +128,7 @@ public:
         : basic_record_files(std::vector<files::path>{path}, options) {}
 
     std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-    /// As record_file's.
+    /// Works like record_file's.
     void read(std::int64_t record, std::string& data) const {
         const auto [file, number] = find(record);
         files_[file].read(number, data);
@@ -141,7 +143,7 @@ public:
         return files_[file].place(number);
     }
 
-    /// As a source of a pipeline: data::from(records) is a set of the records' bytes.
+    /// As a pipeline source: data::from(records) is a set of the records' bytes.
     static constexpr const char* name = "records";
     std::string at(std::int64_t record) const { return read(record); }
     std::string origin(std::int64_t record) const { return place(record).text(); }
@@ -171,7 +173,8 @@ private:
 };
 using record_files = basic_record_files<>;
 
-/// Writes a TFRecord file that appears under its name when commit() is called, whole. Destroyed before, it leaves nothing.
+/// Writes a TFRecord file that appears under its name when commit() is called, complete. If it is
+/// destroyed earlier, it leaves nothing.
 template <class = void>
 class basic_record_file_writer {
 public:
@@ -179,7 +182,7 @@ public:
                                       record_compression compression = record_compression::none)
         : file_(path), deflate_(compression) {}
 
-    /// Appends a record. Throws data_error where the disk is full.
+    /// Appends a record. Throws data_error if the disk is full.
     void write(std::string_view data) {
         if (done_) throw argument_error("record_file_writer.write: the file is committed");
         io::append_record(buffer_, data);

@@ -15,26 +15,28 @@
 #include <utility>
 #include <vector>
 
-/// TFRecord files read from beginning to end, compressed or not, in memory that does not depend on the file's size:
+/// Reads TFRecord files sequentially, compressed or not, in memory that does not depend on the
+/// file's size:
 ///
 ///     data::record_stream in("train-0.tfrecord.gz");
 ///     for (std::string bytes; in.next(bytes);) ...
 ///
 ///     auto train = data::streamed_records(paths).shuffle(seed, {.buffer = 10000}).map(parse, {.threads = 2}).batch(32);
 ///
-/// data/readers/record_file.hpp reads records in any order, and holds compressed files inflated for it.
+/// data/readers/record_file.hpp reads records in any order, but holds compressed files decompressed
+/// in memory.
 
 namespace tapegraph::data {
 
 struct record_stream_options {
-    record_compression compression = record_compression::automatic; ///< told by the content unless given
-    bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
-    std::size_t longest = std::size_t{1} << 30; ///< bytes of a record's data
+    record_compression compression = record_compression::automatic; ///< detected from the content by default
+    bool check = true; ///< verify each record's data checksum; the checksums of lengths are always verified
+    std::size_t longest = std::size_t{1} << 30; ///< maximum bytes of a record's data
 };
 
 namespace detail {
 
-/// The bytes of a file, one behind the other, inflated as they are asked for.
+/// The bytes of a file in sequence, decompressed on demand.
 template <class = void>
 class basic_record_bytes {
 public:
@@ -53,8 +55,8 @@ public:
     basic_record_bytes& operator=(const basic_record_bytes&) = delete;
 
     const std::string& path() const { return file_.name(); }
-    /// Writes the next `bytes` bytes; fewer at the end of the file alone. Throws data_error where the compressed data are corrupt, end too
-    /// early or go on behind their end.
+    /// Reads the next `bytes` bytes; fewer only at the end of the file. Throws data_error if the
+    /// compressed data are corrupt, end too early or continue after their end.
     std::size_t read(char* to, std::size_t bytes) {
         std::size_t done = 0;
         while (done < bytes && !ended_)
@@ -69,7 +71,7 @@ private:
         inflating_ = std::make_unique<io::detail::inflater>(
             kind_ == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib, what_);
     }
-    // Another part of the file, which is as long as the buffer or ends it.
+    // Reads another part of the file, which fills the buffer or ends the file.
     std::size_t fill() {
         const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(packed_.size(), file_.size() - at_));
         file_.read(packed_.data(), part, at_);
@@ -106,25 +108,26 @@ private:
     std::string what_;
     std::vector<std::byte> packed_;
     std::unique_ptr<io::detail::inflater> inflating_;
-    std::uint64_t at_ = 0;               ///< of the file, read so far
-    std::size_t given_ = 0, filled_ = 0; ///< of the buffer, where nothing is compressed
+    std::uint64_t at_ = 0;               ///< position in the file
+    std::size_t given_ = 0, filled_ = 0; ///< positions in the buffer, without compression
     record_compression kind_ = record_compression::none;
     bool ended_ = false;
 };
 
 } // namespace detail
 
-/// The records of a file in their order. Besides the record that it reads it holds 64 KiB of the file and, of compressed ones, zlib's
-/// window.
+/// The records of a file in their order. Besides the current record it holds 64 KiB of the file
+/// and, for compressed ones, zlib's window.
 template <class = void>
 class basic_record_stream {
 public:
-    /// Throws data_error where the file is missing or cannot be read.
+    /// Throws data_error if the file is missing or cannot be read.
     explicit basic_record_stream(const files::path& path, const record_stream_options& options = {})
         : bytes_(std::make_unique<detail::basic_record_bytes<>>(path, options.compression)), options_(options) {}
 
-    /// The next record's data; false behind the last one. Throws data_error naming file, record and byte, which of a compressed file is
-    /// that of the inflated data, for a record that is damaged, not all there or longer than options.longest.
+    /// Reads the next record's data; returns false after the last one. Throws data_error naming
+    /// file, record and byte (of the decompressed data) for a record that is damaged, incomplete or
+    /// longer than options.longest.
     bool next(std::string& data) {
         start_ += size_of_last_;
         number_ += size_of_last_ > 0 ? 1 : 0;
@@ -137,7 +140,7 @@ public:
         if (length > options_.longest)
             throw data_error(place().text() + ": it has " + std::to_string(length) + " bytes of data, more than " +
                              std::to_string(options_.longest));
-        // Room grows with what is read, whatever a length may promise.
+        // Memory grows with the bytes read, whatever the length says.
         while (data.size() < length) {
             const std::size_t done = data.size();
             const auto part = static_cast<std::size_t>(
@@ -145,7 +148,8 @@ public:
             data.resize(done + part);
             const std::size_t got = bytes_->read(data.data() + done, part);
             there += got;
-            if (got < part) static_cast<void>(io::record_length(head, there, place())); // which says what is missing
+            // Which reports the missing part.
+            if (got < part) static_cast<void>(io::record_length(head, there, place()));
         }
         char tail[io::record_tail_bytes] = {};
         there += bytes_->read(tail, sizeof tail);
@@ -154,7 +158,7 @@ public:
         size_of_last_ = there;
         return true;
     }
-    /// Of the record that next() gave, or failed to give.
+    /// The place of the record that next() returned, or failed to read.
     io::record_place place() const { return {bytes_->path(), number_, start_}; }
 
 private:
@@ -198,8 +202,8 @@ struct record_stream_source {
 
 } // namespace detail
 
-/// The data of all records of TFRecord files, one file behind the other, as a set that is read from beginning to end in every epoch: a
-/// shuffle of it needs a buffer. Errors as record_stream's.
+/// The data of all records of TFRecord files, one file after the other, as a set that is read
+/// sequentially in every epoch: shuffling it needs a buffer. Throws like record_stream.
 template <class = void>
 auto streamed_records(std::vector<std::string> paths, const record_stream_options& options = {}) {
     return from(

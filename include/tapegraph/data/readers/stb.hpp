@@ -1,13 +1,15 @@
 #pragma once
 
-// stb_image (PNG and JPEG only) as functions of this source file alone. They have internal linkage, so several sources
-// may include this, and a program may use its own copy of stb_image in another source.
+// stb_image (PNG and JPEG only) as functions of this source file alone. They have internal linkage,
+// so several sources may include this, and a program may use its own copy of stb_image in another
+// source.
 //
-// What refers to these functions must itself be `static` or belong to one source: an inline function that named them
-// would mean something else in every source, which the one-definition rule forbids. So the readers take the decoder as a
-// function pointer and only the outermost, `static` function names it.
+// Functions that refer to these must themselves be `static` or belong to one source: an inline
+// function that named them would mean something else in every source, which the one-definition rule
+// forbids. So the readers take the decoder as a function pointer and only the outermost, `static`
+// function names it.
 
-// Included before the namespace opens, since stb_image includes them inside it.
+// Included before the namespace opens, because stb_image would include them inside it.
 #include <tapegraph/core/config.hpp>
 
 #include <cassert>

@@ -16,25 +16,26 @@
 #include <utility>
 #include <vector>
 
-/// Numbers and words of a CSV file as a data set.
+/// Reads numbers and words of a CSV file as a data set.
 
 namespace tapegraph::data {
 
-/// What a column of a file holds. `automatic` looks at its first value: a number, or else a word.
+/// The kind of a column. `automatic` inspects its first value: a number, or otherwise a word.
 enum class csv_kind : std::uint8_t {
     automatic,
     number,   ///< T, records of shape [1]
-    index,    ///< whole numbers as they stand, std::int32_t, []
+    index,    ///< integers unchanged, std::int32_t, []
     category, ///< words, numbered in the order of their bytes: std::int32_t, []
 };
-/// What happens to a row in which a value is missing: an error, a value in its place (never for the label), or it is left out.
+/// Handling of a row with a missing value: an error, a replacement value (never for the label), or
+/// omission of the row.
 enum class csv_missing : std::uint8_t { error, fill, drop };
 
 struct csv_column_kind {
     std::string column;
     csv_kind kind = csv_kind::automatic;
 };
-/// The words of a category: value k of the column stands for words[k].
+/// The words of a category: value k of the column means words[k].
 struct csv_category {
     std::string column;
     std::vector<std::string> words{};
@@ -42,26 +43,26 @@ struct csv_category {
 
 struct csv_options {
     std::vector<std::string> features{}; ///< names of columns; empty: all but the label
-    std::string label{};                 ///< the last column of the data set; empty: there is none
-    std::string join{}; ///< all features that are numbers, in one column of this name, [count]; empty: each its own
-    std::vector<csv_column_kind> kinds{};   ///< of columns that are not to be looked at
-    std::vector<csv_category> categories{}; ///< words that are known already, from the file a model was trained with
+    std::string label{};                 ///< the last column of the data set; empty: none
+    std::string join{}; ///< joins all numeric features in one column of this name, [count]; empty: separate columns
+    std::vector<csv_column_kind> kinds{};   ///< kinds of columns that are not detected
+    std::vector<csv_category> categories{}; ///< known words, from the file a model was trained with
     csv_missing missing = csv_missing::error;
     std::vector<std::string> missing_values{"", "NA", "N/A", "NaN", "nan", "null", "?"};
     double fill = 0;                   ///< for numbers and indices
     std::string fill_word = "missing"; ///< for categories
-    std::vector<std::string> names{};  ///< of the columns, where csv.header is false
+    std::vector<std::string> names{};  ///< names of the columns, if csv.header is false
     io::csv_reader_options csv{};
 };
 
 struct csv_data {
-    dataset records;                     ///< columns named as in the file: features, then the label
-    std::vector<std::string> features{}; ///< names of the features that are numbers, in the order of the joined column
+    dataset records;                        ///< columns named as in the file: features, followed by the label
+    std::vector<std::string> features{};    ///< names of the numeric features, in the order of the joined column
     std::vector<csv_category> categories{}; ///< words of each category among the columns
-    std::int64_t dropped = 0;               ///< rows left out
-    std::int64_t filled = 0;                ///< values put in
+    std::int64_t dropped = 0;               ///< rows omitted
+    std::int64_t filled = 0;                ///< values replaced
 
-    /// The words of a category. Throws argument_error for a column that is none.
+    /// The words of a category. Throws argument_error for other columns.
     const std::vector<std::string>& words(std::string_view column) const {
         std::string known;
         for (const auto& each : categories) {
@@ -75,7 +76,7 @@ struct csv_data {
 
 namespace detail {
 
-/// Without blanks at either end.
+/// Removes blanks at both ends.
 inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks = " \t";
     const std::size_t first = text.find_first_not_of(blanks);
@@ -85,21 +86,21 @@ inline std::string_view trimmed(std::string_view text) {
 template <class T>
 struct csv_column {
     std::string name;
-    std::size_t place = 0; ///< in the file
+    std::size_t place = 0; ///< index in the file
     csv_kind kind = csv_kind::automatic;
     bool is_label = false;
     std::vector<T> numbers{};
     std::vector<std::int32_t> indices{};
     std::vector<bool> missing{};
-    std::vector<std::string> words{}; ///< in the order in which they appear, or as given
+    std::vector<std::string> words{}; ///< in the order of appearance, or as given
     std::unordered_map<std::string, std::int32_t> known{};
-    bool closed = false; ///< the words were given
+    bool closed = false; ///< whether the words were given
 
     void add_word(const std::string& word) {
         known.emplace(word, static_cast<std::int32_t>(words.size()));
         words.push_back(word);
     }
-    /// A place for a value that may be missing.
+    /// Reserves a place for a missing value.
     void add_none() {
         missing.push_back(true);
         numbers.push_back(T(0));
@@ -129,7 +130,7 @@ struct csv_column {
     template <class V>
     static std::from_chars_result parsed(std::string_view text, V& value) {
         if (text.size() > 1 && text[0] == '+' && text[1] != '-')
-            text.remove_prefix(1); // which from_chars does not know
+            text.remove_prefix(1); // a plus sign, which from_chars does not accept
         std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value);
         if (result.ec == std::errc() && result.ptr != text.data() + text.size())
             result.ec = std::errc::invalid_argument;
@@ -149,7 +150,7 @@ struct csv_column {
             if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
     }
 
-    /// Puts values where some are missing; gives how many.
+    /// Replaces missing values; returns their number.
     std::int64_t fill(double number, const std::string& word) {
         std::int64_t count = 0;
         for (std::size_t row = 0; row < missing.size(); ++row) {
@@ -181,7 +182,8 @@ struct csv_column {
     }
 };
 
-/// The columns that are read, the label last. Throws data_error and argument_error for names that do not fit the file.
+/// Finds the columns to read, the label last. Throws data_error and argument_error for names that
+/// do not match the file.
 template <class T>
 std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::string& origin,
                                        const csv_options& options) {
@@ -226,9 +228,10 @@ std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::stri
 
 } // namespace detail
 
-/// Reads a CSV file into columns named as in the file. Blanks around values are passed over. T, float or double, is the type of
-/// numbers. Throws data_error naming file, row, line and column where a value does not fit its column or is missing, where there
-/// are no rows, or no value in a column; argument_error for options that contradict one another.
+/// Reads a CSV file into columns named as in the file. Blanks around values are ignored. T, float
+/// or double, is the type of numbers. Throws data_error naming file, row, line and column if a
+/// value does not fit its column or is missing, if there are no rows, or no value in a column;
+/// argument_error for contradictory options.
 template <class T = float>
 csv_data read_csv(const files::path& path, const csv_options& options = {}) {
     static_assert(std::is_floating_point_v<T>, "read_csv: numbers are float or double");

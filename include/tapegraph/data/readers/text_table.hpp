@@ -17,12 +17,13 @@ namespace tapegraph::data {
 
 struct text_table_options {
     std::string text = "text", label = "label"; ///< names of the columns
-    std::vector<std::string> classes{}; ///< the label names, in order; empty: those of the file, sorted by bytes
+    std::vector<std::string> classes{}; ///< the label names, in order; empty: those in the file, sorted by bytes
     io::csv_reader_options csv{};
 };
 
-/// Reads a CSV file with a header: each row is one text and the name of its class. Throws data_error naming the file, and row
-/// and value where a row is malformed or a label is empty or not among `classes`; also where there are no rows.
+/// Reads a CSV file with a header: each row is one text and the name of its class. Throws
+/// data_error naming the file, and row and value if a row is malformed or a label is empty or not
+/// in `classes`; also if there are no rows.
 inline labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
     io::csv_reader in(path, options.csv);
     const std::size_t text = in.column(options.text), label = in.column(options.label);

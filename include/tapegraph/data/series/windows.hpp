@@ -11,24 +11,24 @@
 #include <utility>
 #include <vector>
 
-/// Windows of a series of numbers, and series divided in time.
+/// Windows of a series of numbers, and splits of a series by time.
 
 namespace tapegraph::data {
 
-/// Keras's names and defaults.
+/// Names and defaults are those of Keras.
 struct series_window_options {
-    std::int64_t sequence_length = 0; ///< steps in a window
-    std::int64_t sequence_stride = 1; ///< between the beginnings of two windows
+    std::int64_t sequence_length = 0; ///< steps per window
+    std::int64_t sequence_stride = 1; ///< between the starts of two windows
     std::int64_t sampling_rate = 1;   ///< between two steps of a window
-    std::int64_t start_index = 0;     ///< steps before it are left out
-    std::int64_t end_index = 0;       ///< steps from it on are left out; 0: none
+    std::int64_t start_index = 0;     ///< earlier steps are omitted
+    std::int64_t end_index = 0;       ///< steps from it on are omitted; 0: none
     std::int64_t target_offset =
-        0; ///< the target of the window that begins at step i is that of step i + target_offset
+        0; ///< the target of the window that starts at step i is that of step i + target_offset
 };
 
 namespace detail {
 
-/// Windows there are one step apart.
+/// The number of windows at a stride of one step.
 template <class = void>
 std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
     const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
@@ -63,10 +63,11 @@ std::int64_t steps_of(std::size_t values, std::int64_t features, const char* wha
 
 } // namespace detail
 
-/// Windows of a series [steps, features], as Keras's timeseries_dataset_from_array: record k has the column "sequence" (T,
-/// [sequence_length, features], or [sequence_length] where `features` is 0), the steps start_index + k sequence_stride + j
-/// sampling_rate. Batches and shuffling are the data set's. The series is kept once, whatever the windows share. Throws shape_error
-/// for values that are no whole steps, argument_error for options that make no sense and where not one window fits.
+/// Windows of a series [steps, features], like Keras's timeseries_dataset_from_array: record k has
+/// the column "sequence" (T, [sequence_length, features], or [sequence_length] if `features` is 0),
+/// the steps start_index + k sequence_stride + j sampling_rate. Batches and shuffling are the data
+/// set's. The series is stored once, whatever the windows share. Throws shape_error if the values
+/// are not a whole number of steps, argument_error for invalid options and if no window fits.
 template <class T>
 dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t features,
                                       const series_window_options& options) {
@@ -85,9 +86,10 @@ dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t featur
                                    {{"sequence", dtype_of<T>, std::move(shape)}}, fill);
 }
 
-/// The same with a target for each window: the column "target" (U, [target_features], or [] for 0), that of step start_index + k
-/// sequence_stride + target_offset. With the series itself as targets and an offset of sequence_length x sampling_rate a model
-/// foretells the next step. Windows whose target lies behind the targets are left out.
+/// The same with a target for each window: the column "target" (U, [target_features], or [] for 0),
+/// that of step start_index + k sequence_stride + target_offset. With the series itself as targets
+/// and an offset of sequence_length x sampling_rate a model predicts the next step. Windows whose
+/// target is beyond the targets are omitted.
 template <class T, class U>
 dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t features, std::vector<U> targets,
                                       std::int64_t target_features, const series_window_options& options) {
@@ -113,10 +115,12 @@ dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t featur
     return dataset::from_generator((windows - 1) / options.sequence_stride + 1, std::move(columns), fill);
 }
 
-/// Divides records in time: the last round(fraction * size) of them, but at least one on either side, go to validation. Random records
-/// (train_validation_split) would show the training what happened between the moments it is tested on. `gap` records before the
-/// validation's are left out: where windows overlap, sequence_length x sampling_rate / sequence_stride of them, so that the two parts
-/// share no step. Throws argument_error for a fraction outside (0, 1), a negative gap and where no training record is left.
+/// Splits records by time: the last round(fraction * size) of them, but at least one on either
+/// side, are for validation. With random records (train_validation_split) training would include
+/// the time between the validation records. `gap` records before the validation records are
+/// omitted: if windows overlap, use sequence_length x sampling_rate / sequence_stride, so that the
+/// two parts share no step. Throws argument_error for a fraction outside (0, 1), a negative gap and
+/// if no training record is left.
 template <class = void>
 split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0) {
     if (!(fraction > 0 && fraction < 1) || gap < 0)

@@ -17,7 +17,8 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Calls `visit` with a value of the column's type. Throws dtype_error for a type that is no number.
+/// Calls `visit` with a value of the column's type. Throws dtype_error for a type that is not
+/// numeric.
 template <class Visit>
 void with_number_of(const column_spec& column, const Visit& visit) {
     switch (column.type) {
@@ -32,7 +33,7 @@ void with_number_of(const column_spec& column, const Visit& visit) {
     }
 }
 
-/// A data set in which a step has replaced one column. Records are made when they are asked for.
+/// A data set in which a step has replaced one column. Records are computed on demand.
 template <class Step, class Out>
 class stepped_source final : public source {
 public:
@@ -73,8 +74,9 @@ void refuse_batches(const dataset& set, const char* operation) {
 
 } // namespace detail
 
-/// Calls `visit(std::span<const T> record)` for the column's value of every record, T being the column's type: what a step learns from.
-/// Throws argument_error for a column that does not exist, and for a pipeline.
+/// Calls `visit(std::span<const T> record)` for the column's value of every record, where T is the
+/// column's type: the input from which a step learns. Throws argument_error for an unknown column,
+/// and for a pipeline.
 ///
 ///     data::column_statistics seen;
 ///     data::for_each_record(train, "age", [&](auto record) { seen.add(record); });
@@ -97,9 +99,10 @@ void for_each_record(const dataset& set, std::string_view column, const Visit& v
     }
 }
 
-/// The same data set with one column replaced by what a step makes of it (normalization, discretization, integer_lookup, hashing,
-/// category_encoding, ...): an Out column of the old shape, or of [values] where their number changes. Records are made when they are
-/// asked for; shuffling, batches and prefetching stay as they were.
+/// The same data set with one column replaced by the result of a step (normalization,
+/// discretization, integer_lookup, hashing, category_encoding, ...): an Out column of the old
+/// shape, or of [values] if their number changes. Records are computed on demand; shuffling,
+/// batches and prefetching are unchanged.
 ///
 ///     const auto scaled = data::transform_column(train, "age", data::normalization(seen));
 template <class Out = float, class Step>

@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
-/// Numbers as the bins they fall into.
+/// Maps numbers to bins.
 
 namespace tapegraph::data {
 
-/// Quantiles of values that come in parts, in memory of about 1 / epsilon numbers: the summary of Keras's Discretization, number for
-/// number in float32. A value's rank is right to within epsilon of all.
+/// Quantiles of values that arrive in parts, in memory of about 1 / epsilon numbers: the summary of
+/// Keras's Discretization, number for number in float32. A value's rank is correct to within
+/// epsilon of the total.
 template <class = void>
 class basic_quantile_summary {
 public:
@@ -28,7 +29,7 @@ public:
             throw argument_error("quantile_summary: epsilon is " + std::to_string(epsilon) + ", outside (0, 1)");
     }
 
-    /// One part of the values. Throws numeric_error for a value that is not finite.
+    /// Adds one part of the values. Throws numeric_error for a value that is not finite.
     template <class T>
     void add(std::span<const T> values) {
         std::vector<float> sorted(values.size());
@@ -45,8 +46,8 @@ public:
                          [](const entry& a, const entry& b) { return a.value < b.value; });
         entries_ = compressed(epsilon_);
     }
-    /// The num_bins - 1 boundaries between bins of equally many values; fewer where fewer values were seen. Throws argument_error for
-    /// num_bins below 1, or where there were no values.
+    /// The num_bins - 1 boundaries between bins of equally many values; fewer if there were fewer
+    /// values. Throws argument_error for num_bins below 1, or if there were no values.
     std::vector<double> boundaries(std::int64_t num_bins) const {
         if (num_bins < 1 || entries_.empty())
             throw argument_error("quantile_summary: " + std::to_string(num_bins) + " bins of " +
@@ -59,7 +60,7 @@ public:
 
 private:
     struct entry {
-        float value, weight; ///< so many values up to this one
+        float value, weight; ///< `weight` is the number of values up to this one
     };
 
     static double interpolated(double x, const std::vector<double>& from, const std::vector<double>& to) {
@@ -98,15 +99,16 @@ private:
 };
 using quantile_summary = basic_quantile_summary<>;
 
-/// Numbers become bins, as Keras's Discretization: bin k holds what lies in [boundary k - 1, boundary k), the first and the last one are
-/// open. What is not a number falls into the last.
+/// Maps numbers to bins, like Keras's Discretization: bin k is [boundary k - 1, boundary k), and
+/// the first and the last one are open. NaN falls into the last.
 ///
 ///     const data::discretization ages({0, 18, 65});              // 4 bins
 ///     ages.indices_of(std::vector<float>{17.5f, 18, 90}) == std::vector<std::int32_t>{1, 2, 3};
 template <class = void>
 class basic_discretization {
 public:
-    /// With given boundaries. Throws argument_error where they are not finite or run backwards, and for tf_idf.
+    /// Uses given boundaries. Throws argument_error if they are not finite or not ascending, and
+    /// for tf_idf.
     explicit basic_discretization(std::vector<double> boundaries, output_mode mode = output_mode::index)
         : boundaries_(std::move(boundaries)), mode_(mode) {
         if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
@@ -116,13 +118,13 @@ public:
                                      std::to_string(boundaries_[i]) +
                                      (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
     }
-    /// With bins that hold equally many of the values seen.
+    /// Uses bins with equal numbers of the values seen.
     basic_discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
         : basic_discretization(seen.boundaries(num_bins), mode) {}
 
     const std::vector<double>& boundaries() const { return boundaries_; }
     output_mode mode() const { return mode_; }
-    /// Bins there are.
+    /// The number of bins.
     std::int64_t depth() const { return static_cast<std::int64_t>(boundaries_.size()) + 1; }
     /// The bin of a value. A float is compared with boundaries rounded to float.
     template <class T>
@@ -141,7 +143,7 @@ public:
         return result;
     }
 
-    /// Values that a record of `count` becomes, and the record as the mode says.
+    /// The number of output values for a record of `count`, and the record encoded by the mode.
     std::int64_t output_size(std::int64_t count) const { return encoded_size(mode_, count, depth()); }
     template <class T, class Out>
     void apply(std::span<const T> record, std::span<Out> out) const {

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-/// Indices as a model takes them: as they are, or as rows of zeros and ones.
+/// Encodes indices for a model: unchanged, or as rows of zeros and ones.
 
 namespace tapegraph::data {
 
-/// What becomes of indices. Keras's output_mode.
+/// The encoding of indices: Keras's output_mode.
 enum class output_mode {
-    index,     ///< themselves ("int" in Keras)
-    one_hot,   ///< each index a row of zeros and a one
-    multi_hot, ///< all indices of a record one row: 1 where an index occurs
-    count,     ///< the same with how often it occurs
-    tf_idf     ///< the same, multiplied by the weights of the words: lookups alone
+    index,     ///< unchanged ("int" in Keras)
+    one_hot,   ///< each index becomes a row of zeros with a one
+    multi_hot, ///< all indices of a record become one row: 1 where an index occurs
+    count,     ///< the same with the number of occurrences
+    tf_idf     ///< the same, multiplied by the weights of the words; only for lookups
 };
 
 inline const char* name_of(output_mode mode) {
@@ -29,14 +29,15 @@ inline const char* name_of(output_mode mode) {
     return names[static_cast<std::size_t>(mode)];
 }
 
-/// How many values a record of `count` indices becomes.
+/// The number of values that encode a record of `count` indices.
 inline std::int64_t encoded_size(output_mode mode, std::int64_t count, std::int64_t depth) {
     return mode == output_mode::index ? count : mode == output_mode::one_hot ? count * depth : depth;
 }
 
-/// Writes a record's indices into `out`, of encoded_size(mode, indices.size(), depth) values; rows are one behind the other. `weights`:
-/// for count, what each index adds; empty: 1. Throws range_error for an index outside [0, depth), but not for mode index;
-/// argument_error for an `out` or weights of another size.
+/// Writes a record's indices into `out`, of encoded_size(mode, indices.size(), depth) values; rows
+/// are contiguous. `weights`: for count, the increment of each index; empty: 1. Throws range_error
+/// for an index outside [0, depth), except for mode index; argument_error for an `out` or weights
+/// of another size.
 template <class Index, class Out>
 void encode_indices(std::span<const Index> indices, output_mode mode, std::int64_t depth, std::span<Out> out,
                     std::span<const std::type_identity_t<Out>> weights = {}) {
@@ -70,7 +71,7 @@ struct category_encoding_options {
     output_mode mode = output_mode::multi_hot; ///< one_hot, multi_hot or count
 };
 
-/// Whole numbers of [0, num_tokens) as rows of zeros and ones: Keras's CategoryEncoding.
+/// Encodes integers of [0, num_tokens) as rows of zeros and ones: Keras's CategoryEncoding.
 ///
 ///     const data::category_encoding weekdays({.num_tokens = 7, .mode = data::output_mode::one_hot});
 ///     weekdays(std::vector{2, 0}) == std::vector<float>{0, 0, 1, 0, 0, 0, 0,  1, 0, 0, 0, 0, 0, 0};
@@ -90,7 +91,7 @@ public:
     }
 
     const options& settings() const { return options_; }
-    /// Values of a record of `count` indices.
+    /// The number of values for a record of `count` indices.
     std::int64_t output_size(std::int64_t count) const {
         return encoded_size(options_.mode, count, options_.num_tokens);
     }
@@ -105,7 +106,7 @@ public:
         apply(std::span<const Index>(indices), std::span<float>(out));
         return out;
     }
-    /// For count: what each index adds to its place.
+    /// For count: the increment of each index.
     template <class Index>
     std::vector<float> operator()(const std::vector<Index>& indices, const std::vector<float>& weights) const {
         if (options_.mode != output_mode::count)

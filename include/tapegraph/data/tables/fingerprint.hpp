@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
-/// Hashes that never change, those of TensorFlow: FarmHash's Fingerprint64 (tf.strings.to_hash_bucket_fast), SipHash-2-4 with a key
-/// (to_hash_bucket_strong), and how crossed columns mix them. Files that other programs hashed keep their meaning.
+/// Stable hashes, compatible with TensorFlow: FarmHash's Fingerprint64
+/// (tf.strings.to_hash_bucket_fast), SipHash-2-4 with a key (to_hash_bucket_strong), and the mixing
+/// of crossed columns. Files hashed by other programs keep their meaning.
 
 namespace tapegraph::data {
 
@@ -64,7 +65,7 @@ private:
         const word e = at(16) * by, f = at(24), g = (y + at(n - 32)) * by, h = (z + at(n - 24)) * by;
         return mixed(std::rotr(e + f, 43) + std::rotr(g, 30) + h, e + std::rotr(f + a, 18) + g, by);
     }
-    /// Stirs 32 bytes into two words.
+    /// Mixes 32 bytes into two words.
     pair stirred(std::size_t i, word a, word b) const {
         a += at(i);
         b = std::rotr(b + a + at(i + 24), 21);
@@ -92,7 +93,7 @@ private:
         w.first += rest;
         v.first += w.first;
         w.first += v.first;
-        block(last + rest - 63, by, 9); // the last 64 bytes, some of them once more
+        block(last + rest - 63, by, 9); // the last 64 bytes, some of them a second time
         return mixed(mixed(v.first, w.first, by) + folded(y) * k0 + z, mixed(v.second, w.second, by) + x, by);
     }
 
@@ -107,7 +108,7 @@ std::uint64_t fingerprint64(std::string_view text) {
     return detail::farm_hash<>(text).value();
 }
 
-/// A hash of two hashes, as TensorFlow's crossed columns have it.
+/// Combines two hashes, as in TensorFlow's crossed columns.
 inline std::uint64_t combined_fingerprint(std::uint64_t first, std::uint64_t second) {
     constexpr std::uint64_t by = 0xc6a4a7935bd1e995;
     const auto folded = [](std::uint64_t value) { return value ^ value >> 47; };
@@ -115,7 +116,8 @@ inline std::uint64_t combined_fingerprint(std::uint64_t first, std::uint64_t sec
     return folded(folded(result) * by);
 }
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012) of some bytes under a key: nobody who does not know the key can find collisions.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012) of some bytes with a key: collisions cannot be found
+/// without the key.
 template <class = void>
 std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_t key1) {
     std::uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d, v2 = key0 ^ 0x6c7967656e657261,

@@ -16,19 +16,20 @@
 #include <string_view>
 #include <vector>
 
-/// Categories without a vocabulary: the bin of a hash. The bins are TensorFlow's, to the number.
+/// Categories without a vocabulary: the bin of a hash. The bins are exactly TensorFlow's.
 
 namespace tapegraph::data {
 
 struct hashing_options {
-    std::int64_t num_bins = 0;               ///< that of mask_value among them
-    std::optional<std::string> mask_value{}; ///< what has bin 0, the others then have those from 1 on
+    std::int64_t num_bins = 0;               ///< including that of mask_value
+    std::optional<std::string> mask_value{}; ///< gets bin 0, the others then those from 1 on
     std::optional<std::array<std::uint64_t, 2>>
-        salt{}; ///< SipHash with this key in place of FarmHash; Keras's salt=7 is {7, 7}
+        salt{}; ///< uses SipHash with this key instead of FarmHash; Keras's salt=7 is {7, 7}
     output_mode mode = output_mode::index;
 };
 
-/// Words and whole numbers to bins, as Keras's Hashing: numbers are hashed as they are written ("-12"), reals lose their fraction first.
+/// Maps words and integers to bins, like Keras's Hashing: numbers are hashed as text ("-12"), and
+/// reals lose their fraction first.
 ///
 ///     const data::hashing bins({.num_bins = 3});
 ///     bins.index_of("A") == 1;
@@ -56,7 +57,7 @@ public:
     std::int64_t index_of(std::integral auto number) const {
         return index_of(std::string_view(std::to_string(number)));
     }
-    /// Throws range_error for what is not finite, or beyond 64 bits.
+    /// Throws range_error for a number that is not finite, or beyond 64 bits.
     std::int64_t index_of(std::floating_point auto number) const {
         if (!(std::fabs(number) < 0x1p63))
             throw range_error("hashing: " + std::to_string(number) + " is no whole number");
@@ -88,7 +89,7 @@ private:
 };
 using hashing = basic_hashing<>;
 
-/// A category of one column, for a cross of several: a word or a whole number.
+/// A category of one column, for a cross of several: a word or an integer.
 class crossed_value {
 public:
     crossed_value(std::string_view word) : hash_(fingerprint64(word)) {}
@@ -107,14 +108,15 @@ struct hashed_crossing_options {
     output_mode mode = output_mode::index; ///< index or one_hot
 };
 
-/// One feature of several: the bin of the categories together, as Keras's HashedCrossing.
+/// Crosses several features into one: the bin of the combined categories, like Keras's
+/// HashedCrossing.
 ///
 ///     const data::hashed_crossing cross({.num_bins = 1000});
 ///     const std::int64_t bin = cross.index_of({"oslo", weekday, "rain"});
 template <class = void>
 class basic_hashed_crossing {
 public:
-    /// Throws argument_error for num_bins below 1 and modes that are not of one feature.
+    /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
     explicit basic_hashed_crossing(hashed_crossing_options options) : options_(options) {
         if (options.num_bins < 1)
             throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
@@ -130,21 +132,22 @@ public:
     std::int64_t index_of(std::span<const crossed_value> values) const {
         if (values.size() < 2)
             throw argument_error("hashed_crossing: a cross of " + std::to_string(values.size()) + " columns");
-        std::uint64_t hash = 0xDECAFCAFFE; // where TensorFlow begins
+        std::uint64_t hash = 0xDECAFCAFFE; // TensorFlow's initial value
         for (const crossed_value& each : values) hash = combined_fingerprint(hash, each.hash());
         return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(options_.num_bins));
     }
     std::int64_t index_of(std::initializer_list<crossed_value> values) const {
         return index_of(std::span<const crossed_value>(values.begin(), values.size()));
     }
-    /// As the mode says: one value, or num_bins.
+    /// Encoded by the mode: one value, or num_bins.
     std::vector<float> operator()(std::initializer_list<crossed_value> values) const {
         const std::vector<std::int64_t> index{index_of(values)};
         std::vector<float> out(static_cast<std::size_t>(encoded_size(options_.mode, 1, depth())));
         encode_indices(std::span<const std::int64_t>(index), options_.mode, depth(), std::span<float>(out));
         return out;
     }
-    /// Whole columns, as many values each: the bin of every record. Throws shape_error for columns of different lengths.
+    /// The bin of every record of whole columns. Throws shape_error for columns of different
+    /// lengths.
     std::vector<std::int64_t> of_columns(const std::vector<std::vector<crossed_value>>& columns) const {
         std::vector<std::int64_t> bins;
         for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {

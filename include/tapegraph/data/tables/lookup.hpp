@@ -17,28 +17,28 @@
 #include <utility>
 #include <vector>
 
-/// Categories to indices by a vocabulary, as Keras's StringLookup and IntegerLookup.
+/// Maps categories to indices by a vocabulary, like Keras's StringLookup and IntegerLookup.
 
 namespace tapegraph::data {
 
 template <class Token>
 struct lookup_options {
-    std::int64_t max_tokens = 0; ///< size of the vocabulary, mask and unknown ones included; 0: no limit
+    std::int64_t max_tokens = 0; ///< size of the vocabulary, including mask and unknown ones; 0: no limit
     std::int64_t num_oov_indices =
-        1; ///< indices of unknown categories; several share them by hash; 0: they are an error
-    std::optional<Token> mask_token{}; ///< has the index 0, or, in the other modes, none
-    Token oov_token{};                 ///< what an index of unknown ones stands for; empty or 0: "[UNK]" or -1
+        1; ///< number of indices for unknown categories, which share them by hash; 0: they are an error
+    std::optional<Token> mask_token{}; ///< gets the index 0, or in other modes none
+    Token oov_token{};                 ///< the token for an index of unknown ones; empty or 0: "[UNK]" or -1
     output_mode mode = output_mode::index;
-    bool pad_to_max_tokens = false; ///< rows of max_tokens values, however few words there are
+    bool pad_to_max_tokens = false; ///< use rows of max_tokens values, however few words there are
 };
 
-/// Counts categories, and the records that have them, for a vocabulary.
+/// Counts categories, and the records that contain them, for a vocabulary.
 template <class Token>
 class lookup_counter {
 public:
     struct counts {
         std::int64_t values = 0, records = 0;
-        std::int64_t last = -1; ///< the last record that had it
+        std::int64_t last = -1; ///< the last record that contained it
     };
     void add(std::span<const Token> record) {
         for (const Token& each : record) {
@@ -57,7 +57,8 @@ private:
     std::int64_t records_ = 0;
 };
 
-/// Indices are, in this order: the mask's (mode index), num_oov_indices of unknown categories, those of the vocabulary.
+/// Indices are, in this order: the mask's (in mode index), num_oov_indices for unknown categories,
+/// those of the vocabulary.
 ///
 ///     const data::string_lookup towns({}, {"oslo", "lima", "cairo"});
 ///     towns.indices_of(std::vector<std::string>{"lima", "quito"}) == std::vector<std::int64_t>{2, 0};
@@ -67,8 +68,9 @@ public:
     using options_type = lookup_options<Token>;
     using view = std::conditional_t<std::is_same_v<Token, std::string>, std::string_view, Token>;
 
-    /// With a given vocabulary; tf_idf needs a weight for each category. Throws argument_error where a category stands twice or is the
-    /// mask, for a vocabulary beyond max_tokens, and for options that make no sense.
+    /// Uses a given vocabulary; tf_idf needs a weight for each category. Throws argument_error if a
+    /// category occurs twice or is the mask, for a vocabulary beyond max_tokens, and for invalid
+    /// options.
     basic_lookup(options_type options, std::vector<Token> vocabulary, std::vector<double> idf_weights = {})
         : options_(std::move(options)), vocabulary_(std::move(vocabulary)), weights_(std::move(idf_weights)) {
         if (options_.oov_token == Token{}) options_.oov_token = default_oov();
@@ -81,19 +83,20 @@ public:
                 throw argument_error("lookup: the mask token " + text_of(vocabulary_[i]) + " stands in the vocabulary");
         }
     }
-    /// With the most frequent categories seen; of equally frequent ones the greater comes first, as in Keras. tf_idf: the weight of each is
-    /// ln(1 + records / (1 + records that have it)), that of unknown ones the mean.
+    /// Uses the most frequent categories seen; of equally frequent ones the greater comes first, as
+    /// in Keras. For tf_idf the weight of each is ln(1 + records / (1 + records that contain it)),
+    /// and that of unknown ones the mean.
     basic_lookup(options_type options, const lookup_counter<Token>& seen)
         : basic_lookup(learned(std::move(options), seen)) {}
 
     const options_type& options() const { return options_; }
-    /// Without mask and unknown.
+    /// Excludes mask and unknown.
     const std::vector<Token>& vocabulary() const { return vocabulary_; }
-    /// Indices there are: an embedding's input_dim.
+    /// The number of indices: an embedding's input_dim.
     std::int64_t size() const { return first_word() + static_cast<std::int64_t>(vocabulary_.size()); }
-    /// Columns of a row.
+    /// The number of columns of a row.
     std::int64_t depth() const { return options_.pad_to_max_tokens ? options_.max_tokens : size(); }
-    /// Of each index, for tf_idf.
+    /// The weight of each index, for tf_idf.
     std::vector<double> idf_weights() const {
         std::vector<double> all;
         double sum = 0;
@@ -104,8 +107,8 @@ public:
         return all;
     }
 
-    /// The index of a category; -1 for the mask in modes other than index. Throws range_error for an unknown one where num_oov_indices
-    /// is 0.
+    /// The index of a category; -1 for the mask in modes other than index. Throws range_error for
+    /// an unknown one if num_oov_indices is 0.
     std::int64_t index_of(view token) const {
         if (options_.mask_token && token == *options_.mask_token) return options_.mode == output_mode::index ? 0 : -1;
         if (const auto found = indices_.find(token); found != indices_.end()) return found->second;
@@ -126,7 +129,7 @@ public:
     }
 
     std::int64_t output_size(std::int64_t count) const { return encoded_size(options_.mode, count, depth()); }
-    /// A record as the mode says.
+    /// Encodes a record by the mode.
     template <class T, class Out>
     void apply(std::span<const T> record, std::span<Out> out) const {
         std::vector<std::int64_t> indices;
@@ -233,7 +236,8 @@ private:
     }
     std::int64_t mask_places() const { return options_.mask_token && options_.mode == output_mode::index ? 1 : 0; }
     std::int64_t first_word() const { return mask_places() + options_.num_oov_indices; }
-    /// Which of several indices an unknown one has: words by FarmHash, numbers by their remainder.
+    /// Selects one of several indices for an unknown category: words by FarmHash, numbers by their
+    /// remainder.
     std::int64_t share_of(view token) const {
         const std::int64_t count = options_.num_oov_indices;
         if constexpr (of_words)

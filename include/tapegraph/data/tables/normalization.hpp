@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-/// Numbers brought to a common scale, column by column.
+/// Scales numbers to a common range, column by column.
 
 namespace tapegraph::data {
 
-/// Mean, variance and range of columns, one record at a time (Welford, 1962), so that nothing is lost where the mean is large. Those of
-/// two parts can be merged (Chan et al., 1979).
+/// Mean, variance and range of columns, one record at a time (Welford, 1962), so that no precision
+/// is lost for a large mean. Those of two parts can be merged (Chan et al., 1979).
 template <class = void>
 class basic_column_statistics {
 public:
@@ -25,15 +25,15 @@ public:
     const std::vector<double>& mean() const { return mean_; }
     const std::vector<double>& minimum() const { return minimum_; }
     const std::vector<double>& maximum() const { return maximum_; }
-    /// That of the records themselves (divided by their number), as everywhere in Keras.
+    /// The population variance (divided by the number of records), as in Keras.
     std::vector<double> variance() const {
         std::vector<double> result;
         for (const double squares : squares_) result.push_back(count_ > 0 ? squares / static_cast<double>(count_) : 0);
         return result;
     }
 
-    /// One record. Throws shape_error where it has another number of values than the first one, numeric_error for a value that is not
-    /// finite; then nothing has changed.
+    /// Adds one record. Throws shape_error if its number of values differs from the first one's,
+    /// numeric_error for a value that is not finite; then nothing has changed.
     template <class T>
     void add(std::span<const T> record) {
         if (count_ == 0 && mean_.empty()) resize(record.size());
@@ -54,7 +54,8 @@ public:
             maximum_[c] = count_ == 1 ? value : std::max(maximum_[c], value);
         }
     }
-    /// Records one behind the other, of `columns` values each. Throws shape_error where they are no whole number of records.
+    /// Adds consecutive records of `columns` values each. Throws shape_error if the values are not
+    /// a whole number of records.
     template <class T>
     void add_rows(std::span<const T> values, std::int64_t columns) {
         if (columns < 1 || values.size() % static_cast<std::size_t>(columns) != 0)
@@ -63,7 +64,8 @@ public:
         for (std::size_t at = 0; at < values.size(); at += static_cast<std::size_t>(columns))
             add(values.subspan(at, static_cast<std::size_t>(columns)));
     }
-    /// Adds what another part of the records had. Throws shape_error where it has other columns.
+    /// Adds the statistics of another part of the records. Throws shape_error if it has other
+    /// columns.
     void merge(const basic_column_statistics& other) {
         if (other.count_ == 0) return;
         if (count_ == 0) {
@@ -97,15 +99,15 @@ private:
 };
 using column_statistics = basic_column_statistics<>;
 
-/// y = x scale + shift for each column: what normalization and min_max_scaling have in common. A record has as many values as there are
-/// columns; where there is one column, any number.
+/// y = x scale + shift for each column: the common base of normalization and min_max_scaling. A
+/// record has as many values as there are columns; with one column, any number.
 template <class = void>
 class column_scaling {
 public:
     std::int64_t columns() const { return static_cast<std::int64_t>(offset_.size()); }
     std::int64_t output_size(std::int64_t count) const { return count; }
 
-    /// Throws shape_error where the record has another number of values than there are columns.
+    /// Throws shape_error if the record's number of values differs from the number of columns.
     template <class T, class Out>
     void apply(std::span<const T> record, std::span<Out> out) const {
         check(record.size(), out.size());
@@ -114,7 +116,7 @@ public:
             out[i] = static_cast<Out>((static_cast<double>(record[i]) - offset_[c]) * factor_[c] + low_);
         }
     }
-    /// The record that `apply` made this of.
+    /// Inverts `apply`.
     template <class T, class Out>
     void invert(std::span<const T> scaled, std::span<Out> out) const {
         check(scaled.size(), out.size());
@@ -144,7 +146,7 @@ private:
     double low_;
 };
 
-/// (x - mean) / max(sqrt(variance), 1e-7) for each column, as Keras's Normalization.
+/// (x - mean) / max(sqrt(variance), 1e-7) for each column, like Keras's Normalization.
 ///
 ///     data::column_statistics seen;
 ///     for (const auto& record : train) seen.add(std::span<const float>(record));
@@ -152,10 +154,10 @@ private:
 template <class = void>
 class basic_normalization : public column_scaling<> {
 public:
-    /// With the statistics of the records seen. Throws argument_error where there were none.
+    /// Uses the statistics of the records seen. Throws argument_error if there were none.
     explicit basic_normalization(const column_statistics& seen) : basic_normalization(seen.mean(), seen.variance()) {}
-    /// With given statistics, one per column, or one for all. Throws argument_error for none, different numbers, a negative variance,
-    /// and what is not finite.
+    /// Uses given statistics, one per column, or one for all. Throws argument_error for none,
+    /// different numbers, a negative variance, and numbers that are not finite.
     basic_normalization(std::vector<double> mean, std::vector<double> variance)
         : column_scaling<>(mean, factors(mean, variance), 0), mean_(std::move(mean)), variance_(std::move(variance)) {}
 
@@ -197,12 +199,12 @@ private:
 };
 using normalization = basic_normalization<>;
 
-/// Each column to [low, high]: (x - minimum) / (maximum - minimum) (high - low) + low. A column of one value becomes low. Values outside
-/// the range that was seen lie outside [low, high].
+/// Scales each column to [low, high]: (x - minimum) / (maximum - minimum) (high - low) + low. A
+/// constant column becomes low. Values outside the range that was seen are outside [low, high].
 template <class = void>
 class basic_min_max_scaling : public column_scaling<> {
 public:
-    /// Throws argument_error where no record was seen, or low is not below high.
+    /// Throws argument_error if no record was seen, or low is not below high.
     explicit basic_min_max_scaling(const column_statistics& seen, double low = 0, double high = 1)
         : basic_min_max_scaling(seen.minimum(), seen.maximum(), low, high) {}
     basic_min_max_scaling(std::vector<double> minimum, std::vector<double> maximum, double low = 0, double high = 1)

@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-/// What preprocessing learned, as small JSON files, so that a program that serves a model has the same numbers.
+/// Saves the state of preprocessing steps in small JSON files, so that a program that serves a
+/// model has the same numbers.
 
 namespace tapegraph::data {
 
@@ -80,7 +81,8 @@ bool read_mode(io::json_reader& json, output_mode& mode) {
     json.refuse(io::quoted_text(name) + " is no output mode");
 }
 
-/// Calls `read(name, json)` for the members of a state of that kind; it is false for a name that the kind has not.
+/// Calls `read(name, json)` for the members of a state of that kind; `read` returns false for a
+/// name that the kind does not have.
 template <class Read>
 void read_state(std::string_view text, const std::string& origin, std::string_view kind, const Read& read) {
     io::json_reader json(text, origin);
@@ -98,7 +100,7 @@ void read_state(std::string_view text, const std::string& origin, std::string_vi
     json.end();
     if (!is_kind) throw data_error(origin + ": does not say that it is a " + io::quoted_text(kind));
 }
-/// What is wrong with the numbers of a file is the file's fault.
+/// Turns errors about the numbers in a file into errors of the file.
 template <class Make>
 auto restored(const std::string& origin, const Make& make) {
     try {
@@ -110,15 +112,16 @@ auto restored(const std::string& origin, const Make& make) {
 
 } // namespace detail
 
-/// Writes what a preprocessing step (normalization, string_lookup, ...) learned; an older file is replaced by a complete new one.
-/// Throws data_error.
+/// Writes the state of a preprocessing step (normalization, string_lookup, ...); an older file is
+/// only replaced by a complete new one. Throws data_error.
 template <class Step>
 void save_state(const files::path& path, const Step& step) {
     io::atomic_file out(path);
     out.write(step.to_json());
     out.commit();
 }
-/// Reads what save_state wrote: `load_state<normalization>("scale.json")`. Throws data_error naming the file and what is wrong there.
+/// Reads the result of save_state: `load_state<normalization>("scale.json")`. Throws data_error
+/// naming the file and the problem.
 template <class Step>
 Step load_state(const files::path& path) {
     const auto bytes = io::read_file(path);

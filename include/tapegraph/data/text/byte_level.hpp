@@ -9,15 +9,16 @@
 #include <string_view>
 #include <utility>
 
-/// What byte-level tokenizers do to a text before they merge: cut it into pieces, and write bytes as characters that can be seen.
+/// Preparation of texts in byte-level tokenizers: splits a text into pieces, and writes bytes as
+/// visible characters.
 
 namespace tapegraph::data {
 
-/// How a text is cut. No merge reaches beyond its piece.
+/// How a text is split. No merge crosses a piece's end.
 enum class byte_level_split {
-    gpt2,   ///< English endings, or a blank and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
-    cl100k, ///< the same, with digits by threes and line ends apart (GPT-4, Llama 3)
-    qwen2,  ///< as cl100k, each digit by itself
+    gpt2,   ///< English endings, or a space and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
+    cl100k, ///< the same, with digits by threes and separate line ends (GPT-4, Llama 3)
+    qwen2,  ///< like cl100k, with single digits
     none    ///< a text is one piece
 };
 
@@ -25,10 +26,10 @@ namespace detail {
 
 enum class character_class { letter, number, space, other };
 
-/// A character and what it is. What is no UTF-8 is a sign of one or more bytes.
+/// A character and its class. Invalid UTF-8 counts as a sign of one or more bytes.
 struct classified_character {
     std::uint32_t code = 0;
-    std::size_t length = 0; ///< 0 behind the text
+    std::size_t length = 0; ///< 0 after the end of the text
     character_class kind = character_class::other;
 };
 
@@ -44,7 +45,7 @@ classified_character classified(std::string_view text, std::size_t at) {
     return {next.code, next.length, kind};
 }
 
-/// Where the run of one class that begins at `at` ends, after at most `most` characters.
+/// The end of the run of one class that begins at `at`, after at most `most` characters.
 template <class = void>
 std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
                        std::size_t most = std::string_view::npos) {
@@ -66,12 +67,13 @@ std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_cas
     };
     const char first = letter(at + 1), second = letter(at + 2);
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
-    if (any_case && text.substr(at + 1).starts_with("\xC5\xBF")) return 3; // the long s is an s in another case
+    if (any_case && text.substr(at + 1).starts_with("\xC5\xBF")) return 3; // the long s is another case of s
     return ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l') ? 3 : 0;
 }
 
-/// Where the piece ends that begins with the blanks at `at`: all of them at the end of a text, else all but the last one, which
-/// belongs to what follows it (and is a piece of its own where it is no space).
+/// The end of the piece that begins with the blanks at `at`: all of them at the end of a text,
+/// otherwise all but the last one, which belongs to the following piece (or is a piece of its own
+/// if it is not a space).
 template <class = void>
 std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
     std::size_t last = at, end = at, behind_line = at;
@@ -120,7 +122,7 @@ std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size
 
 } // namespace detail
 
-/// Calls `visit(std::string_view piece)` for the pieces of a text; together they are the text.
+/// Calls `visit(std::string_view piece)` for the pieces of a text; concatenated they are the text.
 template <class Visit>
 void for_each_piece(std::string_view text, byte_level_split split, const Visit& visit) {
     for (std::size_t at = 0; at < text.size();) {
@@ -133,8 +135,8 @@ void for_each_piece(std::string_view text, byte_level_split split, const Visit& 
     }
 }
 
-/// The character that stands for a byte in the files of byte-level tokenizers: itself for what can be seen in Latin-1, the others from
-/// U+0100 on.
+/// The character that represents a byte in the files of byte-level tokenizers: visible ones of
+/// Latin-1 represent themselves, the others are mapped to U+0100 and up.
 constexpr std::uint32_t byte_level_character(std::uint8_t byte) {
     const auto seen = [](std::uint32_t b) { return (b >= 33 && b <= 126) || (b >= 161 && b != 173); };
     if (seen(byte)) return byte;
@@ -143,7 +145,7 @@ constexpr std::uint32_t byte_level_character(std::uint8_t byte) {
     return code;
 }
 
-/// Bytes as files have them: " né" is "ĠnÃ©".
+/// Writes bytes as in these files: " né" is "ĠnÃ©".
 template <class = void>
 std::string byte_level_text(std::string_view bytes) {
     static const auto characters = [] {
@@ -156,7 +158,7 @@ std::string byte_level_text(std::string_view bytes) {
     return text;
 }
 
-/// The bytes of such a text, and true; false where a character stands for none.
+/// Reads the bytes of such a text; returns false if a character represents none.
 template <class = void>
 bool byte_level_bytes(std::string_view text, std::string& bytes) {
     static const auto values = [] {

@@ -15,55 +15,58 @@
 #include <utility>
 #include <vector>
 
-/// Byte-pair encoding (Sennrich et al., arXiv 1508.07909) over bytes, as GPT-2's: every text has tokens, and they give it back.
+/// Byte-pair encoding (Sennrich et al., arXiv 1508.07909) over bytes, like GPT-2's: every text can
+/// be encoded, and decoding restores it.
 
 namespace tapegraph::data {
 
-/// A token that stands outside the merges: "<|endoftext|>". It is found in texts as it is written.
+/// A token outside the merges: "<|endoftext|>". It is found in texts literally.
 struct added_token {
     std::string content;
     std::int32_t id = 0;
     bool special = true;      ///< decode can leave it out
     bool single_word = false; ///< found only where no letter, digit or underscore touches it
-    bool lstrip = false;      ///< takes the blanks before it
-    bool rstrip = false;      ///< takes the blanks behind it
+    bool lstrip = false;      ///< includes the blanks before it
+    bool rstrip = false;      ///< includes the blanks after it
 };
 
-/// What the files of a tokenizer hold. Tokens and merges are in byte_level_text's characters.
+/// The content of a tokenizer's files. Tokens and merges are in byte_level_text's characters.
 struct byte_pair_tables {
     std::vector<std::pair<std::string, std::int32_t>> vocabulary{};
-    std::vector<std::pair<std::string, std::string>> merges{}; ///< the first is the first to be done
+    std::vector<std::pair<std::string, std::string>> merges{}; ///< in order of priority, the first one first
     std::vector<added_token> added{};
     byte_level_split split = byte_level_split::gpt2;
-    bool add_prefix_space = false;        ///< a text that begins without a blank gets one
-    bool ignore_merges = false;           ///< a piece that is a token is that token, whatever the merges say (Llama 3)
-    std::optional<std::string> unknown{}; ///< token of bytes that have none; without, they are an error
+    bool add_prefix_space = false; ///< adds a space to a text that does not start with one
+    /// A piece that is a token becomes that token, regardless of the merges (Llama 3)
+    bool ignore_merges = false;
+    std::optional<std::string> unknown{}; ///< token for bytes that have none; without it, they are an error
 };
 
-/// Texts to tokens and back. Const calls may come from many threads at once.
+/// Converts texts to tokens and back. Const functions may be called by many threads at once.
 ///
 ///     const auto words = data::load_byte_pair_encoding("gpt2/vocab.json", "gpt2/merges.txt"); // data/text/byte_pair_files.hpp
 ///     const std::vector<std::int32_t> ids = words.encode("Hello world");                       // 15496, 995
 ///     words.decode(ids) == "Hello world";
-/// A template, so that programs that do not use it do not compile what it does.
+/// A template, so that programs that do not use it do not compile its functions.
 template <class = void>
 class basic_byte_pair_encoding {
 public:
-    /// Throws argument_error for a token or an id that stands twice, an id beyond twice the number of tokens (and 1000), and a merge
-    /// whose parts or result are no tokens.
+    /// Throws argument_error for a duplicate token or id, an id beyond twice the number of tokens
+    /// (and 1000), and a merge whose parts or result are not tokens.
     explicit basic_byte_pair_encoding(byte_pair_tables tables) : tables_(std::move(tables)) { build(); }
 
     const byte_pair_tables& tables() const { return tables_; }
-    /// Ids lie in [0, size()): an embedding's input_dim.
+    /// The number of ids, which are in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
-    /// The id of some bytes, or of an added token; none where that is no token.
+    /// The id of some bytes, or of an added token; nullopt if that is not a token.
     std::optional<std::int32_t> id_of(std::string_view bytes) const {
         for (const auto& each : tables_.added)
             if (each.content == bytes) return each.id;
         if (const auto found = ids_.find(bytes); found != ids_.end()) return found->second;
         return {};
     }
-    /// The bytes of a token; they need not be whole characters. Throws range_error for an id that nobody has.
+    /// The bytes of a token, which need not be whole characters. Throws range_error for an unused
+    /// id.
     const std::string& bytes_of(std::int64_t id) const {
         if (id < 0 || id >= size() || kinds_[static_cast<std::size_t>(id)] == token_kind::none)
             throw range_error("byte_pair_encoding: no token has the id " + std::to_string(id));
@@ -73,8 +76,9 @@ public:
         return id >= 0 && id < size() && kinds_[static_cast<std::size_t>(id)] == token_kind::special;
     }
 
-    /// The tokens of a text. Bytes that are no UTF-8 are encoded as they are. `find_added`: added tokens are looked for; text of
-    /// strangers should not contain them by their leave. Throws argument_error for a byte without a token.
+    /// The tokens of a text. Invalid UTF-8 is encoded as bytes. `find_added`: whether to look for
+    /// added tokens; set it to false for untrusted text, which could otherwise contain them. Throws
+    /// argument_error for a byte without a token.
     std::vector<std::int32_t> encode(std::string_view text, bool find_added = true) const {
         std::vector<std::int32_t> ids;
         std::size_t done = 0;
@@ -96,7 +100,8 @@ public:
     }
     std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
 
-    /// The text of some tokens, byte for byte (repaired_utf8 makes UTF-8 of tokens that were cut apart). Throws range_error.
+    /// The text of some tokens, byte for byte (repaired_utf8 restores UTF-8 if characters were
+    /// cut). Throws range_error.
     std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const {
         std::string text;
         for (const auto id : ids)
@@ -111,11 +116,11 @@ private:
     };
     struct symbol {
         std::int32_t id;
-        std::int32_t before, after; ///< places of its neighbours, -1 at the ends
+        std::int32_t before, after; ///< indices of its neighbours, -1 at the ends
     };
     struct candidate {
         std::int32_t rank, place, left, right;
-        /// The heap's top is the first merge, and of equal ones the leftmost.
+        /// The heap's top is the merge of highest priority, the leftmost of equal ones.
         bool operator<(const candidate& other) const {
             return rank != other.rank ? rank > other.rank : place > other.place;
         }
@@ -148,7 +153,7 @@ private:
             if (!written.emplace(token, id).second)
                 throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " stands twice");
             const bool plain =
-                byte_level_bytes(token, bytes); // else it is no piece of a text, and decoded as it is written
+                byte_level_bytes(token, bytes); // otherwise it cannot be a piece of a text, and is decoded literally
             if (plain) ids_.emplace(bytes, id);
             tokens_[at] = plain ? bytes : token;
             kinds_[at] = token_kind::plain;
@@ -184,7 +189,7 @@ private:
                                      io::quoted_text(left) + ", " + io::quoted_text(right) +
                                      "): " + io::quoted_text(token) + " is no token");
             };
-            // Where a pair stands twice, the first merge counts.
+            // If a pair occurs twice, the first merge counts.
             const std::int32_t first = id(left), second = id(right);
             merges_.emplace(key(first, second), merge{static_cast<std::int32_t>(i), id(left + right)});
         }
@@ -205,7 +210,7 @@ private:
     static bool in_word(std::uint32_t code) {
         return code == '_' || unicode::is_letter(code) || unicode::is_number(code) || unicode::is_mark(code);
     }
-    /// The longest added token that begins there; null where none does.
+    /// The longest added token that starts there; null if there is none.
     const added_token* added_at(std::string_view text, std::size_t at) const {
         const auto first = static_cast<unsigned char>(text[at]);
         for (std::size_t i = added_begin_[first]; i < added_begin_[first + 1]; ++i) {
@@ -234,7 +239,7 @@ private:
         std::vector<candidate> heap;
         for_each_piece(text, tables_.split, [&](std::string_view piece) { encode_piece(piece, symbols, heap, ids); });
     }
-    /// Merges pairs, the first merge first, until there is none: n log n, so that no text is slow.
+    /// Merges pairs by priority until none is left, in n log n, so that no text is slow.
     void encode_piece(std::string_view piece, std::vector<symbol>& symbols, std::vector<candidate>& heap,
                       std::vector<std::int32_t>& ids) const {
         if (tables_.ignore_merges)
@@ -265,11 +270,11 @@ private:
             const candidate next = heap.back();
             heap.pop_back();
             symbol& left = symbols[static_cast<std::size_t>(next.place)];
-            if (left.id != next.left || left.after < 0) continue; // merged since
+            if (left.id != next.left || left.after < 0) continue; // merged in the meantime
             symbol& right = symbols[static_cast<std::size_t>(left.after)];
             if (right.id != next.right) continue;
             left.id = merges_.find(key(next.left, next.right))->second.id;
-            right.id = -1; // gone
+            right.id = -1; // removed
             left.after = right.after;
             if (left.after >= 0) symbols[static_cast<std::size_t>(left.after)].before = next.place;
             propose(next.place);

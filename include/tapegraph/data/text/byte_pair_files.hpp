@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-/// Byte-pair encodings from the files that others publish, and into them: GPT-2's vocab.json and merges.txt, Hugging Face's
-/// tokenizer.json.
+/// Reads and writes byte-pair encodings in common published formats: GPT-2's vocab.json and
+/// merges.txt, Hugging Face's tokenizer.json.
 
 namespace tapegraph::data {
 
 namespace detail {
 
-/// What a tokenizer.json says that is of use here.
+/// The supported content of a tokenizer.json.
 template <class = void>
 class tokenizer_file {
 public:
@@ -141,7 +141,7 @@ private:
         }
         result_.added.push_back(std::move(token));
     }
-    /// True where bytes become characters, which is what this encoding is about.
+    /// Returns true if bytes become characters, which this encoding requires.
     bool read_pre_tokenizer() {
         std::string type, pattern, behavior = "Isolated";
         bool prefix = true, uses_pattern = true, inverted = false, byte_level = false;
@@ -245,8 +245,8 @@ std::string text_of_file(const files::path& path) {
 
 } // namespace detail
 
-/// From the texts of GPT-2's two files; "<|endoftext|>", where the vocabulary has it, is special. Throws data_error for what is no
-/// JSON, or no table of merges, or where both do not fit together.
+/// Parses the texts of GPT-2's two files; "<|endoftext|>", if the vocabulary has it, is special.
+/// Throws data_error for invalid JSON, an invalid table of merges, or if the two do not match.
 template <class = void>
 byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std::string_view merges,
                                                 const std::string& vocabulary_origin = "vocab.json",
@@ -258,16 +258,17 @@ byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std
     return detail::checked_encoding(std::move(tables), vocabulary_origin + " and " + merges_origin);
 }
 
-/// From the text of a tokenizer.json whose model is BPE behind a ByteLevel pre-tokenizer (GPT-2, RoBERTa, Llama 3 and many more), with
-/// its added tokens. Post-processors are not applied: the tokens are those of `encode(text, add_special_tokens=False)`. What would
-/// change tokens and is not supported (normalizers, other patterns, dropout, byte_fallback, ...) is a data_error.
+/// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
+/// RoBERTa, Llama 3 and many more), with its added tokens. Post-processors are not applied: the
+/// tokens are those of `encode(text, add_special_tokens=False)`. Unsupported features that would
+/// change tokens (normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
 template <class = void>
 byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
                                                 const std::string& origin = "tokenizer.json") {
     return detail::checked_encoding(detail::tokenizer_file<>(tokenizer_json, origin).tables(), origin);
 }
 
-/// Reads vocab.json and merges.txt. Throws data_error naming the file and what is wrong there.
+/// Reads vocab.json and merges.txt. Throws data_error naming the file and the problem.
 template <class = void>
 byte_pair_encoding load_byte_pair_encoding(const files::path& vocabulary, const files::path& merges) {
     return byte_pair_encoding_from_gpt2(detail::text_of_file(vocabulary), detail::text_of_file(merges),
@@ -351,15 +352,16 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
     return whole.text();
 }
 
-/// Writes a tokenizer.json; an older file is replaced by a complete new one. Throws data_error.
+/// Writes a tokenizer.json; an older file is only replaced by a complete new one. Throws
+/// data_error.
 template <class = void>
 void save_byte_pair_encoding(const files::path& tokenizer_json, const byte_pair_encoding& from) {
     io::atomic_file out(tokenizer_json);
     out.write(to_tokenizer_json(from));
     out.commit();
 }
-/// Writes vocab.json and merges.txt, which hold neither added tokens that are no part of the vocabulary nor how texts are cut. Both
-/// replace older files only when both are written. Throws data_error.
+/// Writes vocab.json and merges.txt, which contain neither added tokens outside the vocabulary nor
+/// the way texts are split. Both replace older files only once both are written. Throws data_error.
 template <class = void>
 void save_byte_pair_encoding(const files::path& vocabulary, const files::path& merges, const byte_pair_encoding& from) {
     io::atomic_file first(vocabulary), second(merges);

@@ -15,16 +15,16 @@
 namespace tapegraph::data {
 
 struct byte_pair_training_options {
-    std::int64_t vocab_size = 30000;           ///< special tokens and the 256 bytes among them
-    std::int64_t min_frequency = 0;            ///< pairs that are rarer are not merged
-    std::vector<std::string> special_tokens{}; ///< they have the ids from 0 on
+    std::int64_t vocab_size = 30000;           ///< including special tokens and the 256 bytes
+    std::int64_t min_frequency = 0;            ///< rarer pairs are not merged
+    std::vector<std::string> special_tokens{}; ///< they get the ids from 0 on
     byte_level_split split = byte_level_split::gpt2;
     bool add_prefix_space = false;
 };
 
 namespace detail {
 
-/// Learns merges. A pair knows the words it stands in, so that a merge looks at these alone.
+/// Learns merges. A pair knows the words that contain it, so that a merge only visits these.
 template <class = void>
 class byte_pair_trainer {
 public:
@@ -35,7 +35,7 @@ public:
             tables_.added.push_back({each, next_id()});
             add_token(each);
         }
-        std::vector<std::pair<std::uint32_t, int>> order; // bytes, as their characters are ordered
+        std::vector<std::pair<std::uint32_t, int>> order; // bytes, in the order of their characters
         for (int b = 0; b < 256; ++b) order.emplace_back(byte_level_character(static_cast<std::uint8_t>(b)), b);
         std::sort(order.begin(), order.end());
         for (const auto& [character, byte] : order) {
@@ -76,7 +76,7 @@ public:
             const entry top = heap_.back();
             heap_.pop_back();
             const std::int64_t now = pairs_[top.pair].count;
-            if (now != top.count) { // it has changed since: back to its place
+            if (now != top.count) { // it has changed, so it is reinserted
                 if (now > 0) push({now, top.pair});
                 continue;
             }
@@ -93,12 +93,12 @@ private:
     };
     struct pair_state {
         std::int64_t count = 0;
-        std::vector<std::size_t> words{}; ///< places of words that have it, or had it
+        std::vector<std::size_t> words{}; ///< indices of words that contain it, or did
     };
     struct entry {
         std::int64_t count;
         std::uint64_t pair;
-        /// The most frequent pair first, of equal ones that of the smaller ids.
+        /// Orders by frequency, the most frequent first, and equal ones by the smaller ids.
         bool operator<(const entry& other) const {
             return count != other.count ? count < other.count : pair > other.pair;
         }
@@ -125,7 +125,7 @@ private:
         const std::string left_text = tables_.vocabulary[static_cast<std::size_t>(left)].first;
         const std::string right_text = tables_.vocabulary[static_cast<std::size_t>(right)].first;
         tables_.merges.emplace_back(left_text, right_text);
-        // Two pairs may make one token: "a"+"bc" and "ab"+"c".
+        // Two pairs may give one token: "a"+"bc" and "ab"+"c".
         const auto [known, is_new] = made_.emplace(left_text + right_text, next_id());
         const std::int32_t id = known->second;
         if (is_new) add_token(left_text + right_text);
@@ -143,7 +143,7 @@ private:
                 merged.push_back(id);
                 ++i;
             }
-            if (merged.size() == ids.size()) continue; // merged away since
+            if (merged.size() == ids.size()) continue; // merged in the meantime
             for (std::size_t i = 0; i + 1 < ids.size(); ++i) change(key(ids[i], ids[i + 1]), -count, w);
             ids = std::move(merged);
             for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
@@ -168,9 +168,11 @@ private:
 
 } // namespace detail
 
-/// Learns a byte-pair encoding of these texts: the most frequent pair of neighbouring tokens becomes one, of equally frequent ones that
-/// of the smaller ids, until there are `vocab_size` tokens or no pair is left. The special tokens come first, then the 256 bytes. As
-/// Hugging Face's BpeTrainer with the initial alphabet of ByteLevel. Throws argument_error for a vocab_size without room for these.
+/// Learns a byte-pair encoding of these texts: the most frequent pair of neighbouring tokens is
+/// merged (of equally frequent ones that of the smaller ids), until there are `vocab_size` tokens
+/// or no pair is left. The special tokens come first, then the 256 bytes. Equals Hugging Face's
+/// BpeTrainer with the initial alphabet of ByteLevel. Throws argument_error for a vocab_size
+/// without room for these.
 template <class = void>
 byte_pair_encoding learn_byte_pair_encoding(std::span<const std::string> texts,
                                             const byte_pair_training_options& options = {}) {

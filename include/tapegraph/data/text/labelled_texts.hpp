@@ -10,13 +10,13 @@
 
 namespace tapegraph::data {
 
-/// What every source of texts returns.
+/// The result of every source of texts.
 struct labelled_texts {
     std::vector<std::string> texts;
     std::vector<std::int32_t> labels;     ///< one per text, in [0, class_names.size())
     std::vector<std::string> class_names; ///< name of each label
-    std::string origin;                   ///< what errors call the source: "'reviews.csv'"; empty: nothing
-    std::vector<std::int64_t> rows;       ///< where each text stands in the origin; empty: text i is text i
+    std::string origin;                   ///< name of the source in errors: "'reviews.csv'"; empty: none
+    std::vector<std::int64_t> rows;       ///< row of each text in the origin; empty: text i is text i
 
     std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
     /// "'reviews.csv', row 7" or "text 5".
@@ -46,8 +46,8 @@ struct split_texts {
     labelled_texts train, validation;
 };
 
-/// Divides texts as train_validation_split divides records, by the same numbers. To be done before a vocabulary is made, which
-/// may know the training texts only.
+/// Splits texts as train_validation_split splits records, by the same numbers. Do this before
+/// creating a vocabulary, which should only know the training texts.
 inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
     dataset numbers;
     numbers.add("label", all.labels);

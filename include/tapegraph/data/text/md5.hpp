@@ -12,7 +12,8 @@
 
 namespace tapegraph::data {
 
-/// MD5 (RFC 1321) of some bytes, for hashes that other programs made; it protects against nobody.
+/// MD5 (RFC 1321) of some bytes, for compatibility with hashes of other programs; it offers no
+/// security.
 template <class = void>
 std::array<std::uint8_t, 16> md5(std::string_view text) {
     static const auto sines = [] {

@@ -13,20 +13,21 @@
 
 namespace tapegraph::data {
 
-/// At which end of a sequence something happens; Keras's names.
+/// The end of a sequence that is padded or truncated; names are those of Keras.
 enum class sequence_end {
     pre, ///< before the first element
-    post ///< behind the last
+    post ///< after the last element
 };
 
 struct padding_options {
-    std::int64_t maxlen = 0; ///< of every row; 0: that of the longest sequence
+    std::int64_t maxlen = 0; ///< length of every row; 0: that of the longest sequence
     sequence_end padding = sequence_end::pre;
-    sequence_end truncating = sequence_end::pre; ///< where a longer sequence loses elements
-    double value = 0;                            ///< of the padding
+    sequence_end truncating = sequence_end::pre; ///< the end at which a longer sequence loses elements
+    double value = 0;                            ///< the padding value
 };
 
-/// Writes one sequence into a row, padded or truncated to its length: what a pipeline's `map` does per record.
+/// Writes one sequence into a row, padded or truncated to its length, for use in a pipeline's
+/// `map`.
 template <class T, class Out>
 void pad_sequence(std::span<const T> sequence, std::span<Out> row, const padding_options& options = {}) {
     const std::size_t kept = std::min(sequence.size(), row.size());
@@ -36,7 +37,8 @@ void pad_sequence(std::span<const T> sequence, std::span<Out> row, const padding
     std::transform(from.begin(), from.end(), to.begin(), [](T value) { return static_cast<Out>(value); });
 }
 
-/// Sequences as rows of equal length, as keras.utils.pad_sequences: [sequences, maxlen]. Throws argument_error for a negative maxlen.
+/// Sequences as rows of equal length, like keras.utils.pad_sequences: [sequences, maxlen]. Throws
+/// argument_error for a negative maxlen.
 template <class Out = std::int32_t, class T>
 matrix<Out> pad_sequences(std::span<const std::vector<T>> sequences, const padding_options& options = {}) {
     if (options.maxlen < 0)

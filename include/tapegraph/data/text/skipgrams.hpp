@@ -16,9 +16,10 @@
 
 namespace tapegraph::data {
 
-/// Entry i is the probability with which the word of rank i is taken: min(1, sqrt(factor / frequency)), the frequencies being those of
-/// Zipf's law, 1 / (rank (ln(rank) + 0.577) + 1/2 - 1 / (12 rank)). Rank 0 counts as 1. As Keras's make_sampling_table. Throws
-/// argument_error for a negative size and a factor that is not above 0.
+/// Entry i is the probability of keeping the word of rank i: min(1, sqrt(factor / frequency)), with
+/// frequencies by Zipf's law, 1 / (rank (ln(rank) + 0.577) + 1/2 - 1 / (12 rank)). Rank 0 counts as
+/// 1. Like Keras's make_sampling_table. Throws argument_error for a negative size and a factor that
+/// is not positive.
 template <class = void>
 std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5) {
     if (size < 0 || !(sampling_factor > 0))
@@ -34,22 +35,23 @@ std::vector<double> make_sampling_table(std::int64_t size, double sampling_facto
 }
 
 struct skipgram_options {
-    std::int64_t window_size = 4;         ///< words to either side
-    double negative_samples = 1;          ///< pairs with a random word, per pair of the text
-    bool shuffle = true;                  ///< the pairs; else those of the text in their order, then the others
-    std::vector<double> sampling_table{}; ///< probability with which a word of each index is taken; empty: 1
+    std::int64_t window_size = 4;         ///< words on either side
+    double negative_samples = 1;          ///< pairs with a random word per pair of the text
+    bool shuffle = true;                  ///< shuffle the pairs; otherwise those of the text come first, in order
+    std::vector<double> sampling_table{}; ///< probability of keeping a word, by index; empty: 1
 };
 
 struct skipgram {
     std::int32_t target = 0, context = 0;
-    std::int32_t label = 0; ///< 1: the context stands near the target; 0: it is a random word
+    std::int32_t label = 0; ///< 1: the context is near the target; 0: it is a random word
     bool operator==(const skipgram&) const = default;
 };
 
-/// Pairs of words of one sequence, as Keras's skipgrams: each word with those of its window (label 1), and `negative_samples` times as
-/// many of its words with words drawn from [1, vocabulary_size) (label 0). Index 0 is no word and left out. What is random depends on
-/// (seed, stream) alone: stream is the number of the sequence. Throws argument_error for options that make no sense, range_error for
-/// an index outside [0, vocabulary_size) or the sampling table.
+/// Pairs of words of one sequence, like Keras's skipgrams: each word with those of its window
+/// (label 1), and `negative_samples` times as many pairs of its words with words drawn from [1,
+/// vocabulary_size) (label 0). Index 0 is not a word and is omitted. Random choices depend only on
+/// (seed, stream), where stream is the number of the sequence. Throws argument_error for invalid
+/// options, range_error for an index outside [0, vocabulary_size) or the sampling table.
 template <class = void>
 std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
                                 const skipgram_options& options = {}, std::uint64_t seed = 0,

@@ -16,25 +16,25 @@
 #include <utility>
 #include <vector>
 
-/// Texts and sequences of word indices, as keras.preprocessing.text.Tokenizer has them.
+/// Converts texts to sequences of word indices and back, like keras.preprocessing.text.Tokenizer.
 
 namespace tapegraph::data {
 
 struct tokenizer_options {
-    std::int64_t num_words = 0; ///< only indices below it are used; 0: all
+    std::int64_t num_words = 0; ///< only lower indices are used; 0: all
     std::string filters{word_filters};
     bool lower = true;
     std::string split = " ";
-    bool char_level = false; ///< every character is a word; there are no filters then
+    bool char_level = false; ///< every character is a word, without filters
     std::optional<std::string>
-        oov_token{}; ///< has the index 1, and stands for words that are not known; none: these are left out
+        oov_token{}; ///< gets the index 1, and replaces unknown words; without it, these are omitted
 };
 
-/// What a matrix of texts holds for each word.
+/// The entries of a matrix of texts for each word.
 enum class matrix_mode {
-    binary, ///< 1 where the word occurs
-    count,  ///< how often
-    freq,   ///< how often, divided by the length of the sequence
+    binary, ///< 1 if the word occurs
+    count,  ///< number of occurrences
+    freq,   ///< number of occurrences divided by the length of the sequence
     tfidf   ///< (1 + ln(count)) ln(1 + documents / (1 + documents with the word))
 };
 
@@ -42,18 +42,18 @@ enum class matrix_mode {
 struct word_statistics {
     std::string word;
     std::int64_t count = 0; ///< occurrences: Keras's word_counts
-    std::int64_t docs = 0;  ///< texts that have it: Keras's word_docs
+    std::int64_t docs = 0;  ///< texts that contain it: Keras's word_docs
     std::int64_t index = 0; ///< from 1 on: Keras's word_index
 };
 
-/// Learns indices of words: the most frequent one has the smallest, from 1 on (from 2 on behind an oov_token), and of equally frequent
-/// ones that which was seen first. Index 0 is nobody's, for padding. What does not fit the texts is const and may be called by many
-/// threads at once.
+/// Learns indices of words: the most frequent one has the smallest, from 1 on (from 2 on after an
+/// oov_token), and of equally frequent ones the one seen first. Index 0 is reserved for padding.
+/// Functions other than fitting are const and may be called by many threads at once.
 ///
 ///     data::tokenizer words({.num_words = 10000, .oov_token = "<OOV>"});
 ///     words.fit_on_texts(texts);
 ///     const auto rows = data::pad_sequences(words.texts_to_sequences(texts), {.maxlen = 40});
-/// A template, so that programs that do not use it do not compile what it does.
+/// A template, so that programs that do not use it do not compile its functions.
 template <class = void>
 class basic_tokenizer {
 public:
@@ -67,24 +67,24 @@ public:
     }
 
     const tokenizer_options& options() const { return options_; }
-    /// Words in the order in which they were seen first.
+    /// Words in the order in which they were first seen.
     const std::vector<word_statistics>& words() const { return words_; }
     std::int64_t document_count() const { return document_count_; }
-    /// Documents that have an index, from fit_on_texts and fit_on_sequences.
+    /// The number of documents that contain an index, from fit_on_texts and fit_on_sequences.
     const std::map<std::int64_t, std::int64_t>& index_docs() const { return index_docs_; }
-    /// Columns of a matrix: num_words, or one more than there are words.
+    /// The number of columns of a matrix: num_words, or one more than there are words.
     std::int64_t size() const {
         if (options_.num_words > 0) return options_.num_words;
         return static_cast<std::int64_t>(words_.size()) + 1 +
                (options_.oov_token && !numbers_.contains(*options_.oov_token) ? 1 : 0);
     }
-    /// The index of a word, whatever num_words is; none where it is not known.
+    /// The index of a word, regardless of num_words; nullopt if it is unknown.
     std::optional<std::int64_t> index_of(std::string_view word) const {
         if (const auto found = numbers_.find(word); found != numbers_.end()) return words_[found->second].index;
         if (is_oov_token(word)) return 1;
         return {};
     }
-    /// The word of an index, whatever num_words is; null where there is none.
+    /// The word of an index, regardless of num_words; null if there is none.
     const std::string* word_of(std::int64_t index) const {
         if (index < 0 || index >= static_cast<std::int64_t>(by_index_.size())) return nullptr;
         const std::int64_t number = by_index_[static_cast<std::size_t>(index)];
@@ -92,23 +92,24 @@ public:
                            : (number == oov_number ? &*options_.oov_token : nullptr);
     }
 
-    /// The words of one text, as the options say.
+    /// Splits one text into words by the options.
     std::vector<std::string> tokens_of(std::string_view text) const {
         if (options_.char_level) return text_to_character_sequence(text, options_.lower);
         return text_to_word_sequence(text, {options_.filters, options_.lower, options_.split});
     }
 
-    /// Counts the words of these texts, beside those of former calls, and numbers all anew.
+    /// Counts the words of these texts in addition to those of earlier calls, and renumbers all.
     void fit_on_texts(std::span<const std::string> texts) {
         for (const auto& text : texts) add_document(tokens_of(text));
         number_words();
     }
-    /// The same of texts that are cut into words already; `lower` holds for them, filters do not.
+    /// The same for texts that are split into words already; `lower` applies to them, filters do
+    /// not.
     void fit_on_texts(std::span<const std::vector<std::string>> texts) {
         for (const auto& words : texts) add_document(lowered(words));
         number_words();
     }
-    /// Counts documents of sequences of indices, for tfidf without texts.
+    /// Counts documents for sequences of indices, for tfidf without texts.
     void fit_on_sequences(std::span<const sequence> sequences) {
         for (sequence each : sequences) {
             ++document_count_;
@@ -118,7 +119,8 @@ public:
         }
     }
 
-    /// The indices of one text. Words that are not known, or from num_words on, become the oov_token or are left out.
+    /// The indices of one text. Unknown words, and those from num_words on, become the oov_token or
+    /// are omitted.
     sequence text_to_sequence(std::string_view text) const { return indices_of(tokens_of(text)); }
     sequence operator()(std::string_view text) const { return text_to_sequence(text); }
     std::vector<sequence> texts_to_sequences(std::span<const std::string> texts) const {
@@ -132,7 +134,8 @@ public:
         return result;
     }
 
-    /// The words of a sequence, blanks between them. Indices without a word, or from num_words on, as in text_to_sequence.
+    /// The words of a sequence, separated by spaces. Indices without a word, or from num_words on,
+    /// are treated as in text_to_sequence.
     std::string sequence_to_text(std::span<const std::int32_t> indices) const {
         std::string text;
         const std::string* const unknown =
@@ -151,8 +154,9 @@ public:
         return texts;
     }
 
-    /// One row per sequence, a column per index: [sequences, size()]. Indices from size() on are left out. Throws argument_error where
-    /// there is neither num_words nor a fitted text, and for tfidf before any document; range_error for a negative index.
+    /// One row per sequence and one column per index: [sequences, size()]. Indices from size() on
+    /// are omitted. Throws argument_error if there is neither num_words nor a fitted text, and for
+    /// tfidf before any document; range_error for a negative index.
     template <class T = float>
     matrix<T> sequences_to_matrix(std::span<const sequence> sequences, matrix_mode mode = matrix_mode::binary) const {
         if (options_.num_words == 0 && words_.empty())
@@ -167,8 +171,9 @@ public:
         return sequences_to_matrix<T>(texts_to_sequences(texts), mode);
     }
 
-    /// A tokenizer as a file holds it: words with their indices, without an oov_token that is no word of the texts. Throws
-    /// argument_error for a word that stands twice, an index outside [1, words + 1], and one that two words have.
+    /// Restores a tokenizer from a file's content: words with their indices, without an oov_token
+    /// that is not a word of the texts. Throws argument_error for a duplicate word, an index
+    /// outside [1, words + 1], and an index of two words.
     static basic_tokenizer restored(tokenizer_options options, std::vector<word_statistics> words,
                                     std::int64_t document_count, std::map<std::int64_t, std::int64_t> index_docs) {
         basic_tokenizer result(std::move(options));
@@ -235,7 +240,7 @@ private:
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return words_[a].count > words_[b].count; });
         by_index_.assign(1, nobody);
-        // A word that is the oov_token itself keeps its place among the words, and the index 1 is nobody's.
+        // If the oov_token itself occurs as a word, it keeps that place, and the index 1 is unused.
         if (options_.oov_token) by_index_.push_back(numbers_.contains(*options_.oov_token) ? nobody : oov_number);
         for (const std::size_t number : order) {
             words_[number].index = static_cast<std::int64_t>(by_index_.size());
@@ -282,9 +287,9 @@ private:
 
     tokenizer_options options_;
     std::vector<word_statistics> words_;
-    detail::text_map<std::size_t> numbers_;   // places in words_
-    std::vector<std::int64_t> by_index_;      // places in words_, nobody or oov_number
-    std::vector<std::int64_t> last_document_; // in which each word was seen
+    detail::text_map<std::size_t> numbers_;   // indices in words_
+    std::vector<std::int64_t> by_index_;      // indices in words_, nobody or oov_number
+    std::vector<std::int64_t> last_document_; // the last document with each word
     std::map<std::int64_t, std::int64_t> index_docs_;
     std::int64_t document_count_ = 0;
 };

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-/// Tokenizers in the format of Keras's to_json and tokenizer_from_json, both ways.
+/// Reads and writes tokenizers in the format of Keras's to_json and tokenizer_from_json.
 
 namespace tapegraph::data {
 
 namespace detail {
 
-/// An object of JSON in Python's format, to which members are added one by one.
+/// Builds a JSON object in Python's format, member by member.
 template <class = void>
 class json_object_text {
 public:
@@ -32,7 +32,7 @@ private:
     std::string text_ = "{";
 };
 
-/// Calls `visit(name, value)` for each member of an object of whole numbers.
+/// Calls `visit(name, value)` for each member of an object of integers.
 template <class Visit>
 void for_each_count(std::string_view text, const std::string& origin, const Visit& visit) {
     io::json_reader json(text, origin);
@@ -43,7 +43,8 @@ void for_each_count(std::string_view text, const std::string& origin, const Visi
 
 } // namespace detail
 
-/// The text that keras.preprocessing.text.tokenizer_from_json reads. Throws argument_error where a word is no UTF-8.
+/// The text that keras.preprocessing.text.tokenizer_from_json reads. Throws argument_error if a
+/// word is not valid UTF-8.
 template <class = void>
 std::string to_json(const tokenizer& from) {
     detail::json_object_text<> counts, docs, index_docs, index_word, word_index, config, whole;
@@ -87,9 +88,9 @@ std::string to_json(const tokenizer& from) {
     return whole.text();
 }
 
-/// Reads what Keras's to_json or ours wrote. `origin` is what errors call it. Throws data_error for what is no JSON, lacks
-/// "word_index", or says what cannot be: an index that two words have, counts of words that have none. "index_word" says nothing that
-/// "word_index" does not, and is not looked at.
+/// Parses the result of Keras's to_json or of this library's. `origin` is its name in errors.
+/// Throws data_error for invalid JSON, a missing "word_index", or contradictions: an index of two
+/// words, counts of unknown words. "index_word" is redundant and ignored.
 template <class = void>
 tokenizer tokenizer_from_json(std::string_view text, const std::string& origin = "tokenizer") {
     tokenizer_options options;
@@ -165,14 +166,15 @@ tokenizer tokenizer_from_json(std::string_view text, const std::string& origin =
     }
 }
 
-/// Writes to_json into a file; an older one is replaced by a complete new one. Throws data_error.
+/// Writes to_json into a file; an older one is only replaced by a complete new one. Throws
+/// data_error.
 template <class = void>
 void save_tokenizer(const files::path& path, const tokenizer& words) {
     io::atomic_file out(path);
     out.write(to_json(words));
     out.commit();
 }
-/// Reads a file of to_json. Throws data_error naming it.
+/// Reads a file written from to_json. Throws data_error naming it.
 template <class = void>
 tokenizer load_tokenizer(const files::path& path) {
     const auto bytes = io::read_file(path);

@@ -7,20 +7,21 @@
 #include <string>
 #include <string_view>
 
-/// From texts to tokens: standardised, then cut into words or characters. Texts are bytes, taken for UTF-8: what is said of
-/// letters, punctuation and blanks is said of ASCII, and every byte from 0x80 on is (a part of) a letter that stays as it is.
+/// Converts texts to tokens: standardises them, then splits them into words or characters. Texts
+/// are bytes, assumed to be UTF-8. Letters, punctuation and blanks are those of ASCII, and every
+/// byte from 0x80 on is (a part of) a letter that is unchanged.
 
 namespace tapegraph::data {
 
 enum class token_unit {
-    word,     ///< what stands between ASCII blanks: space, \t, \n, \v, \f, \r
-    character ///< an ASCII byte or a UTF-8 sequence; blanks are characters, too
+    word,     ///< text between ASCII blanks: space, \t, \n, \v, \f, \r
+    character ///< an ASCII byte or a UTF-8 sequence; blanks are also characters
 };
 
 struct token_options {
     bool lower_case = true; ///< A to Z become a to z
     bool strip_punctuation =
-        true; ///< the 32 characters !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ vanish: "don't" is the word "dont"
+        true; ///< remove the 32 characters !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~: "don't" is the word "dont"
     token_unit unit = token_unit::word;
 };
 
@@ -35,7 +36,7 @@ inline bool continues_character(char c) { return (static_cast<unsigned char>(c) 
 
 } // namespace detail
 
-/// The text with letters and punctuation as the options say.
+/// Applies the options to letters and punctuation of a text.
 inline std::string standardize(std::string_view text, const token_options& options = {}) {
     std::string result;
     result.reserve(text.size());
@@ -46,7 +47,7 @@ inline std::string standardize(std::string_view text, const token_options& optio
     return result;
 }
 
-/// Calls `visit(std::string_view token)` for every token of a text that is standardised already. Bytes that are no UTF-8 are
+/// Calls `visit(std::string_view token)` for every token of a standardised text. Invalid UTF-8 is
 /// passed on: a stray continuation byte belongs to the character before it.
 template <class Visit>
 void for_each_token(std::string_view text, token_unit unit, const Visit& visit) {

@@ -11,13 +11,14 @@
 #include <string_view>
 #include <vector>
 
-/// What characters are, for all of Unicode: letters, numbers, marks, punctuation, blanks; and their lower case.
+/// Character classes for all of Unicode: letters, numbers, marks, punctuation, blanks; and lower
+/// case.
 
 namespace tapegraph::data::unicode {
 
 namespace detail {
 
-/// A set of characters: where the property begins, ends, begins, ...
+/// A set of characters: the alternating starts and ends of the runs that have the property.
 template <class = void>
 std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
     std::vector<std::uint32_t> edges;
@@ -33,28 +34,28 @@ inline bool within(const std::vector<std::uint32_t>& edges, std::uint32_t code) 
 
 } // namespace detail
 
-/// Category L: letters of any alphabet, not the marks on them.
+/// Category L: letters of any alphabet, without combining marks.
 template <class = void>
 bool is_letter(std::uint32_t code) {
     if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
     static const auto edges = detail::edges_of(data::detail::letter_runs);
     return detail::within(edges, code);
 }
-/// Category N: digits, and numbers of other kinds, as Roman and circled ones.
+/// Category N: digits, and other numbers such as Roman and circled ones.
 template <class = void>
 bool is_number(std::uint32_t code) {
     if (code < 0x80) return code >= '0' && code <= '9';
     static const auto edges = detail::edges_of(data::detail::number_runs);
     return detail::within(edges, code);
 }
-/// Category M: accents and the like that follow a letter as characters of their own.
+/// Category M: accents and other marks that follow a letter as separate characters.
 template <class = void>
 bool is_mark(std::uint32_t code) {
     if (code < 0x300) return false;
     static const auto edges = detail::edges_of(data::detail::mark_runs);
     return detail::within(edges, code);
 }
-/// Category P. Of ASCII's 32 signs these are 23; $+<=>^`|~ are symbols.
+/// Category P. It has 23 of ASCII's 32 signs; $+<=>^`|~ are symbols.
 template <class = void>
 bool is_punctuation(std::uint32_t code) {
     static const auto edges = detail::edges_of(data::detail::punctuation_runs);
@@ -67,7 +68,8 @@ inline bool is_space(std::uint32_t code) {
            code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/// The lower case of one character, itself where it has none. U+0130 (I with a dot), whose lower case is two characters, becomes i.
+/// The lower case of one character, or itself if it has none. U+0130 (I with a dot), whose lower
+/// case is two characters, becomes i.
 template <class = void>
 std::uint32_t lower_case(std::uint32_t code) {
     if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 32 : code;
@@ -89,7 +91,7 @@ inline bool ignorable_for_case(std::uint32_t code) {
     return code == '\'' || code == '.' || code == ':' || code == '^' || code == '`' || code == 0xAD || code == 0xB7 ||
            code == 0x2019 || is_mark(code);
 }
-/// Whether the capital sigma at `place` ends a word, so that its lower case is another than within one.
+/// Whether the capital sigma at `place` ends a word, where its lower case differs.
 template <class = void>
 bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) {
     std::size_t before = place, after = place + 1;
@@ -101,14 +103,14 @@ bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) 
 
 } // namespace detail
 
-/// A text in lower case, as Python's str.lower() has it: Greek sigma by its place in the word, U+0130 as i and U+0307. Bytes that are
-/// no UTF-8 stay.
+/// Converts a text to lower case, like Python's str.lower(): Greek sigma depends on its place in
+/// the word, and U+0130 becomes i and U+0307. Invalid UTF-8 is unchanged.
 template <class = void>
 std::string lower_case_of(std::string_view text) {
     std::string result;
     result.reserve(text.size());
-    std::vector<std::uint32_t> codes; // of the whole text, once there is a sigma
-    std::size_t place = 0;            // of this character among them
+    std::vector<std::uint32_t> codes; // of the whole text, computed at the first sigma
+    std::size_t place = 0;            // index of this character among them
     for (std::size_t at = 0; at < text.size(); ++place) {
         const utf8_character next = decode_utf8(text, at);
         if (next.code < 0x80) {

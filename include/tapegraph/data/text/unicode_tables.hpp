@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-/// General categories of Unicode 18.0 as runs: so many characters without the property, so many with it, and so on from
-/// U+0000. Lower case as of Unicode 14.
+/// General categories of Unicode 18.0 as runs: the number of characters without the property, then
+/// of those with it, and so on from U+0000. Lower case is that of Unicode 14.
 
 namespace tapegraph::data::detail {
 
@@ -82,7 +82,7 @@ inline constexpr std::uint16_t punctuation_runs[] = {
     130,3,252,1,264,3,155,1,92,8,83,3,1,5,93,10,215,1,95,5,42,2,645,2,74,13,175,1,1136,5,2940,2,14971,2,133,1,65,5,8,
     1,552,3,295,4,327,1,19644,1,7655,5,2931,1,862,2};
 
-/// `count` characters from `first` on, `step` apart, whose lower case is `distance` further.
+/// `count` characters from `first` on, `step` apart, with their lower case `distance` further on.
 struct lower_case_run {
     std::int32_t first;
     std::int16_t count, step;

@@ -14,26 +14,27 @@
 #include <utility>
 #include <vector>
 
-/// From texts to rows of indices, as Keras's TextVectorization does it.
+/// Converts texts to rows of indices, like Keras's TextVectorization.
 
 namespace tapegraph::data {
 
 enum class pad_side {
-    back, ///< as Keras's TextVectorization: a recurrent layer then needs the mask of the words (embedding_mask)
+    back, ///< like Keras's TextVectorization: a recurrent layer then needs the mask of the words (embedding_mask)
     front ///< the last step is the last word
 };
 
 enum class empty_text {
     refuse, ///< a text without tokens is a data_error that names it
-    unknown ///< it becomes one unknown word
+    unknown ///< the text becomes one unknown word
 };
 
 /// Defaults as in Keras.
 struct vectorizer_options {
     token_options tokens{};
-    std::int64_t max_tokens = 0; ///< size of the vocabulary, padding and unknown words included; 0: no limit
-    std::int64_t length = 0;     ///< of every row; 0: that of the longest text of a call
-    bool truncate = true; ///< keep the first `length` tokens of a longer text; else it is a data_error that names it
+    std::int64_t max_tokens = 0; ///< size of the vocabulary, including padding and unknown words; 0: no limit
+    std::int64_t length = 0;     ///< length of every row; 0: that of the longest text of a call
+    /// Keep the first `length` tokens of a longer text; otherwise it is a data_error that names it.
+    bool truncate = true;
     pad_side padding = pad_side::back;
     empty_text empty = empty_text::refuse;
 };
@@ -42,17 +43,18 @@ struct vectorizer_options {
 struct token_rows {
     std::vector<std::int32_t> indices; ///< [count, length]
     std::int64_t count = 0, length = 0;
-    std::vector<std::int32_t> lengths; ///< [count], without padding
+    std::vector<std::int32_t> lengths; ///< [count], excluding padding
 };
 
-/// Texts become rows of indices into a vocabulary.
+/// Converts texts to rows of indices into a vocabulary.
 ///
 ///     data::text_vectorizer words({.max_tokens = 20000, .length = 40});
 ///     words.adapt(parts.train);
 ///     const data::dataset train = data::make_dataset(parts.train, words);
 class text_vectorizer {
 public:
-    /// With an empty vocabulary: adapt fills it. Throws argument_error for negative numbers.
+    /// Starts with an empty vocabulary, which adapt fills. Throws argument_error for negative
+    /// numbers.
     explicit text_vectorizer(const vectorizer_options& options = {}) : options_(options) {
         if (options.max_tokens < 0 || options.length < 0)
             throw argument_error("text_vectorizer: max_tokens is " + std::to_string(options.max_tokens) + ", length " +
@@ -65,7 +67,7 @@ public:
     const vectorizer_options& options() const { return options_; }
     const vocabulary& words() const { return words_; }
 
-    /// Makes the vocabulary of the most frequent tokens of these texts; the former one is gone.
+    /// Replaces the vocabulary by the most frequent tokens of these texts.
     void adapt(std::span<const std::string> texts) {
         word_counter counter;
         for (const auto& text : texts)
@@ -75,7 +77,7 @@ public:
     }
     void adapt(const labelled_texts& all) { adapt(std::span<const std::string>(all.texts)); }
 
-    /// The indices of one text, as many as it has tokens.
+    /// The indices of one text, one per token.
     std::vector<std::int32_t> indices_of(std::string_view text) const {
         std::vector<std::int32_t> indices;
         for_each_token(standardize(text, options_.tokens), options_.tokens.unit,
@@ -83,7 +85,8 @@ public:
         return indices;
     }
 
-    /// One row per text. Throws data_error naming the text where it has no tokens or, without `truncate`, more than `length`.
+    /// One row per text. Throws data_error naming the text if it has no tokens or, without
+    /// `truncate`, more than `length`.
     token_rows rows(std::span<const std::string> texts) const {
         return rows_of(texts, [](std::size_t i) { return "text " + std::to_string(i); });
     }
@@ -133,13 +136,14 @@ private:
 
 namespace detail {
 
-/// Indices as a model takes them. Throws argument_error where Index does not hold all of a vocabulary's.
+/// Converts indices to a model's type. Throws argument_error if Index cannot represent all of a
+/// vocabulary's.
 template <class Index>
 std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int64_t size) {
     static_assert(std::is_same_v<Index, float> || std::is_same_v<Index, double> ||
                       std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::int64_t>,
                   "indices are float, double, int32 or int64");
-    // All whole numbers up to 2^24 are floats.
+    // float represents all integers up to 2^24.
     if (std::is_same_v<Index, float> && size > (std::int64_t{1} << 24) + 1)
         throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are no floats");
     return {indices.begin(), indices.end()};
@@ -147,8 +151,8 @@ std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int
 
 } // namespace detail
 
-/// A data set with the columns "tokens" (Index, [length]) and "label" (i32, []). A model of `spec<float, dyn, dyn>` takes
-/// float, which its embedding casts.
+/// A data set with the columns "tokens" (Index, [length]) and "label" (i32, []). A model of
+/// `spec<float, dyn, dyn>` takes float, which its embedding casts.
 template <class Index = float>
 dataset make_dataset(const labelled_texts& all, const text_vectorizer& words) {
     const token_rows rows = words.rows(all);

@@ -21,7 +21,7 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Lets maps of strings be asked with string_views.
+/// Lets maps of strings be searched by string_views.
 struct text_hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -29,7 +29,7 @@ struct text_hash {
 template <class Value>
 using text_map = std::unordered_map<std::string, Value, text_hash, std::equal_to<>>;
 
-// A word may be a line break, as a character is; a file has one word per line all the same.
+// A word may be a line break, like any character, but a file has one word per line.
 inline std::string escaped_word(std::string_view word) {
     std::string line;
     for (const char c : word) {
@@ -67,7 +67,8 @@ inline bool unescape_word(std::string_view line, std::string& word) {
 
 } // namespace detail
 
-/// Index 0 is padding, 1 every unknown word; words have the indices from 2 on, as Keras's TextVectorization counts.
+/// Index 0 is padding, 1 every unknown word; words have the indices from 2 on, as in Keras's
+/// TextVectorization.
 class vocabulary {
 public:
     static constexpr std::int32_t padding = 0, unknown = 1, first_word = 2;
@@ -84,7 +85,7 @@ public:
         }
     }
 
-    /// Indices there are: all of them lie in [0, size()). That is an embedding's input_dim.
+    /// The number of indices, which are all in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(words_.size()) + first_word; }
     const std::vector<std::string>& words() const { return words_; }
 
@@ -92,7 +93,8 @@ public:
         const auto found = indices_.find(word);
         return found == indices_.end() ? unknown : found->second;
     }
-    /// The word of an index; that of padding is empty, the unknown one is "[UNK]", as in Keras. Throws range_error.
+    /// The word of an index; padding is empty, the unknown one is "[UNK]", as in Keras. Throws
+    /// range_error.
     const std::string& word(std::int64_t index) const {
         static const std::string empty, not_known = "[UNK]";
         if (index < 0 || index >= size())
@@ -102,8 +104,9 @@ public:
         return words_[static_cast<std::size_t>(index) - first_word];
     }
 
-    /// Writes one word per line in the order of the indices, from 2 on; line feeds, carriage returns and backslashes in words
-    /// as \n, \r and \\. An older file is replaced by a complete new one. Throws data_error.
+    /// Writes one word per line in the order of the indices, from 2 on, with line feeds, carriage
+    /// returns and backslashes in words as \n, \r and \\. An older file is only replaced by a
+    /// complete new one. Throws data_error.
     void save(const files::path& path) const {
         std::string text;
         for (const auto& each : words_) text.append(detail::escaped_word(each)).append("\n");
@@ -111,8 +114,8 @@ public:
         out.write(text);
         out.commit();
     }
-    /// Reads what `save` wrote, or any file of one word per line, with LF or CRLF. Throws data_error naming file and line for
-    /// an empty line, a word that occurs twice and a backslash that means nothing.
+    /// Reads the result of `save`, or any file of one word per line, with LF or CRLF. Throws
+    /// data_error naming file and line for an empty line, a duplicate word and an invalid escape.
     static vocabulary load(const files::path& path) {
         const auto bytes = io::read_file(path);
         const std::string file = io::detail::quoted(path);
@@ -155,11 +158,12 @@ public:
         else
             counts_.emplace(word, 1);
     }
-    /// Different words seen.
+    /// The number of distinct words seen.
     std::int64_t size() const { return static_cast<std::int64_t>(counts_.size()); }
 
-    /// The more frequent word has the smaller index; of equally frequent ones that which is first by bytes. `max_tokens`
-    /// limits the size, padding and unknown words included; 0: no limit. Throws argument_error for 1, 2 or less than 0.
+    /// The more frequent word has the smaller index; equally frequent ones are sorted by bytes.
+    /// `max_tokens` limits the size, including padding and unknown words; 0: no limit. Throws
+    /// argument_error for 1, 2 or less than 0.
     vocabulary most_frequent(std::int64_t max_tokens = 0) const {
         if (max_tokens < 0 || (max_tokens > 0 && max_tokens <= vocabulary::first_word))
             throw argument_error("vocabulary: max_tokens is " + std::to_string(max_tokens) +

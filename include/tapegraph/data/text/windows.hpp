@@ -13,10 +13,11 @@
 
 namespace tapegraph::data {
 
-/// Windows of a long sequence for a model that foretells the next token: record i has the columns "tokens" (Index, [length]),
-/// the indices from i `stride` on, and "next" (i32, [length]), those one later. A `stride` of 0 is `length`: windows side by
-/// side. Indices behind the last whole window are left out. Throws argument_error for a length or stride that is no use and
-/// where not one window fits; `size`, the vocabulary's, is what the indices lie below: range_error names one that does not.
+/// Windows of a long sequence for a model that predicts the next token: record i has the columns
+/// "tokens" (Index, [length]), the indices from i `stride` on, and "next" (i32, [length]), those
+/// one later. A `stride` of 0 is `length`: adjacent windows. Indices after the last whole window
+/// are omitted. Throws argument_error for an invalid length or stride and if no window fits. `size`
+/// is that of the vocabulary, the bound of indices: range_error names one that is not below it.
 template <class Index = float>
 dataset next_token_windows(std::vector<std::int32_t> indices, std::int64_t size, std::int64_t length,
                            std::int64_t stride = 0) {

@@ -12,17 +12,19 @@
 
 namespace tapegraph::data {
 
-/// What Keras takes for no part of a word: ASCII's punctuation without the apostrophe, tabulator and line feed.
+/// Characters that Keras does not count as part of a word: ASCII's punctuation without the
+/// apostrophe, tabulator and line feed.
 inline constexpr std::string_view word_filters = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n";
 
 struct word_sequence_options {
-    std::string filters{word_filters}; ///< characters that separate words as `split` does, in UTF-8
-    bool lower = true;                 ///< of any alphabet: unicode::lower_case_of
-    std::string split = " ";           ///< what stands between words
+    std::string filters{word_filters}; ///< characters that separate words like `split`, in UTF-8
+    bool lower = true;                 ///< for any alphabet: unicode::lower_case_of
+    std::string split = " ";           ///< separator of words
 };
 
-/// The words of a text, as keras.preprocessing.text.text_to_word_sequence: lower case, then `split` in place of every filter, then cut
-/// at `split`; there are no empty words. Throws argument_error for an empty `split`.
+/// Splits a text into words, like keras.preprocessing.text.text_to_word_sequence: converts to lower
+/// case, replaces every filter by `split`, and splits at `split` without empty words. Throws
+/// argument_error for an empty `split`.
 template <class = void>
 std::vector<std::string> text_to_word_sequence(std::string_view text, const word_sequence_options& options = {}) {
     if (options.split.empty()) throw argument_error("text_to_word_sequence: split is empty");
@@ -47,7 +49,7 @@ std::vector<std::string> text_to_word_sequence(std::string_view text, const word
     return words;
 }
 
-/// The characters of a text; bytes that are no UTF-8 stand as they are.
+/// The characters of a text; invalid UTF-8 is unchanged.
 template <class = void>
 std::vector<std::string> text_to_character_sequence(std::string_view text, bool lower = true) {
     const std::string lowered = lower ? unicode::lower_case_of(text) : std::string(text);

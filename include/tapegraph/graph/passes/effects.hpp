@@ -5,7 +5,7 @@
 namespace tapegraph::ir {
 
 namespace detail {
-/// An effect becomes a constant that nobody reads.
+/// Replaces an effect by a constant that nothing reads.
 constexpr void drop_effect(trace& t, entry& e) {
     e.op = &descriptor_of<constant_op>;
     e.arguments = 0;
@@ -13,14 +13,14 @@ constexpr void drop_effect(trace& t, entry& e) {
 }
 } // namespace detail
 
-/// Where a program runs a second time what another one has run.
+/// Drops all effects, where a program repeats the work of another one.
 constexpr void drop_effects(trace& t) {
     for (entry& e : t.nodes)
         if (e.op->kind == operation_kind::effect) detail::drop_effect(t, e);
 }
 
-/// For programs that run only what their outputs need, such as a session's fetch: effects on other values are replaced by constants
-/// that nobody reads.
+/// For programs that run only what their outputs need, such as a session's fetch: replaces effects
+/// on other values by constants that nothing reads.
 constexpr void drop_unneeded_effects(trace& t) {
     list<int> needed(t.nodes.size(), 0);
     for (const output_entry& output : t.outputs) needed[output.node] = 1;

@@ -5,9 +5,10 @@
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 
-/// Bias, relu and pooling in the kernel of the convolution or matrix product before them: the result leaves that kernel's
-/// registers finished, which saves passes over it. The additions and comparisons are the same ones in the same order, so
-/// bits are kept. Gradients were taken before; what they read keeps its buffer and is not part of another kernel.
+/// Fuses bias, relu and pooling into the kernel of the preceding convolution or matrix product: the
+/// result is complete when it leaves the registers, which saves passes over it. The additions and
+/// comparisons are the same ones in the same order, so bits are kept. Gradients were taken before;
+/// values that they read keep their buffers and are not fused.
 
 namespace tapegraph::ir {
 
@@ -36,7 +37,8 @@ constexpr list<int> read_from_memory(const trace& t) {
     return marks;
 }
 
-/// Turns node i into `op` with the operands and attributes of node c, and perhaps a bias behind them.
+/// Turns node i into `op` with the operands and attributes of node c, and optionally a bias after
+/// them.
 constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias = -1) {
     const entry from = t.nodes[c];
     entry& e = t.nodes[i];
@@ -49,8 +51,8 @@ constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias =
     if (bias >= 0) t.arguments.push_back(bias);
 }
 
-/// If node i adds a bias along the last axis to a value of `op` that nobody else reads, the operand (0 or 1) that is this value;
-/// otherwise -1.
+/// If node i adds a bias along the last axis to a value of `op` that nothing else reads, returns
+/// the operand (0 or 1) that is this value; otherwise -1.
 constexpr int sum_with_bias(const trace& t, int i, const operation& op, const list<int>& uses) {
     const entry& e = t.nodes[i];
     for (int k = 0; k < 2; ++k) {
@@ -86,7 +88,7 @@ constexpr void fuse_epilogues(trace& t) {
     const list<int> in_memory = detail::read_from_memory(t);
     for (int i = 0; i < t.nodes.size(); ++i) {
         const entry e = t.nodes[i];
-        // `sum`: an addition of c and a bias, or -1. Node i takes c's place with both, and nobody needs c any more.
+        // `sum`: an addition of c and a bias, or -1. Node i replaces both, and c becomes dead.
         const auto take = [&](int sum, const operation& plain, const operation& fused) {
             const int k = detail::sum_with_bias(t, sum, plain, uses);
             if (k < 0) return false;
@@ -97,8 +99,9 @@ constexpr void fuse_epilogues(trace& t) {
         };
         if (e.is(descriptor_of<add_op>)) {
             if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
-            // A sum that only lives in registers of the next elementwise kernel is as well off there: a product's kernel
-            // on a device may need a second launch for it (cuda/ops/product/gemm.cuh).
+            // A sum that lives only in registers of the next elementwise kernel stays there: on a
+            // device, a product's kernel may need a second launch for it
+            // (cuda/ops/product/gemm.cuh).
             if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
         } else if (e.is(descriptor_of<relu_op>)) {
             const int c = t.argument(i, 0);

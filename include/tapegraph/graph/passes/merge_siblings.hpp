@@ -3,26 +3,29 @@
 #include <tapegraph/graph/passes/merge_updates.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Elementwise kernels over one shape in one pass: derivatives of a formula by its operands read the same values, and what they have in
-/// common is computed once. Rounding is that of single kernels.
+/// Merges elementwise kernels over one shape into one pass: derivatives of a formula by its
+/// operands read the same values, and common subexpressions are computed once. The rounding is that
+/// of separate kernels.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// A step moves down into the next one over its shape that reads an operand of that shape with it or its result, if nothing reads its
-/// result in between. Where a shape is small the calls are what costs, and nothing has to be shared.
+/// Moves a step down into the next one over its shape that reads its result or shares an operand of
+/// that shape, if nothing reads its result in between. For small shapes calls dominate the cost,
+/// and nothing has to be shared.
 template <class = void> // as in schedule.hpp
 struct sibling_merger : update_merger<> {
-    /// Fewer than one kernel could hold: each is a stream of memory.
+    /// Fewer than one kernel could hold, because each is a memory stream.
     static constexpr int most_results = 6, most_slots = 16, most_instructions = 48;
-    /// How far down a step moves: what it reads lives longer for it.
+    /// The maximum distance that a step moves down; its operands live longer for it.
     static constexpr int most_steps_between = 8;
     static constexpr std::int64_t few_elements = 512;
 
     using update_merger<>::update_merger;
 
-    /// What becomes a variable stays where it is: a value that is read behind it could not be written in place.
+    /// A step that computes a variable's next value does not move: a value that is read after it
+    /// could not be updated in place.
     constexpr bool is_update(int step) const {
         const step_entry& e = s.steps[step];
         for (int k = 0; k < e.outputs; ++k)
@@ -83,7 +86,7 @@ struct sibling_merger : update_merger<> {
 
 } // namespace detail
 
-/// For programs of the processor alone: on devices it has not been measured.
+/// For programs that run only on the CPU; it has not been measured on devices.
 template <class = void>
 constexpr void merge_siblings(trace& t, const list<int>& buffered, schedule& s) {
     if constexpr (!runtime::has_backend) {

@@ -4,19 +4,21 @@
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Sums in one pass: several of them over the same axes of one shape, which read the same operand, become one kernel, and so does a sum with
-/// the elementwise kernel that makes what it adds up. Batch normalization's gradient has three sums of dy, a bias's gradient is the sum of what
-/// an elementwise kernel has just written.
+/// Merges sums into one pass: several sums over the same axes of one shape that read the same
+/// operand become one kernel, and so does a sum with the elementwise kernel that computes its
+/// operand. Batch normalization's gradient has three sums of dy; a bias's gradient is the sum of
+/// the result of an elementwise kernel.
 
 namespace tapegraph::ir {
 
-/// How many sums one kernel has at most (cpu::most_reduced).
+/// The maximum number of sums in one kernel (cpu::most_reduced).
 inline constexpr int most_sums = 4;
 
 namespace detail {
 
-/// A sum moves up into an earlier step over its domain, its host, if all that it reads is there by then. Results of sums are small, so it
-/// costs nothing that they live longer; what it saves is a pass over what both read, or over what the host writes.
+/// A sum moves up into an earlier step over its domain, its host, if all its operands are available
+/// there. Results of sums are small, so it costs nothing that they live longer; it saves a pass
+/// over the common operands, or over the host's result.
 template <class = void> // as in schedule.hpp
 struct sum_merger {
     trace& t;
@@ -27,12 +29,12 @@ struct sum_merger {
     enum role { other, sum, region };
     list<int> result, role_of; // per step
     list<int> maker;           // per node: the step that computes it, or -1
-    list<int> last_use;        // per node: in use_step; -1: no sum or region of its shape has read it
+    list<int> last_use;        // per node: an index into use_step; -1: no sum or region of its shape has read it
     list<int> use_step{}, use_before{};
-    list<int> host;    // per step: the one that computes its result, mostly itself
-    list<int> members; // per step: the last of the sums that moved into it, or -1; of those: the one before
+    list<int> host;    // per step: the one that computes its result, usually itself
+    list<int> members; // per step: the last of the sums that moved into it, or -1; for a moved sum: the one before it
     list<int> moved;   // per step: whether it has a host
-    list<int> alone;   // per step: whether it is a sum of a formula down columns, which is added up where it is made
+    list<int> alone;   // per step: whether it is a sum of a formula down columns, which is added up as it is computed
 
     constexpr sum_merger(trace& source, const list<int>& buffers, schedule& target)
         : t(source),
@@ -49,7 +51,7 @@ struct sum_merger {
         for (const step_entry& step : s.steps) {
             host.push_back(result.size());
             result.push_back(step.node);
-            // What becomes a variable is written in place, which only regions are.
+            // A variable's next value is written in place, which only regions support.
             const kernel_entry& k = s.kernels[step.kernel];
             const auto type = static_cast<dtype>(k.type);
             const bool adds = k.kind == static_cast<int>(kernel_kind::reduction) &&
@@ -66,7 +68,8 @@ struct sum_merger {
         for (int at = members[step]; at >= 0; at = members[at]) ++count;
         return count;
     }
-    /// The results of a step and of those that moved into it: sums, in the order of the steps, then what is written.
+    /// The results of a step and of those that moved into it: sums, in the order of the steps, then
+    /// written results.
     constexpr list<int> results_of(int step) const {
         int left = sums_of(step);
         list<int> nodes(left, 0);
@@ -87,7 +90,8 @@ struct sum_merger {
         return encode_region(t, roots, slot, op_index, marks);
     }
 
-    /// Whether what a sum reads is there when `step` runs, or made by it element by element.
+    /// Whether the operands of a sum exist when `step` runs, or are computed by it element by
+    /// element.
     constexpr bool is_ready(int at, int step) const {
         for (int k = 0; k < s.steps[at].inputs; ++k) {
             const int node = s.values[s.steps[at].first_value + k], by = maker[s.alias[node]];
@@ -101,7 +105,7 @@ struct sum_merger {
         return x.type == y.type && t.words[x.words] == t.words[y.words]; // the first attribute is the axes
     }
 
-    /// Moves sum `at` into `step`, where one kernel can hold what both compute.
+    /// Moves sum `at` into `step`, if one kernel can hold both.
     constexpr bool takes(int step, int at) {
         const int sums = sums_of(step), last = members[step];
         if (sums == most_sums || !t.same_shape(s.steps[step].domain, s.steps[at].domain) || !is_ready(at, step) ||
@@ -121,7 +125,7 @@ struct sum_merger {
     }
 
     constexpr bool find_host(int at) {
-        constexpr int most_tried = 8; // or a value that hundreds of steps read would make this quadratic
+        constexpr int most_tried = 8; // a limit, because a value that hundreds of steps read would make this quadratic
         const step_entry& e = s.steps[at];
         for (int k = 0; !runtime::has_backend && k < e.inputs; ++k) {
             const int node = s.values[e.first_value + k], by = maker[s.alias[node]];
@@ -183,7 +187,8 @@ struct sum_merger {
 
 } // namespace detail
 
-/// Programs that may run on a device keep a kernel for each sum: devices have none for several.
+/// Programs that may run on a device keep one kernel per sum, because devices have no kernels for
+/// several.
 template <class = void>
 constexpr void merge_sums(trace& t, const list<int>& buffered, schedule& s) {
     detail::sum_merger<> merger(t, buffered, s);

@@ -2,19 +2,22 @@
 
 #include <tapegraph/graph/passes/steps.hpp>
 
-/// Updates in one kernel: an optimizer's moments, the variable and a moving average of it are computed from one another, element
-/// by element, so one pass can read and write each of them once. Rounding is that of single kernels, since regions are compiled
-/// without contraction.
+/// Merges updates into one kernel: an optimizer's moments, the variable and a moving average of it
+/// are computed from one another, element by element, so one pass can read and write each of them
+/// once. The rounding is that of separate kernels, because regions are compiled without
+/// contraction.
 
 namespace tapegraph::ir {
 
-/// How many results a fused kernel writes at most (cpu::most_results), and how many instructions a merged one may have.
+/// The maximum number of results that a fused kernel writes (cpu::most_results), and of
+/// instructions in a merged one.
 inline constexpr int most_region_results = 12, most_merged_instructions = 96;
 
 namespace detail {
 
-/// A step that computes what a variable becomes moves into the first step that reads it, if that is elementwise and over the same
-/// shape. What it reads lives longer for it; but updates stand at the end of a step, behind all gradients.
+/// A step that computes a variable's next value moves into the first step that reads it, if that is
+/// elementwise and over the same shape. Its operands live longer for it; but updates come at the
+/// end of a step, after all gradients.
 template <class = void> // as in schedule.hpp
 struct update_merger {
     trace& t;
@@ -23,11 +26,12 @@ struct update_merger {
     schedule_index index;
     region_marks marks{};
     list<int> result{};               // per step: the node that it computes
-    list<int> assigned;               // per node: whether a variable becomes it
-    list<int> first_use;              // per node: in use_step, whose entries ascend; -1: none
-    list<int> use_step{}, use_next{}; // which step reads it, and the next use
-    list<int> members;                // per step: the last of those that moved into it, or -1; of those: the one before
-    list<int> moved;                  // per step: whether another one computes its result
+    list<int> assigned;               // per node: whether it is a variable's next value
+    list<int> first_use;              // per node: an index into use_step, whose entries ascend; -1: none
+    list<int> use_step{}, use_next{}; // the step that reads it, and its next use
+    // Per step: the last of those that moved into it, or -1; for a moved step: the one before it
+    list<int> members;
+    list<int> moved; // per step: whether another one computes its result
 
     constexpr update_merger(trace& source, const list<int>& buffers, schedule& target)
         : t(source),
@@ -52,7 +56,7 @@ struct update_merger {
         return s.kernels[s.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
     }
 
-    /// What a step and those that moved into it compute, in the order of the trace.
+    /// The results of a step and of those that moved into it, in the order of the trace.
     constexpr list<int> results_of(int step) const {
         list<int> nodes;
         for (int at = step; at >= 0; at = members[at]) nodes.push_back(int{result[at]});
@@ -65,7 +69,7 @@ struct update_merger {
         return nodes;
     }
 
-    /// The first step behind `step` that reads one of the nodes, or -1.
+    /// The first step after `step` that reads one of the nodes, or -1.
     constexpr int next_reader(int step, const list<int>& nodes) const {
         int next = -1;
         for (const int node : nodes) {
@@ -76,7 +80,7 @@ struct update_merger {
         return next;
     }
 
-    /// Whether a step reads a view of one of the nodes; in registers there are only the nodes themselves.
+    /// Whether a step reads a view of one of the nodes; only the nodes themselves are in registers.
     constexpr bool reads_view_of(int step, const list<int>& nodes) const {
         const step_entry& e = s.steps[step];
         for (int k = 0; k < e.inputs; ++k)

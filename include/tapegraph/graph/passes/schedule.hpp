@@ -7,16 +7,18 @@
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 
-/// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
-/// that programs without graphs do not compile them.
+/// Fusion and scheduling: decides which nodes get buffers, and builds the straight line of kernel
+/// calls that fills them. The functions are templates, so that programs without graphs do not
+/// compile them.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// Whether every kernel that reads a value computes it again: it is made of one operand of its own size by a few instructions, so that
-/// reading the operand costs what reading the value would, writing the value nothing, and one of the two has to live on. Batch
-/// normalization's gradient has two of them, each of which was written once and read twice.
+/// Whether every kernel that reads a value recomputes it: it is computed from one operand of its
+/// own size by a few instructions, so that reading the operand costs as much as reading the value,
+/// writing the value is saved, and one of the two has to live on. Batch normalization's gradient
+/// has two such values, each of which was written once and read twice.
 template <class = void>
 constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
     constexpr int most_instructions = 4;
@@ -42,10 +44,12 @@ constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
     return operand >= 0;
 }
 
-/// Decides which elementwise nodes live in registers only. Such a node is computed inside every kernel that uses it.
+/// Decides which elementwise nodes live only in registers. Such a node is computed inside every
+/// kernel that uses it.
 ///
-/// A node stays virtual when all its users run over its own shape and either one kernel alone uses it, or it is an inner
-/// node of a formula: those are computed again where needed, exactly as the tape does. So is what costs no more to compute than to read.
+/// A node stays virtual when all its users run over its own shape and either only one kernel uses
+/// it, or it is an inner node of a formula: those are recomputed where needed, exactly as on the
+/// tape. The same holds for values that cost no more to compute than to read.
 template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
     constexpr int none = -1, several = -2, largest_region = 48;
@@ -57,7 +61,7 @@ constexpr list<int> buffered_nodes(trace& t) {
         const entry& e = t.nodes[i];
         if (e.op->kind != operation_kind::map) continue;
         size[i] = 1;
-        for (int k = 0; k < e.arguments; ++k) { // what is in memory anyway is no part of the kernel
+        for (int k = 0; k < e.arguments; ++k) { // nodes in memory anyway are not part of the kernel
             const int argument = t.argument(i, k);
             if (buffered[argument] == 0 && t.same_shape(argument, i)) size[i] += size[argument];
         }
@@ -86,7 +90,7 @@ constexpr list<int> buffered_nodes(trace& t) {
     return buffered;
 }
 
-/// Emits steps in order. What a kernel could not hold is given a buffer on the way.
+/// Emits steps in order. Nodes that do not fit into a kernel get buffers on the way.
 template <class = void>
 struct scheduler {
     trace& t;
@@ -122,7 +126,8 @@ struct scheduler {
         }
     }
 
-    // A kernel reads so many operands and no more: parts of larger formulas are computed beforehand.
+    // A kernel reads a limited number of operands: parts of larger formulas are computed
+    // beforehand.
     constexpr region_code fused(int root, int i) {
         region_code r = encoded(root, i);
         while (r.slots.size() > most_region_slots) {
@@ -149,7 +154,8 @@ struct scheduler {
                               : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
         } else {
             step.first_value = s.values.size();
-            // An operand that the kernel does not read is replaced by one that it reads, so that its buffer need not live longer.
+            // An operand that the kernel does not read is replaced by one that it reads, so that
+            // the former's buffer need not live longer.
             int instead = 0;
             while ((e.op->unread >> instead & 1) != 0) ++instead;
             for (int k = 0; k < e.arguments; ++k)

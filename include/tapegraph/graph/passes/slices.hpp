@@ -5,17 +5,18 @@
 #include <tapegraph/ops/movement/graph_slices.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Slices without copies, and their gradients without padding. Templates, so that programs without graphs do not compile them.
+/// Slices without copies, and their gradients without padding. The functions are templates, so that
+/// programs without graphs do not compile them.
 ///
-/// For programs of the processor alone: a device's kernels read vectors of 16 bytes, and a view may begin anywhere; its sums are those of
-/// other kernels.
+/// For programs that run only on the CPU: a device's kernels read vectors of 16 bytes, and a view
+/// may begin anywhere; its sums are those of other kernels.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// Whether the elements of a slice lie behind one another in its operand: single elements of some axes, a run of the next one, and
-/// all of those behind it.
+/// Whether the elements of a slice are contiguous in its operand: single elements of some axes, a
+/// run of the next one, and all of the following axes.
 constexpr bool in_one_piece(const trace& t, int slice) {
     const auto a = attributes_from_words<slice_op>(t.words_of(slice));
     const entry &part = t.nodes[slice], &whole = t.nodes[t.argument(slice, 0)];
@@ -27,8 +28,9 @@ constexpr bool in_one_piece(const trace& t, int slice) {
     return fits;
 }
 
-/// Whether a view is better than a copy: it keeps all of its buffer in memory for as long as it is read. Inputs and variables stay there
-/// anyway; of what a step computes a view is an eighth at least, or of a few pages.
+/// Whether a view is better than a copy: it keeps its whole buffer in memory as long as it is read.
+/// Inputs and variables stay in memory anyway; of a computed value a view must be at least an
+/// eighth, or the value only a few pages.
 constexpr bool is_worth_keeping(trace& t, int slice) {
     constexpr std::int64_t least_part = 8, few_elements = 4096;
     int owner = t.argument(slice, 0);
@@ -41,7 +43,7 @@ constexpr bool is_worth_keeping(trace& t, int slice) {
 
 } // namespace detail
 
-/// Makes views of slices that lie in one piece.
+/// Turns contiguous slices into views.
 template <class = void>
 constexpr void view_slices(trace& t) {
     static_assert(operation_binding<slice_view_op>::bound);
@@ -52,8 +54,8 @@ constexpr void view_slices(trace& t) {
 
 namespace detail {
 
-/// Sums of what flows back to parts of a tensor. `a + (b padded with zeros) + (c padded with zeros)` becomes one kernel that reads a, b
-/// and c and writes the sum.
+/// Joins sums of adjoints of a tensor's parts. `a + (b padded with zeros) + (c padded with zeros)`
+/// becomes one kernel that reads a, b and c and writes the sum.
 template <class = void>
 struct pad_joiner {
     trace& t;
@@ -66,7 +68,8 @@ struct pad_joiner {
                t.nodes[node].type == t.nodes[shape_of].type;
     }
 
-    /// What a chain of sums that nobody else reads adds up, in its order; which of two operands is first does not matter to a sum.
+    /// The terms of a chain of sums that nothing else reads, in its order; the order of two
+    /// operands does not matter to a sum.
     constexpr list<int> terms_of(int root) const {
         list<int> backwards, terms;
         for (int node = root;;) {
@@ -89,7 +92,8 @@ struct pad_joiner {
         return terms;
     }
 
-    /// Along which axis a node is padded with zeros, or -1 if it is not that, along more axes, or read by others.
+    /// The axis along which a node is padded with zeros, or -1 if it is not padded, is padded along
+    /// several axes, or has other readers.
     constexpr int padded_axis(int node) const {
         if (!t.is(node, descriptor_of<pad_op>) || uses[node] != 1) return -1;
         const auto a = attributes_from_words<pad_op>(t.words_of(node));
@@ -114,14 +118,14 @@ struct pad_joiner {
         for (int k = 0; k < terms.size(); ++k) {
             if (!t.same_shape(terms[k], root)) return false;
             const int its = padded_axis(terms[k]);
-            if (its < 0) continue; // lies on all of the axis
+            if (its < 0) continue; // covers the whole axis
             if (padded > 0 && its != axis) return false;
             axis = its;
             a.begin[k] = attributes_from_words<pad_op>(t.words_of(terms[k])).begin[axis];
             terms[k] = t.argument(terms[k], 0);
             ++padded;
         }
-        // What has not been padded has to be in memory now, perhaps for this alone.
+        // Terms without padding now have to be in memory, perhaps only for this.
         if (padded < 2 || 2 * padded <= terms.size()) return false;
         a.axis = axis;
         const auto words = attributes_to_words<placed_sum_op>(a);
@@ -140,8 +144,8 @@ struct pad_joiner {
 
 } // namespace detail
 
-/// Joins sums of padded tensors. What they were made of may be dead afterwards. The bits are those of the sums: where a tensor is padded
-/// its +0 is added, too.
+/// Joins sums of padded tensors. Their operands may be dead afterwards. The bits are those of the
+/// original sums: where a tensor is padded, its +0 is added, too.
 template <class = void>
 constexpr void join_pads(trace& t) {
     static_assert(operation_binding<placed_sum_op>::bound);

@@ -8,7 +8,7 @@ namespace tapegraph::ir {
 
 namespace detail {
 
-/// The variable whose own memory a node would show, looking through views; -1 when there is none.
+/// The variable whose memory a node shares, looking through views; -1 when there is none.
 constexpr int variable_behind(const trace& t, int node) {
     while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
     return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
@@ -16,9 +16,10 @@ constexpr int variable_behind(const trace& t, int node) {
 
 } // namespace detail
 
-/// A variable that is read has the value from the start of the step. An output that is the variable itself, or an update of another
-/// variable by it (as when two exchange their values), would look at its memory after its own update, so these read a copy.
-/// The pass runs after simplification, which would remove the copy.
+/// A read of a variable gives its value from the start of the step. An output that is the variable
+/// itself, or an update of another variable by it (as when two exchange their values), would read
+/// its memory after its own update, so these read a copy. The pass runs after simplification, which
+/// would remove the copy.
 constexpr void snapshot_variables(trace& t) {
     list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
     for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;

@@ -3,7 +3,7 @@
 #include <tapegraph/ir/region_code.hpp>
 #include <tapegraph/ir/rewrite.hpp>
 
-/// What a schedule consists of: steps, and the kernels they call.
+/// The parts of a schedule: steps, and the kernels they call.
 
 namespace tapegraph::ir {
 
@@ -14,7 +14,9 @@ struct kernel_entry {
     int kind;              // kernel_kind
     int op;                // index in schedule::ops (operation, reduction and sums)
     int type;              // dtype the kernel is instantiated for
-    int first_word, words; // a region's code, behind which sums say how many; the node of an operation with a kernel for each
+    // A region's code, followed by the number of sums; the node of an operation with a kernel per
+    // node
+    int first_word, words;
 };
 
 struct step_entry {
@@ -25,7 +27,7 @@ struct step_entry {
     int inputs, outputs;
 };
 
-/// How many operands a fused kernel reads at most (cpu::most_slots).
+/// The maximum number of operands of a fused kernel (cpu::most_slots).
 inline constexpr int most_region_slots = 24;
 
 struct schedule {
@@ -37,7 +39,7 @@ struct schedule {
     list<int> alias; // per node: the node whose buffer it views, or itself
 };
 
-/// How many results of a kernel are reduced.
+/// The number of results of a kernel that are reduced.
 constexpr int reductions_of(const kernel_entry& k, const int* kernel_words) {
     if (k.kind == static_cast<int>(kernel_kind::sums)) return kernel_words[k.first_word + k.words - 1];
     return k.kind == static_cast<int>(kernel_kind::reduction) ? 1 : 0;
@@ -45,8 +47,9 @@ constexpr int reductions_of(const kernel_entry& k, const int* kernel_words) {
 
 namespace detail {
 
-/// Finds what a schedule already holds. Chains of hash buckets: a schedule has thousands of steps, and searching its
-/// operations and kernels from the front each time is what would exceed the compiler's budget.
+/// Finds operations and kernels that a schedule already contains. It uses chains of hash buckets: a
+/// schedule has thousands of steps, and a linear search for each would exceed the compiler's
+/// budget.
 class schedule_index {
 public:
     constexpr explicit schedule_index(schedule& s) : s_(&s), op_head_(64, -1), kernel_head_(256, -1) {
@@ -94,9 +97,9 @@ private:
     list<int> op_head_, op_next_, kernel_head_, kernel_next_;
 };
 
-/// Writes a schedule anew without the steps that have moved into others. `merged(at, step, k)` puts together what a step has become, its
-/// values behind schedule::values, and says false of a step that stays as it was. Kernels that nobody calls any more are left out, for each
-/// would be compiled.
+/// Rewrites a schedule without the steps that have moved into others. `merged(at, step, k)` builds
+/// the merged step and appends its values to schedule::values, or returns false for an unchanged
+/// step. Kernels without calls are dropped, because each would be compiled.
 template <class Merged>
 constexpr void rewrite_steps(schedule& s, schedule_index& index, const list<int>& moved, const Merged& merged) {
     const schedule old = s;

@@ -5,12 +5,13 @@
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
-/// The verifier: what every pass may rely on and must leave behind. Tests run it between passes, at run time and in
-/// static_assert; nothing else pays for it.
+/// The verifier: the invariants of traces and schedules that every pass may rely on and must
+/// preserve. Tests run it between passes, at run time and in static_assert; other programs do not
+/// pay for it.
 
 namespace tapegraph::ir {
 
-/// Null, or what is wrong and where: a node, or a step of the schedule.
+/// Null, or the problem and its place: a node, or a step of the schedule.
 struct finding {
     const char* what = nullptr;
     int at = -1;
@@ -22,7 +23,7 @@ namespace detail {
 
 constexpr bool within(int first, int count, int size) { return first >= 0 && count >= 0 && first + count <= size; }
 
-// Extents are numbers or polynomials the table knows.
+// Extents are numbers or polynomials in the table.
 constexpr bool valid_extents(const trace& t, int i) {
     const entry& e = t.nodes[i];
     for (int axis = 0; axis < e.rank; ++axis) {
@@ -75,7 +76,7 @@ constexpr const char* map_problem(trace& t, int i) {
     return fits && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
 }
 
-// Runs the shape rule again with the node's own shape as the target.
+// Repeats the shape rule with the node's own shape as the target.
 constexpr const char* rule_problem(trace& t, int i) {
     const entry e = t.nodes[i];
     list<operand_info> in(e.arguments);
@@ -137,10 +138,11 @@ constexpr finding table_problem(const trace& t) {
 
 } // namespace detail
 
-/// Checks a trace: arguments precede users, arities, pools, shapes and types (every shape rule is run again), and the
-/// tables of inputs, variables, outputs and assignments. The trace is left as it was.
+/// Checks a trace: arguments precede users, arities, pools, shapes and types (by repeating every
+/// shape rule), and the tables of inputs, variables, outputs and assignments. The trace is
+/// unchanged afterwards.
 constexpr finding verify(trace& t) {
-    const extent_table symbols = t.extents; // rules may note requirements a second time
+    const extent_table symbols = t.extents; // rules may record requirements a second time
     finding result;
     for (int i = 0; result.ok() && i < t.nodes.size(); ++i) result = {detail::node_problem(t, i), i};
     if (result.ok()) result = detail::table_problem(t);
@@ -186,8 +188,9 @@ constexpr finding step_problem(const trace& t, const schedule& s, int at, list<i
 
 } // namespace detail
 
-/// Checks a schedule of a trace: aliases lead to the buffer they view, every step reads only what earlier steps or feeds
-/// have produced, nothing is computed twice, and what is asked for is computed.
+/// Checks a schedule of a trace: aliases lead to the buffer they view, every step reads only
+/// results of earlier steps or feeds, nothing is computed twice, and all requested values are
+/// computed.
 constexpr finding verify(const trace& t, const schedule& s) {
     const int count = t.nodes.size();
     if (s.alias.size() != count) return {"aliases and nodes differ in number", -1};

@@ -2,7 +2,7 @@
 
 #include <tapegraph/io/onnx/graph.hpp>
 
-/// Run-time extents as values of the graph, and shapes made of them.
+/// Run-time extents as values of the graph, and shapes composed of them.
 
 namespace tapegraph::onnx {
 
@@ -47,7 +47,7 @@ template <class X>
 std::string basic_graph<X>::reshape(const std::string& x, const std::vector<std::int64_t>& from,
                                     const std::vector<std::int64_t>& to) {
     if (from == to) return x;
-    // 0 stands for the operand's extent in the same place, -1 for what is left.
+    // 0 means the operand's extent at the same position, -1 the remaining one.
     std::vector<std::int64_t> target = to;
     int open = 0;
     for (std::size_t i = 0; i < to.size(); ++i) {

@@ -8,28 +8,32 @@
 #include <utility>
 #include <vector>
 
-/// A graph as a file: the model's message piece by piece, weights last, or in a file beside it.
+/// Writes a graph to a file: the model's message piece by piece, with the weights last, or in a
+/// separate file.
 
 namespace tapegraph::io {
 
 /// Options of export_onnx.
 struct onnx_options {
     std::string graph_name = "model";
-    /// More pairs of metadata, behind "producer".
+    /// Additional pairs of metadata, after "producer".
     std::vector<std::pair<std::string, std::string>> metadata{};
-    /// Masks of recurrent layers are true up to some step and false from there on, as those of texts padded at their ends are: then the
-    /// file has lengths alone. Otherwise steps are sorted where a mask is not one of `sequence_mask`.
+    /// Declares that masks of recurrent layers are true up to some step and false from there on,
+    /// like those of texts padded at their ends: the file then only needs lengths. Otherwise steps
+    /// are sorted if a mask is not a `sequence_mask`.
     bool prefix_masks = false;
-    /// Bytes of weights from which on they lie in a file of their own, "m.onnx.data" beside "m.onnx": protobuf's messages end at 2 GiB.
+    /// Size of weights above which they go to a separate file, "m.onnx.data" next to "m.onnx":
+    /// protobuf's messages are limited to 2 GiB.
     std::uint64_t external_above = 2'000'000'000;
 };
 
 namespace detail {
 
-/// Where weights lie in a file of their own: aligned for mapping.
+/// The alignment of weights in a separate file, for mapping.
 inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 1024;
 
-/// The head of a TensorProto, without its data; `at` is its place in the file of weights, if it has one.
+/// The head of a TensorProto, without its data; `at` is its offset in the file of weights, if there
+/// is one.
 template <class = void>
 std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
     std::string head;
@@ -67,7 +71,7 @@ std::vector<onnx::dimension> dimensions_of(const G& g, int node) {
     return all;
 }
 
-/// Nodes, name, inputs and outputs: all of the graph's message but its weights.
+/// Nodes, name, inputs and outputs: the graph's message without its weights.
 template <class G>
 std::string graph_head(const G& g, const std::string& name) {
     std::string head;

@@ -14,21 +14,24 @@
 #include <utility>
 #include <vector>
 
-/// The ONNX graph that a trace becomes, from the outputs backwards: a rule writes what a node's value is made of when that is asked for.
+/// The ONNX graph of a trace, written from the outputs backwards: a rule writes the operands of a
+/// node's value when the value is requested.
 ///
-/// A value need not lie in memory as the trace has it: convolutions of ONNX want channels in front, recurrent layers time. Its `axes` say
-/// how it lies, most operations keep that, and a Transpose is written only where somebody wants it otherwise.
+/// A value need not be laid out as in the trace: ONNX's convolutions require channels first,
+/// recurrent layers time first. Its `axes` describe the layout, most operations keep it, and a
+/// Transpose is written only where another layout is required.
 
 namespace tapegraph::onnx {
 
 /// Axis i in the file is axis order[i] of the trace. Empty: as in the trace.
 using order = std::vector<int>;
 
-/// How a value lies in the file.
+/// The layout of a value in the file.
 struct placed {
     std::string name;
     order axes;
-    /// Of a flattened value: the last axis has the elements of these extents, which lie in this order of their axes.
+    /// For a flattened value: the extents that the last axis combines, and the order of their axes
+    /// before flattening.
     std::vector<std::int64_t> flat;
     order flat_axes;
 };
@@ -37,7 +40,7 @@ template <class = void>
 class basic_graph;
 using graph = basic_graph<>;
 
-/// What is registered for operations of users.
+/// A registered rule for a custom operation.
 struct user_rule {
     const ir::operation* op;
     void (*write)(graph&, int node);
@@ -83,16 +86,16 @@ public:
 
     // --- values ---
 
-    /// The value of a node as it lies.
+    /// The value of a node in its current layout.
     const placed& get(int node);
-    /// A node's value in some order of its axes; flattened ones in theirs.
+    /// A node's value in a given order of its axes; flattened values keep theirs.
     std::string in_order(int node, const order& wanted);
     std::string plain(int node) { return in_order(node, {}); }
     void define(int node, std::string name, order axes = {}) {
         values_[static_cast<std::size_t>(node)] = {std::move(name), normal(std::move(axes)), {}, {}};
     }
     void define(int node, placed value) { values_[static_cast<std::size_t>(node)] = std::move(value); }
-    /// Elements that are a variable's, in some order.
+    /// Whether the elements are those of a variable, in some order.
     bool backed(int node, strided_view& v) const;
     std::string initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts = {});
     std::string initializer(const strided_view& v) { return initializer(v, v.dims); }
@@ -108,22 +111,22 @@ public:
         for (int i = 0; i < rank; ++i) all[static_cast<std::size_t>(i)] = i;
         return all;
     }
-    /// Where an axis of the trace lies.
+    /// The position of an axis of the trace.
     static int position(const order& axes, int axis) {
         for (std::size_t i = 0; i < axes.size(); ++i)
             if (axes[i] == axis) return static_cast<int>(i);
         return axis;
     }
-    /// [batch, channels, spatial...] of [batch, spatial..., channels].
+    /// The order [batch, channels, spatial...] for [batch, spatial..., channels].
     static order channels_first(int rank) {
         order axes{0, rank - 1};
         for (int i = 1; i + 1 < rank; ++i) axes.push_back(i);
         return axes;
     }
 
-    // --- what rules write ---
+    // --- functions for rules ---
 
-    /// Writes an operation; its first output is called as it is, the others behind it.
+    /// Writes an operation; its first output has its name, followed by the others.
     std::string emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings = {},
                      int count = 1);
     std::string output_of(const std::string& first, int k) const { return first + ":" + std::to_string(k); }
@@ -148,7 +151,7 @@ public:
     std::string transpose(const std::string& x, const order& permutation) {
         return normal(permutation).empty() ? x : emit("Transpose", {x}, attributes().set("perm", permutation));
     }
-    /// This node cannot be written. Tracing goes on, so that all of them are found.
+    /// Records that this node cannot be written. Tracing continues, so that all of them are found.
     void refuse(int node, const std::string& why = {});
     const std::vector<std::string>& refused() const { return refused_; }
 
@@ -158,8 +161,8 @@ public:
     void finish();
     void add_input(const std::string& name) { names_.insert(name); }
     std::string name_of_output(const std::string& value, std::string_view wanted);
-    bool prefix_masks = false; ///< what the user knows of masks
-    /// For values that the backward half of a bidirectional layer has in the order of time.
+    bool prefix_masks = false; ///< whether the user guarantees prefix masks
+    /// For values that the backward half of a bidirectional layer has in time order.
     std::map<int, placed> in_time;
 
 private:
@@ -221,7 +224,8 @@ std::string basic_graph<X>::in_order(int node, const order& given) {
     std::string from = value.name;
     order axes = whole(value.axes, rank(node));
     if (!value.flat.empty()) {
-        // [..., c h w] to [..., c, h, w], the axes in the order of the trace, and together again.
+        // Splits [..., c h w] into [..., c, h, w], permutes the axes to the order of the trace, and
+        // merges them again.
         std::vector<std::int64_t> apart = dims(node), together = apart;
         const int fixed = rank(node) - 1;
         apart.pop_back();
@@ -334,7 +338,8 @@ std::string basic_graph<X>::name_of_output(const std::string& value, std::string
     return name;
 }
 
-/// Leaves out what nothing reads, and lets the operation behind an output write it itself where nobody else does.
+/// Removes unused nodes, and lets the operation that computes an output write it directly if
+/// nothing else reads it.
 template <class X>
 void basic_graph<X>::finish() {
     std::map<std::string, std::size_t> maker;

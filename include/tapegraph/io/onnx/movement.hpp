@@ -9,7 +9,7 @@
 
 #include <limits>
 
-/// Other shapes, other orders, and parts of tensors.
+/// Reshapes, permutations, and parts of tensors.
 
 namespace tapegraph::onnx::detail {
 
@@ -22,7 +22,7 @@ void write_transpose(G& g, int node) {
         order permutation(a.permutation, a.permutation + a.rank);
         return g.define(node, g.transpose(g.plain(from), permutation));
     }
-    // Nothing moves: the axes have other names now.
+    // Nothing moves: only the meaning of the axes changes.
     order axes;
     for (const int axis : G::whole(x.axes, g.rank(from)))
         for (int i = 0; i < a.rank; ++i)
@@ -30,7 +30,8 @@ void write_transpose(G& g, int node) {
     g.define(node, x.name, axes);
 }
 
-/// Whether two shapes differ by axes of extent 1 alone; then which axis of `from` each axis of `to` is, -1 for new ones.
+/// Whether two shapes differ only by axes of extent 1; then finds the axis of `from` for each axis
+/// of `to`, -1 for new ones.
 inline bool ones_apart(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to,
                        std::vector<int>& source) {
     std::size_t i = 0;
@@ -74,7 +75,7 @@ void write_reshape(G& g, int node) {
             }
         return g.define(node, g.unsqueeze(y, added), axes);
     }
-    // Trailing axes flattened into one lie as they did, where the others do.
+    // Trailing axes that are flattened into one keep their layout if the others keep theirs.
     const int rank = g.rank(node), first = rank - 1, many = g.rank(from) - first;
     bool flattens = x.flat.empty() && !x.axes.empty() && first >= 0 && many > 1 && !is_symbolic(target.back());
     for (int i = 0; flattens && i < first; ++i)
@@ -113,7 +114,7 @@ void write_concat(G& g, int node) {
     g.define(node, g.emit("Concat", parts, attributes().set("axis", G::position(axes, axis))), axes);
 }
 
-/// Whether a slice is nothing but one axis backwards; which.
+/// Whether a slice only reverses one axis, and which.
 template <class G>
 int reversed_axis(G& g, int node) {
     if (!g.is(node, "slice") || !g.t.same_shape(node, g.t.argument(node, 0))) return -1;
@@ -155,7 +156,7 @@ void write_slice(G& g, int node) {
             if (count == 0) start = stop = 0;
             if (step > 0 && start < 0 && stop >= 0) stop = end;
             if (step < 0 && !from_end && stop < 0) stop = -end;
-        } else if (step < 0) { // to the first element
+        } else if (step < 0) { // down to the first element
             if (from_end) start = -1 - back;
             stop = -end;
             if (size != count && step == -1) {
@@ -259,14 +260,14 @@ void write_take_along(G& g, int node) {
                           attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
 
-/// Zeros of a node's shape, its axes in some order, to which values are added.
+/// Zeros of a node's shape, with its axes in some order, to which values are added.
 template <class G>
 std::string zeros_for(G& g, int node, const order& axes) {
     std::vector<std::int64_t> dims;
     for (const int axis : axes) dims.push_back(g.dims(node)[static_cast<std::size_t>(axis)]);
     return g.emit("Expand", {g.constant(0, g.at(node).type), g.shape_tensor(dims)});
 }
-/// The axis goes to the front, where ScatterND chooses, with all that the indices made of it.
+/// Moves the axis to the front, where ScatterND selects, together with the axes of the indices.
 template <class G>
 void write_scatter_add(G& g, int node) {
     const auto a = g.template attributes_of<scatter_add_op>(node);
@@ -313,7 +314,7 @@ void write_one_hot(G& g, int node) {
                           attributes().set("axis", a.axis)));
 }
 
-/// begin + step i, in the order of all elements.
+/// begin + step i, counted over all elements.
 template <class G>
 void write_arange(G& g, int node) {
     const auto a = g.template attributes_of<arange_op<float>>(node);

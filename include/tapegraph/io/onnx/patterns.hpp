@@ -2,11 +2,12 @@
 
 #include <tapegraph/io/onnx/reduction.hpp>
 
-/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization.
+/// Recognizes layers that are several operations in a trace and one in ONNX: batch and layer
+/// normalization.
 
 namespace tapegraph::onnx::detail {
 
-/// Whether a node is op(a, b); then the operands, in either order if `match(a)` wants it so.
+/// Whether a node is op(a, b); then gets the operands, in the order in which `match(a)` holds.
 template <class G, class Match>
 bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first, int& second) {
     if (!g.is(node, op)) return false;
@@ -17,7 +18,7 @@ bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first
     return false;
 }
 
-/// 1 / sqrt(spread + epsilon), times gamma, if there is one.
+/// 1 / sqrt(spread + epsilon), times gamma if there is one.
 template <class G>
 bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
     strided_view v;
@@ -65,7 +66,7 @@ std::string filled(G& g, double value, dtype type, const std::vector<std::int64_
     return g.constants(std::move(bytes), type, dims);
 }
 
-/// By averages that are variables.
+/// Normalization by moving averages.
 template <class G>
 bool write_batch_normalization(G& g, int node) {
     normalization n;
@@ -89,7 +90,7 @@ bool write_batch_normalization(G& g, int node) {
     return true;
 }
 
-/// By the mean and variance of each record's last axes.
+/// Normalization by the mean and variance over each record's last axes.
 template <class G>
 bool write_layer_normalization(G& g, int node) {
     normalization n;

@@ -3,7 +3,8 @@
 #include <tapegraph/io/onnx/movement.hpp>
 #include <tapegraph/ops/ordering/places.hpp>
 
-/// Places in rows (ops/ordering/places.hpp), which ONNX has no operations for: sorts, running sums and scatters.
+/// Places in rows (ops/ordering/places.hpp), for which ONNX has no operations: written as sorts,
+/// running sums and scatters.
 
 namespace tapegraph::onnx::detail {
 
@@ -12,7 +13,8 @@ template <class G>
 std::string spread_over(G& g, int like, double number) {
     return g.emit("Expand", {g.constant(number, dtype::i32), g.shape_tensor(g.dims(like))});
 }
-/// `updates` added to zeros where `at` points, along the last axis of a node whose extent is `width`; what points there is left out.
+/// `updates` added to zeros where `at` points, along the last axis of a node with extent `width`;
+/// those that point to `width` are dropped.
 template <class G>
 std::string put_below(G& g, int node, const std::string& at, const std::string& updates, std::int64_t width) {
     auto dims = g.dims(node);
@@ -46,7 +48,7 @@ void write_marked_places(G& g, int node) {
     g.define(node, put_below(g, node, at, g.emit("CumSum", {spread_over(g, from, 1), axis}), size));
 }
 
-/// Both are sorted together, and what is counted are the elements of `sorted` in front.
+/// Sorts both together, and counts the preceding elements of `sorted`.
 template <class G>
 void write_searchsorted(G& g, int node) {
     const bool right = g.template attributes_of<searchsorted_op>(node).right != 0;
@@ -64,7 +66,7 @@ void write_searchsorted(G& g, int node) {
         g.output_of(g.emit("TopK", {together, count}, attributes().set("axis", last).set("largest", 0), 2), 1);
     const std::string before =
         g.emit("CumSum", {g.emit("GatherElements", {counted, order}, along), g.integers({last}, true)});
-    const std::string stood = g.emit("ScatterElements", {counted, order, before}, along); // every place is written
+    const std::string stood = g.emit("ScatterElements", {counted, order, before}, along); // every position is written
     const std::string first = right ? g.extent_tensor(n) : g.integers({0}), end = right ? count : g.extent_tensor(m);
     g.define(node, g.emit("Slice", {stood, first, end, g.integers({last})}));
 }

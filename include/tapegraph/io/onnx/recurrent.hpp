@@ -3,18 +3,19 @@
 #include <tapegraph/io/onnx/movement.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 
-/// LSTM, GRU and RNN. Theirs read [time, batch, features], want the kernels transposed, and know nothing of masks but lengths.
+/// LSTM, GRU and RNN. ONNX's read [time, batch, features], need transposed kernels, and only
+/// support masks that are lengths.
 
 namespace tapegraph::onnx::detail {
 
-/// A recurrent node, taken apart.
+/// The parts of a recurrent node.
 struct recurrence {
     std::string_view cell; ///< "lstm", "gru" or "simple_rnn"
     int gates = 1, states = 1;
     bool relu = false, hard = false, every = false, with_cell = false, reset_after = false;
     int projected = -1, recurrent = -1, candidate_bias = -1, hidden = -1, state = -1, mask = -1;
-    int input = -1, kernel = -1, bias = -1; ///< of x W + b, where that is what `projected` is
-    bool backwards = false;                 ///< x is read from its last step
+    int input = -1, kernel = -1, bias = -1; ///< of x W + b, if that is what `projected` is
+    bool backwards = false;                 ///< x is read from its last step on
     bool fits = false;
 };
 
@@ -66,21 +67,21 @@ recurrence read_recurrence(G& g, int node) {
     return r;
 }
 
-/// Gates in ONNX's order: i, o, f, c of ours i, f, c, o; the others are in the same.
+/// Maps gates to ONNX's order: i, o, f, c from i, f, c, o; the others have the same order.
 inline std::vector<int> gate_order(const recurrence& r) {
     if (r.gates == 4) return {0, 3, 1, 2};
     if (r.gates == 3) return {0, 1, 2};
     return {0};
 }
 
-/// [1, gates units, in] of a kernel [in, gates units].
+/// A kernel [in, gates units] as [1, gates units, in].
 template <class G>
 std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
     const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
     return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
 
-/// A kernel that only puts the gates into ONNX's order, for inputs that have been projected.
+/// A kernel that only permutes the gates to ONNX's order, for inputs that are already projected.
 template <class G>
 std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype type) {
     const std::int64_t wide = r.gates * units;
@@ -96,7 +97,7 @@ std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype
     return g.constants(std::move(bytes), type, {1, wide, wide});
 }
 
-/// [1, 2 gates units]: what is added to x W, and to h R.
+/// [1, 2 gates units]: the biases of x W, and of h R.
 template <class G>
 std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype type) {
     if (r.bias < 0 && r.candidate_bias < 0) return {};
@@ -123,7 +124,7 @@ std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype 
     return g.unsqueeze(g.emit("Concat", parts, attributes().set("axis", 0)), {0});
 }
 
-/// Whether a mask is true up to some step and false from there on, whatever the data are.
+/// Whether a mask is true up to some step and false from there on, for all data.
 template <class G>
 bool is_prefix(G& g, int mask) {
     if (!g.is(mask, "less") || !g.is(g.t.argument(mask, 0), "arange")) return false;
@@ -131,7 +132,7 @@ bool is_prefix(G& g, int mask) {
     return g.rank(lengths) == 2 && g.extent_of(lengths, 1) == 1;
 }
 
-/// x [batch, time, features] with the steps that count in front, in their order.
+/// x [batch, time, features] with the steps that count first, in their order.
 template <class G>
 std::string steps_in_front(G& g, const std::string& x, const std::string& counted, std::int64_t time) {
     const std::string length = g.extent_tensor(time);
@@ -198,7 +199,7 @@ void write_recurrent(G& g, int node) {
     if (!r.every) return g.define(node, with_cell(last), time_first);
 
     const std::string steps = g.squeeze(y, {1}); // [time, batch, units]
-    if (masked) {                                // a step that does not count repeats the state before it
+    if (masked) {                                // a masked step repeats the previous state
         std::string before = hidden;
         if (before.empty()) before = g.emit("Expand", {g.constant(0, type), g.shape_tensor({1, batch, units})});
         const std::string states =

@@ -10,7 +10,7 @@
 
 namespace tapegraph::onnx::detail {
 
-/// How a reduced value lies: without the axes that are gone.
+/// The layout of a reduced value, without the reduced axes.
 inline order after_reduction(const order& axes, int rank, std::int64_t mask, bool keepdims) {
     if (keepdims || axes.empty()) return axes;
     order left;
@@ -36,7 +36,7 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
         if ((a.axes >> G::whole(x.axes, g.rank(from))[static_cast<std::size_t>(p)] & 1) != 0) axes.push_back(p);
     const order left = after_reduction(x.axes, g.rank(from), a.axes, keep);
     if (axes.empty()) return g.define(node, x);
-    // All of an image's places: what runtimes know as a layer.
+    // Over all spatial positions of an image, which runtimes have as a layer.
     const bool spatial = !x.axes.empty() && x.axes == G::channels_first(g.rank(from)) &&
                          a.axes == ((std::int64_t{1} << (g.rank(from) - 1)) - 2);
     if (spatial && (op == "ReduceMean" || op == "ReduceMax")) {
@@ -57,7 +57,7 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
     g.define(node, logical ? g.cast(y, dtype::boolean) : y, left);
 }
 
-/// sum / number of elements, which the trace has in two nodes.
+/// sum / number of elements, which is two nodes in the trace.
 template <class G>
 bool is_mean(G& g, int node, int& sum) {
     if (!g.is(node, "divide") || !g.is(g.t.argument(node, 0), "sum")) return false;
@@ -101,7 +101,8 @@ void write_softmax(G& g, int node) {
     g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
 }
 
-/// The second factor, where the first one's features lie in another order: rows of a variable in that order.
+/// The second factor, if the first one's features are in another order: rows of a variable in that
+/// order.
 template <class G>
 std::string reordered_rows(G& g, const placed& x, int factor) {
     strided_view v;
@@ -119,7 +120,7 @@ std::string reordered_rows(G& g, const placed& x, int factor) {
     return g.initializer(moved, v.dims);
 }
 
-/// a b, plus a bias of each row if `bias` is a node.
+/// a b, plus a bias per row if `bias` is a node.
 template <class G>
 void write_product(G& g, int node, int product, int bias) {
     const auto t = g.template attributes_of<matmul_op>(product);
@@ -132,7 +133,7 @@ void write_product(G& g, int node, int product, int bias) {
         left = x.name;
     } else if (!matrices && t.transpose_a == 0 && g.rank(b) == 2 && x.flat.empty() && !x.axes.empty() &&
                x.axes.back() == g.rank(a) - 1) {
-        left = x.name; // rows in whatever order
+        left = x.name; // rows in any order
         axes = x.axes;
     } else {
         order swapped = G::whole({}, g.rank(a));

@@ -5,7 +5,7 @@
 #include <tapegraph/io/onnx/recurrent.hpp>
 #include <tapegraph/io/onnx/window.hpp>
 
-/// From an operation's name to what writes it.
+/// Maps an operation's name to the rule that writes it.
 
 namespace tapegraph::onnx {
 
@@ -46,7 +46,7 @@ inline constexpr node_rule<G> node_rules[] = {
     {"constant",
      [](G& g, int node) { g.define(node, g.constant(std::bit_cast<double>(g.t.words_of(node)[0]), g.at(node).type)); }},
     {"extent", &write_extent<G>},
-    // What is there for training, or for people, is left out.
+    // Operations for training, or for display, are left out.
     {"stop_gradient", &hand_through<G>},
     {"checkpoint", &hand_through<G>},
     {"recompute", &hand_through<G>},
@@ -100,7 +100,7 @@ inline constexpr node_rule<G> node_rules[] = {
     {"simple_rnn_states", nullptr},
 };
 
-/// Layers that are several operations of the trace. False: it is none.
+/// Writes layers that are several operations in the trace. Returns false for other nodes.
 template <class G>
 bool write_pattern(G& g, int node) {
     if (g.is(node, "add") || g.is(node, "multiply")) {
@@ -121,7 +121,7 @@ bool write_pattern(G& g, int node) {
 
 } // namespace detail
 
-/// Whether this library knows how ONNX says an operation of that name.
+/// Whether there is a rule that writes an operation of that name.
 template <class G = graph>
 constexpr bool known_operation(std::string_view name) {
     return detail::rule_named(detail::node_rules<G>, name) >= 0 ||

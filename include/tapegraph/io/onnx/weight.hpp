@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-/// Initializers of an ONNX graph: variables as they stand in memory, or seen in another order, and small constants.
+/// Initializers of an ONNX graph: variables in memory, possibly viewed in another order, and small
+/// constants.
 
 namespace tapegraph::onnx {
 
-/// Elements of a tensor in some order of its axes.
+/// The elements of a tensor in some order of its axes.
 struct strided_view {
     const any_tensor* source = nullptr;
     std::vector<std::int64_t> dims, strides; ///< in elements
@@ -34,7 +35,7 @@ struct strided_view {
         return strides;
     }
     bool is_contiguous() const { return strides == contiguous(dims); }
-    /// The same elements under other extents; the view must be contiguous.
+    /// The same elements with other extents; the view must be contiguous.
     strided_view reshaped(std::vector<std::int64_t> to) const {
         strided_view v{source, std::move(to), {}};
         v.strides = contiguous(v.dims);
@@ -49,7 +50,7 @@ struct strided_view {
         }
         return v;
     }
-    /// With axes of extent 1 in front, up to a rank.
+    /// Prepends axes of extent 1, up to a rank.
     strided_view widened(int rank) const {
         strided_view v = *this;
         while (static_cast<int>(v.dims.size()) < rank) {
@@ -60,8 +61,9 @@ struct strided_view {
     }
 };
 
-/// An initializer: `dims` in the file, the view's elements row by row, parts of its first axis in the order of `parts` if that is
-/// not empty, zeros behind them; or `constant`, the bytes themselves.
+/// An initializer: `dims` in the file, the view's elements in row-major order, with parts of its
+/// first axis in the order of `parts` if that is not empty, followed by zeros; or `constant`, the
+/// bytes themselves.
 struct weight {
     std::string name;
     dtype type{};

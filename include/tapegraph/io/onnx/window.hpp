@@ -3,11 +3,12 @@
 #include <tapegraph/io/onnx/call.hpp>
 #include <tapegraph/ops/pooling/lp_pooling.hpp>
 
-/// Convolutions and pooling: channels in front, as ONNX has them.
+/// Convolutions and pooling, with channels first as in ONNX.
 
 namespace tapegraph::onnx::detail {
 
-/// Kernel, strides and padding of a node whose spatial extents are `in` and `out`. False where amounts cannot be told.
+/// Kernel, strides and padding of a node whose spatial extents are `in` and `out`. Returns false if
+/// the padding amounts are unknown.
 template <class G>
 bool window_settings(G& g, attributes& settings, const window_attributes& a, int from, int node,
                      const std::vector<std::int64_t>& taps, bool dilations) {
@@ -21,7 +22,7 @@ bool window_settings(G& g, attributes& settings, const window_attributes& a, int
         strides.push_back(a.stride[axis]);
         spread.push_back(a.dilation[axis]);
         if (a.is(padding_mode::same)) {
-            // Of a symbolic extent the amount is known where it is the same for all.
+            // For a symbolic extent the amount is known if it is the same for all values.
             std::int64_t total = a.stride[axis] == 1 ? effective - 1 : 0;
             if (!is_symbolic(in))
                 total = std::max<std::int64_t>((out - 1) * a.stride[axis] + effective - in, 0);
@@ -49,7 +50,7 @@ bool window_settings(G& g, attributes& settings, const window_attributes& a, int
     return true;
 }
 
-/// [filters, channels / groups, taps...] of [taps..., channels / groups, filters].
+/// The order [filters, channels / groups, taps...] for [taps..., channels / groups, filters].
 inline order kernel_order(int rank) {
     order axes{rank - 1, rank - 2};
     for (int i = 0; i + 2 < rank; ++i) axes.push_back(i);
@@ -71,7 +72,7 @@ void write_convolution(G& g, int node, int convolution, int bias) {
     g.define(node, g.emit("Conv", operands, settings), axes);
 }
 
-/// conv_transpose: what flows back through a convolution.
+/// conv_transpose: the adjoint of a convolution.
 template <class G>
 void write_transposed_convolution(G& g, int node) {
     const auto a = g.template attributes_of<convolution_op>(node);
@@ -85,7 +86,7 @@ void write_transposed_convolution(G& g, int node) {
         const int axis = i + 2 - spatial;
         const auto p = static_cast<std::size_t>(i);
         const std::int64_t effective = (taps[p] - 1) * a.dilation[axis] + 1;
-        // What the full result has beyond the one that is wanted.
+        // The excess of the full result over the requested one.
         const std::int64_t small = e.multiply(e.add(g.extent_of(from, i + 1), 1, -1), a.stride[axis]);
         const std::int64_t surplus = e.add(e.add(small, effective), g.extent_of(node, i + 1), -1);
         if (is_symbolic(surplus)) return g.refuse(node, "whose padding depends on a symbol");
@@ -112,8 +113,8 @@ inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial
     return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
 
-/// A dilated mean, which opset 17 has not: a convolution of each channel by equal numbers, over the share of the window that is in
-/// the image unless padding counts.
+/// A dilated mean, which opset 17 does not have: a convolution of each channel by equal weights,
+/// divided by the fraction of the window inside the image unless padding counts.
 template <class G>
 void write_dilated_mean(G& g, int node, const window_attributes& a, attributes settings,
                         const std::vector<std::int64_t>& taps) {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-/// The messages of an ONNX file as bytes. Fields are numbered as in onnx.proto, IR version 8.
+/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, IR version 8.
 
 namespace tapegraph::onnx {
 
@@ -40,7 +40,7 @@ constexpr std::int32_t type_number(dtype type) {
     return 0;
 }
 
-/// Attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
+/// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 template <class = void>
 class basic_attributes {
 public:
@@ -134,7 +134,7 @@ void append_value_info(Writer& graph, protozero::pbf_tag_type field, const std::
     }
 }
 
-/// The tag and the length of a message that is written piece by piece.
+/// The tag and the length of a message that is written in pieces.
 template <class = void>
 std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
     std::string head;

@@ -21,20 +21,20 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/// The file that events go into: whole records, written together.
+/// The file of events: whole records, written in groups.
 
 namespace tapegraph::io {
 
 /// Options of an event_writer.
 struct event_options {
-    /// Goes on in a folder that holds events, in a file of its own; TensorBoard shows both as one run, and drops points of the older file
-    /// from the newer one's first step on.
+    /// Continues in a folder with events, in a new file; TensorBoard shows both as one run, and
+    /// drops points of the older file from the newer one's first step on.
     bool resume = false;
-    std::size_t buffer_bytes = 64 * 1024; ///< of events before they are written
-    double flush_seconds = 1;             ///< and the longest that an event waits for the next one, that writes it
-    double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's. For tests
+    std::size_t buffer_bytes = 64 * 1024; ///< size of the buffer
+    double flush_seconds = 1;             ///< age of buffered events at which the next event writes them
+    double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's clock. For tests
     bool writes =
-        true; ///< false: a writer that makes no file and drops what it is given, as that of a rank which is not the chief
+        true; ///< false: a writer that creates no file and drops its events, for ranks other than the chief of the job
 };
 
 namespace detail {
@@ -46,23 +46,24 @@ inline double wall_seconds() {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Whether TensorBoard takes a file of this name for one of events.
+/// Whether TensorBoard recognizes a file of this name as one of events.
 inline bool is_event_file(std::string_view name) { return name.find("tfevents") != name.npos; }
 
-/// Framed records that go to disk together, by one write(2) per flush, so that a process that is killed leaves no part of one. A template,
-/// so that programs that write no events do not compile it.
+/// Framed records that go to disk together, by one write(2) per flush, so that a killed process
+/// leaves no partial record. A template, so that programs that write no events do not compile it.
 template <class = void>
 class basic_event_file {
 public:
-    /// Makes the folder where it is missing. Throws data_error where it cannot be written to, where another writer has it, and, unless
-    /// options.resume, where it holds events.
+    /// Creates the folder if it is missing. Throws data_error if it cannot be written to, if
+    /// another writer has it, and, unless options.resume, if it contains events.
     basic_event_file(const files::path& folder, const event_options& options)
         : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
         if (!options.writes) return;
         std::error_code failure;
         files::create_directories(folder, failure);
         if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
-        // Two writers in one folder are one run to TensorBoard, which then loses points of either. The lock ends with the process.
+        // TensorBoard shows two writers in one folder as one run, and then loses points of either.
+        // The lock ends with the process.
         folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder_ < 0) throw data_error(quoted(folder) + ": cannot be opened: " + std::strerror(errno));
         try {
@@ -81,17 +82,17 @@ public:
     ~basic_event_file() {
         try {
             flush();
-        } catch (...) { // a destructor cannot say it; flush() by hand can
+        } catch (...) { // a destructor cannot report it; an explicit flush() can
         }
         close();
     }
 
     const files::path& path() const { return path_; }
-    /// For tests: what is written goes there. The file closes it.
+    /// For tests: redirects the output. The file closes the descriptor.
     void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
     double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
 
-    /// Adds a record that `write(std::string&)` appends the data of. Where that throws, nothing is added.
+    /// Adds a record whose data `write(std::string&)` appends. If that throws, nothing is added.
     template <class Write>
     void add(const Write& write) {
         if (!options_.writes) return;
@@ -112,8 +113,8 @@ public:
     void flush_if_due() {
         if (waiting_ > 0 && tapegraph::detail::steady_seconds() - last_flush_ >= options_.flush_seconds) flush();
     }
-    /// Hands all records over to the system. Throws data_error where it does not take them; they are then lost, and the file ends with
-    /// the last whole record before them.
+    /// Passes all records to the system. Throws data_error on failure; the records are then lost,
+    /// and the file ends with the last whole record before them.
     void flush() {
         last_flush_ = tapegraph::detail::steady_seconds();
         if (buffer_.empty()) return;
@@ -141,7 +142,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t slack = 4096; // so that the event which fills the buffer does not make it grow
+    static constexpr std::size_t slack = 4096; // so that the event that fills the buffer does not make it grow
 
     static void refuse_events(const files::path& folder) {
         std::error_code failure;
@@ -150,7 +151,7 @@ private:
                 throw data_error(quoted(folder) + ": holds the events of another run ('" +
                                  at->path().filename().string() + "'); give each run a folder of its own, or .resume");
     }
-    // TensorBoard reads files of a folder in the order of their names, which is that of the seconds.
+    // TensorBoard reads files of a folder in the order of their names, which contain the seconds.
     void open_file(const files::path& folder) {
         static std::atomic<unsigned> serial{0};
         char host[256] = "localhost";
@@ -176,7 +177,7 @@ private:
     event_options options_;
     files::path path_;
     std::string buffer_;
-    std::uint64_t size_ = 0;   // of the file
+    std::uint64_t size_ = 0;   // size of the file
     std::int64_t waiting_ = 0; // records in the buffer
     double last_flush_;
     int folder_ = -1, file_ = -1;

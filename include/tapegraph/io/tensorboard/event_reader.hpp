@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-/// Scalars of runs, read back from event files: our own, TensorFlow's, PyTorch's.
+/// Reads scalars of runs from event files: this library's, TensorFlow's, PyTorch's.
 
 namespace tapegraph::io {
 
@@ -38,13 +38,14 @@ struct scalar_series {
 
 /// Options of read_scalars.
 struct read_events_options {
-    /// A file that ends within a record, as one does that somebody else still writes, is read up to there; otherwise that is an error.
+    /// A file that ends within a record, like one that is still being written, is read up to there;
+    /// otherwise that is an error.
     bool partial = false;
 };
 
 namespace detail {
 
-// Fields by number and wire type: what comes as another type is another message's.
+// Fields by number and wire type; other types are not what is expected, and are skipped.
 using wire_type = protozero::pbf_wire_type;
 constexpr std::uint32_t field(std::uint32_t number, wire_type type) { return protozero::tag_and_type(number, type); }
 
@@ -110,7 +111,7 @@ struct scalar_collection {
 template <class = void>
 void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
     scalar_point point;
-    std::vector<protozero::data_view> summaries; // they may stand before the step
+    std::vector<protozero::data_view> summaries; // they may come before the step
     while (event.next()) switch (event.tag_and_type()) {
         case field(1, wire_type::fixed64): point.wall_time = event.get_double(); break;
         case field(2, wire_type::varint): point.step = event.get_int64(); break;
@@ -129,7 +130,7 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
                     tag = {view.data(), view.size()};
                     break;
                 }
-                case field(2, wire_type::fixed32): // simple_value, of TensorFlow 1
+                case field(2, wire_type::fixed32): // simple_value, from TensorFlow 1
                     point.value = static_cast<double>(value.get_float());
                     found = true;
                     break;
@@ -138,7 +139,7 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
                     break;
                 default: value.skip();
                 }
-            if (!found || tag.starts_with("_hparams_/")) continue; // whose number means nothing
+            if (!found || tag.starts_with("_hparams_/")) continue; // a dummy number
             to.points_of(tag).push_back(point);
         }
     }
@@ -166,9 +167,11 @@ void read_event_file(const files::path& path, const read_events_options& options
 
 } // namespace detail
 
-/// All scalars of a run: of one event file, or of all those in a folder (not those below it), in the order of their names. Tags come in the
-/// order in which they were first written. Values may be TensorFlow's older kind, too (`simple_value`). Throws data_error for a file
-/// that is missing, damaged or no event file, with the record and its place, and for a folder without any.
+/// All scalars of a run: of one event file, or of all those in a folder (without subfolders), in
+/// the order of their names. Tags are in the order in which they were first written. Values may
+/// also have TensorFlow's older form (`simple_value`). Throws data_error for a file that is
+/// missing, damaged or not an event file, with the record and its position, and for a folder
+/// without any.
 template <class = void>
 std::vector<scalar_series> read_scalars(const files::path& path, const read_events_options& options = {}) {
     std::vector<files::path> files;

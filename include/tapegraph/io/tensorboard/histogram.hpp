@@ -14,11 +14,11 @@
 #include <type_traits>
 #include <vector>
 
-/// Histograms as TensorBoard's plugin draws them.
+/// Histograms in the form of TensorBoard's plugin.
 
 namespace tapegraph::io {
 
-/// A bucket of a histogram: values in [left, right), in the last one also `right`.
+/// A bucket of a histogram: values in [left, right); the last one includes `right`.
 struct histogram_bucket {
     double left = 0, right = 0, count = 0;
 };
@@ -49,8 +49,9 @@ void visit_elements(const any_tensor& t, const F& f) {
 
 } // namespace detail
 
-/// `count` buckets of equal width from the least to the largest value, as TensorBoard's own writer makes them: if all values are equal,
-/// the last bucket alone counts; of no values, zeros. What is not finite is in no bucket. Throws argument_error for count < 1.
+/// `count` buckets of equal width from the smallest to the largest value, like those of
+/// TensorBoard's own writer: if all values are equal, only the last bucket counts; without values,
+/// all are zero. Values that are not finite are in no bucket. Throws argument_error for count < 1.
 template <class T>
 std::vector<histogram_bucket> histogram_buckets(std::span<const T> values, int count = 30) {
     if (count < 1) throw argument_error("histogram: " + std::to_string(count) + " buckets");
@@ -69,7 +70,7 @@ std::vector<histogram_bucket> histogram_buckets(std::span<const T> values, int c
         buckets.back().count = finite;
         return buckets;
     }
-    // The range of two doubles may be no double; halves of them always are.
+    // The difference of two doubles may overflow; that of their halves never does.
     const double width = high / count - low / count;
     for (int i = 0; i < count; ++i) {
         buckets[static_cast<std::size_t>(i)].left = low + width * i;

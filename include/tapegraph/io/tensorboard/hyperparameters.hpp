@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
-/// What TensorBoard's table of hyperparameters compares runs by.
+/// Hyperparameters and metrics by which TensorBoard's table compares runs.
 
 namespace tapegraph::io {
 
-/// A choice that a run was made with: a number, a text or true and false: {"learning_rate", 0.1}, {"optimizer", "adam"}.
+/// A setting of a run: a number, a text or a boolean: {"learning_rate", 0.1}, {"optimizer",
+/// "adam"}.
 struct hyperparameter {
-    enum class kind : std::int32_t { text = 1, boolean = 2, number = 3 }; // as the protocol numbers them
+    enum class kind : std::int32_t { text = 1, boolean = 2, number = 3 }; // numbered as in the protocol
 
     template <class Value>
     hyperparameter(std::string name_, const Value& v) : name(std::move(name_)) {
@@ -30,19 +31,20 @@ struct hyperparameter {
 
     std::string name;
     kind type{};
-    double number = 0;   ///< of numbers, and 0 or 1
-    std::string value{}; ///< of texts
+    double number = 0;   ///< the value of a number, and 0 or 1 for a boolean
+    std::string value{}; ///< the value of a text
 };
 
-/// A scalar that runs are judged by: its tag, and the folder below the run's in which it is: {"epoch_loss", "validation"}.
+/// A scalar by which runs are judged: its tag, and its subfolder of the run's folder:
+/// {"epoch_loss", "validation"}.
 struct hyperparameter_metric {
     std::string tag, group{};
 };
 
 namespace detail::wire {
 
-/// HParamsPluginData: version 1, then one of experiment 2, session_start_info 3, session_end_info 4. A plugin's content that summaries
-/// of a dummy number carry.
+/// HParamsPluginData: version 1, then one of experiment 2, session_start_info 3, session_end_info
+/// 4. The plugin's content, carried by summaries of a dummy number.
 template <class = void>
 std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
     std::string content;

@@ -13,11 +13,11 @@
 #include <type_traits>
 #include <vector>
 
-/// Tensors as PNG files.
+/// Encodes tensors as PNG files.
 
 namespace tapegraph::io::detail {
 
-/// Elements as bytes: u8 as they are, floating point from 0 to 1 as 0 to 255.
+/// Converts elements to bytes: u8 unchanged, floating point from [0, 1] to [0, 255].
 template <class T>
 std::uint8_t pixel_of(T value) {
     if constexpr (std::is_same_v<T, std::uint8_t>) return value;
@@ -25,7 +25,7 @@ std::uint8_t pixel_of(T value) {
     return x > 0 ? static_cast<std::uint8_t>(std::min(x, 1.0) * 255 + 0.5) : std::uint8_t{0};
 }
 
-/// Throws dtype_error for elements that are no pixels.
+/// Throws dtype_error for elements that are not pixels.
 template <class = void>
 std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
     if (t.type() != dtype::u8 && !is_floating(t.type()))

@@ -8,16 +8,16 @@
 #include <string>
 #include <string_view>
 
-/// What nodes of a graph took, for TensorBoard's graph tab.
+/// Times of graph nodes, for TensorBoard's graph tab.
 
 namespace tapegraph::io {
 
-/// One run of a node, named as the GraphDef names it (io/graph_def.hpp).
+/// One run of a node, under its name in the GraphDef (io/graph_def.hpp).
 struct node_time {
     std::string name;
     std::int64_t start_us = 0; ///< on any clock that all nodes of a step share
     double duration_us = 0;    ///< shown in whole microseconds
-    std::int64_t bytes = 0;    ///< of memory that it holds its results in
+    std::int64_t bytes = 0;    ///< memory of its results
     std::string device = "/device:CPU:0";
 };
 

@@ -14,7 +14,8 @@
 #include <string>
 #include <string_view>
 
-/// Messages of TensorBoard's protocol (event.proto, summary.proto, tensor.proto), field by field. Numbers stand in the names' order there.
+/// Messages of TensorBoard's protocol (event.proto, summary.proto, tensor.proto), field by field.
+/// Numbers follow the order of the names there.
 
 namespace tapegraph::io::detail::wire {
 
@@ -26,7 +27,7 @@ inline void text(writer& to, protozero::pbf_tag_type tag, std::string_view value
 
 /// tensorflow.DataType
 enum data_type : std::int32_t { dt_float = 1, dt_double = 2, dt_string = 7 };
-/// DataClass of summaries: how many points of a series are kept, and how.
+/// DataClass of summaries, which determines how many points of a series are kept.
 enum data_class : std::int32_t { class_scalar = 1, class_tensor = 2, class_blobs = 3 };
 
 /// Event: wall_time 1, step 2, then what it holds.
@@ -47,7 +48,8 @@ void metadata(writer& value, std::string_view plugin, data_class kind, std::stri
     if (kind != 0) m.add_enum(4, kind);
 }
 
-/// TensorShapeProto at `tag`: dim 2* {size 1}. One without dims is written, too, for without it some readers take the rank for unknown.
+/// TensorShapeProto at `tag`: dim 2* {size 1}. One without dims is also written, because some
+/// readers take the rank for unknown without it.
 template <class = void>
 void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
     if (extents.empty()) return text(to, tag, {});
@@ -58,7 +60,7 @@ void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t
     }
 }
 
-/// One event of one summary value whose tensor and metadata `fill(value)` writes.
+/// An event with one summary value whose tensor and metadata `fill(value)` writes.
 template <class Fill>
 void summary_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, const Fill& fill) {
     writer event(buffer);

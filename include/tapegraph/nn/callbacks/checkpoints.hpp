@@ -9,24 +9,24 @@
 #include <memory>
 #include <string>
 
-/// A run of fit as checkpoints of a folder, written while it goes on.
+/// Keeps checkpoints of a run of fit in a folder while it trains.
 
 namespace tapegraph {
 
-/// Keeps checkpoints of a run, by a checkpoint_manager, and goes on from the newest when the program is started again, exact to the
-/// step. Where training is interrupted it keeps one, too.
+/// Keeps checkpoints of a run, by a checkpoint_manager, and resumes from the newest when the
+/// program is started again, exact to the step. It also saves one when training is interrupted.
 ///
 ///     model.fit(set, options, tg::keep_checkpoints{.folder = "run", .every_steps = 500, .options = {.best = "val_loss"}});
 template <class = void>
 struct basic_keep_checkpoints {
     files::path folder;
     std::int64_t every_epochs = 1;
-    std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
-    bool restore = true;          ///< false: a run that begins anew beside what is there
+    std::int64_t every_steps = 0; ///< instead of epochs, if above 0
+    bool restore = true;          ///< false: starts a new run next to existing checkpoints
     checkpoint_manager_options
-        options{}; ///< of `best`: "loss", "val_loss" and what else is logged at the end of an epoch
+        options{}; ///< `best` may be "loss", "val_loss" or any value logged at the end of an epoch
 
-    std::shared_ptr<checkpoint_manager> manager{}; ///< made when training begins
+    std::shared_ptr<checkpoint_manager> manager{}; ///< created when training begins
     bool due = false;
 
     void on_train_begin(training_state& s) {
@@ -55,11 +55,12 @@ struct basic_keep_checkpoints {
         s.request_checkpoint();
     }
     void on_checkpoint(training_state& s) {
-        if (!due && !s.history.interrupted) return; // somebody else's
+        if (!due && !s.history.interrupted) return; // another callback's checkpoint
         due = false;
         checkpoint_state state{.epoch = s.epoch, .position = s.batch};
         for (const auto& value : s.logs) state.metrics[std::string(value.name)] = value.value;
-        // Interrupted in the middle of an epoch, or in one without validation: worse than any.
+        // Interrupted in the middle of an epoch, or in one without validation: worse than any
+        // value.
         if (!options.best.empty()) state.metrics.emplace(options.best, std::numeric_limits<double>::quiet_NaN());
         manager->save(s.model(), state);
     }

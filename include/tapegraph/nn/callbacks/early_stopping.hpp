@@ -9,20 +9,22 @@
 
 namespace tapegraph {
 
-/// Ends training where a value no longer gets better. The rules are Keras's EarlyStopping: an epoch is better whose value is better
-/// than the best by more than `min_delta`; it begins the wait anew if it is also better than `baseline` by as much.
+/// Ends training when a value stops improving. The rules are those of Keras's EarlyStopping: an
+/// epoch improves if its value is better than the best by more than `min_delta`; it resets the wait
+/// if it is also better than `baseline` by as much.
 struct early_stopping {
     std::string monitor = "val_loss";
     double min_delta = 0;
-    std::int64_t patience = 0; ///< epochs without a better one, behind which it stops
+    std::int64_t patience = 0; ///< epochs without improvement after which it stops
     better mode = better::automatic;
     std::optional<double> baseline{};
-    /// At the end the model gets its variables (not the optimizer's) of the best epoch, whether it was stopped or not. A run that is
-    /// interrupted, and may be resumed, keeps its own.
+    /// Restores the model's variables (not the optimizer's) of the best epoch at the end, whether
+    /// training was stopped or not. A run that is interrupted, and may be resumed, keeps its own.
     bool restore_best_weights = false;
-    std::int64_t start_from_epoch = 0; ///< from 0: earlier ones are not looked at
+    std::int64_t start_from_epoch = 0; ///< earlier epochs, counted from 0, are ignored
 
-    /// What it remembers: the best value and its epoch, from 0 (-1 before there is one), epochs since, and the weights to restore.
+    /// State: the best value and its epoch, from 0 (-1 before there is one), epochs since, and the
+    /// weights to restore.
     double best = 0;
     std::int64_t best_epoch = -1, wait = 0;
     std::vector<any_tensor> weights{};
@@ -42,7 +44,7 @@ struct early_stopping {
         if (value == nullptr) return;
         const bool more = detail::more_is_better(monitor, mode);
         const auto improves = [&](double over) { return more ? *value - min_delta > over : *value + min_delta < over; };
-        if (restore_best_weights && weights.empty()) keep(s); // of a run in which nothing is a number, the first
+        if (restore_best_weights && weights.empty()) keep(s); // the first epoch, if all values are NaN
         ++wait;
         if (improves(best)) {
             best = *value;

@@ -8,9 +8,9 @@
 
 namespace tapegraph::detail {
 
-/// "best-{epoch:02d}-{val_loss:.3f}.safetensors" of this epoch, which counts from 1, and of {step} and any value that is logged.
-/// Behind a colon stands a format as printf has it, of at most nine characters. Throws argument_error for a name that nothing has,
-/// and for a bracket that nothing closes.
+/// Expands "best-{epoch:02d}-{val_loss:.3f}.safetensors" for this epoch, which counts from 1;
+/// {step} and every logged value can be used. A colon is followed by a printf format of at most
+/// nine characters. Throws argument_error for an unknown name and for an unclosed bracket.
 template <class = void>
 std::string file_name_of(std::string_view pattern, const training_state& s) {
     const std::string_view all = pattern;

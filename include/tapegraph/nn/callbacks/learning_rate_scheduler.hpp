@@ -4,8 +4,9 @@
 
 namespace tapegraph {
 
-/// The learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch, double rate) { return ...; })`, or without the
-/// rate so far. Epochs count from 0. The rate is logged as "learning_rate".
+/// Sets the learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch,
+/// double rate) { return ...; })`, or without the current rate. Epochs count from 0. The rate is
+/// logged as "learning_rate".
 template <class Schedule>
 struct learning_rate_scheduler {
     Schedule schedule;

@@ -8,7 +8,8 @@
 
 namespace tapegraph {
 
-/// Ends training at a step whose loss is no number or infinite. `compile_options::check_finite` says which operation it came from.
+/// Ends training at a step whose loss is NaN or infinite. `compile_options::check_finite` says
+/// which operation it came from.
 struct terminate_on_nan {
     void on_batch_end(training_state& s) {
         if (!std::isfinite(s.batch_loss))
@@ -17,11 +18,12 @@ struct terminate_on_nan {
     }
 };
 
-/// Interrupts training, behind the step that runs, once it has taken this long; a run that is resumed has that time anew.
+/// Interrupts training after the current step once it has taken this long. A resumed run gets the
+/// full time again.
 struct time_limit {
     double seconds = 0;
 
-    double started = 0; ///< what it remembers
+    double started = 0; ///< state
 
     void on_train_begin(training_state&) {
         detail::check_not_negative("time_limit", "seconds", seconds);

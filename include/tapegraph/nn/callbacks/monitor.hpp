@@ -7,8 +7,8 @@
 
 namespace tapegraph::detail {
 
-/// The value of this epoch that a callback looks at; null where nothing was validated in it. Throws argument_error where no epoch of
-/// this run will have it, with the values that there are.
+/// The value of this epoch that a callback monitors; null if the epoch was not validated. Throws
+/// argument_error, with the available values, where no epoch of this run will have it.
 template <class = void>
 const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
     const double* const found = s.logs.find(name);

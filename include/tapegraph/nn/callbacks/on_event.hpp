@@ -4,7 +4,8 @@
 
 #include <utility>
 
-/// A callback of one function: `model.fit(set, options, tg::on_epoch_end([](tg::training_state& s) { ... }))`.
+/// A callback with a single function: `model.fit(set, options,
+/// tg::on_epoch_end([](tg::training_state& s) { ... }))`.
 
 namespace tapegraph {
 

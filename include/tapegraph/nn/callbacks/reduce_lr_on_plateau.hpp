@@ -8,18 +8,18 @@
 
 namespace tapegraph {
 
-/// Multiplies the learning rate by `factor` where a value no longer gets better: Keras's ReduceLROnPlateau. The rate is logged as
-/// "learning_rate".
+/// Multiplies the learning rate by `factor` when a value stops improving: Keras's
+/// ReduceLROnPlateau. The rate is logged as "learning_rate".
 struct reduce_lr_on_plateau {
     std::string monitor = "val_loss";
     double factor = 0.1;
     std::int64_t patience = 10;
     better mode = better::automatic;
     double min_delta = 1e-4;
-    std::int64_t cooldown = 0; ///< epochs behind a change in which nothing is counted
+    std::int64_t cooldown = 0; ///< epochs after a change in which nothing is counted
     double min_lr = 0;
 
-    /// What it remembers.
+    /// State.
     double best = 0;
     std::int64_t wait = 0, cooldown_left = 0;
 

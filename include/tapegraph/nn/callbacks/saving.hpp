@@ -10,11 +10,12 @@
 #include <string>
 #include <system_error>
 
-/// Callbacks that write models, as safetensors, each file complete or not there.
+/// Callbacks that write models, as safetensors; each file is either complete or absent.
 
 namespace tapegraph {
 
-/// Saves the model at the end of every epoch, or every so many steps, or where a value is better than ever: Keras's ModelCheckpoint.
+/// Saves the model at the end of every epoch, every given number of steps, or when a value
+/// improves: Keras's ModelCheckpoint.
 struct model_checkpoint {
     std::string
         path; ///< "model-{epoch:02d}-{val_loss:.3f}.safetensors": epochs count from 1; also {step} and any value logged
@@ -22,15 +23,15 @@ struct model_checkpoint {
     bool save_best_only = false;
     better mode = better::automatic;
     std::int64_t every_epochs = 1;
-    std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
-    std::int64_t keep = 0;        ///< only the last so many files that it wrote; 0: all
-    save_options save{};          ///< what is written: {.everything = true} can be resumed
+    std::int64_t every_steps = 0; ///< instead of epochs, if above 0
+    std::int64_t keep = 0;        ///< keep only this many of the last files written; 0: all
+    save_options save{};          ///< content of the file: {.everything = true} can be resumed
 
-    /// What it remembers: the best value, and the files that it keeps, one a line.
+    /// State: the best value, and the files that it keeps, one per line.
     double best = 0;
     std::string files{};
     std::int64_t count = 0;
-    std::string due{}, surplus{}; ///< what is to be written now, and to be removed then
+    std::string due{}, surplus{}; ///< the file to write now, and the one to remove then
 
     void on_train_begin(training_state& s) {
         if (path.empty()) throw argument_error("model_checkpoint: path is empty");
@@ -57,10 +58,10 @@ struct model_checkpoint {
         if (!due.empty()) s.request_checkpoint();
     }
     void on_checkpoint(training_state& s) {
-        if (due.empty()) return; // somebody else's
+        if (due.empty()) return; // another callback's checkpoint
         s.model().save(due, save);
         due.clear();
-        std::error_code ignored; // gone, or not to be removed: neither is a reason to end training
+        std::error_code ignored; // a missing or undeletable file is no reason to end training
         for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
             if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
     }
@@ -70,7 +71,8 @@ struct model_checkpoint {
         a("count", count);
     }
 
-    // Whether to save, and where: before on_checkpoint, so that the file holds what this callback remembers of it.
+    // Decides whether to save, and where, before on_checkpoint, so that the file contains this
+    // callback's state.
     void choose(training_state& s) {
         if (save_best_only) {
             const double* const value = detail::monitored(s, "model_checkpoint", monitor);
@@ -78,22 +80,22 @@ struct model_checkpoint {
             best = *value;
         }
         due = detail::file_name_of(path, s);
-        if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // written over
+        if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // overwritten
         files.append(due).append("\n");
         for (++count; keep > 0 && count > keep; --count) {
             const std::size_t end = files.find('\n') + 1;
-            surplus.append(files, 0, end); // goes once the new one is there
+            surplus.append(files, 0, end); // removed once the new one exists
             files.erase(0, end);
         }
     }
 };
 
-/// Saves now and then all that training goes on from, and goes on from it when the program is started again: Keras's BackupAndRestore,
-/// exact to the step. When training is interrupted it saves, too.
+/// Saves the complete training state at intervals, and resumes from it when the program is started
+/// again: Keras's BackupAndRestore, exact to the step. It also saves when training is interrupted.
 struct backup_and_restore {
     std::string path;
     std::int64_t every_steps = 0;  ///< 0: at the end of every epoch
-    bool delete_checkpoint = true; ///< once training has come to its end
+    bool delete_checkpoint = true; ///< once training has finished
 
     void on_train_begin(training_state& s) {
         if (path.empty()) throw argument_error("backup_and_restore: path is empty");
@@ -117,7 +119,8 @@ struct backup_and_restore {
     }
 };
 
-/// Ctrl-C ends training behind the step that runs, and saves all that it goes on from; a second one ends the process.
+/// Ctrl-C ends training after the current step, and saves the complete training state; a second one
+/// ends the process.
 struct stop_on_interrupt {
     std::string save{}; ///< the file; empty: none
 

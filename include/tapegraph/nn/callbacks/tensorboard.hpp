@@ -13,33 +13,37 @@ namespace tapegraph {
 
 /// How often `tensorboard` writes the scalars of steps.
 struct update_every {
-    std::int64_t steps = 0; ///< 0: of epochs alone
+    std::int64_t steps = 0; ///< 0: only per epoch
 };
 
-/// Writes what fit does for TensorBoard, under the names that Keras's callback gives: in folder/train "epoch_loss", "epoch_accuracy", those
-/// of metrics and "epoch_learning_rate", with epochs from 0 as steps; the same in folder/validation; of steps "batch_loss" (of that
-/// step alone, other values are means over the epoch so far) and "batch_learning_rate". A run has a folder of its own; one that is
-/// resumed goes on in it.
+/// Logs training for TensorBoard, under the names of Keras's callback: in folder/train
+/// "epoch_loss", "epoch_accuracy", those of metrics and "epoch_learning_rate", with epochs from 0
+/// as steps; the same in folder/validation; for steps "batch_loss" (only of that step, while other
+/// values are means over the epoch so far) and "batch_learning_rate". Each run has a folder of its
+/// own; a resumed run continues in it.
 struct tensorboard {
     std::string folder = "logs";
-    update_every update_freq{}; ///< {1}: scalars of every step as well, {100}: of every 100th
-    int histogram_freq = 0;     ///< weights' histograms as each so many epochs end; 0: never
+    update_every update_freq{}; ///< {1}: also scalars of every step, {100}: of every 100th
+    int histogram_freq = 0;     ///< epochs between histograms of the weights; 0: never
     int histogram_buckets = 30;
-    bool write_steps_per_second = false; ///< "epoch_steps_per_second" of training, without validation
-    std::string graph{};                 ///< what the graph tab shows: tg::io::graph_def(model), which needs graph mode
-    /// What the table of hyperparameters says of the run, and what it compares runs by; none: the last loss of both kinds.
+    bool write_steps_per_second = false; ///< "epoch_steps_per_second" of training, excluding validation
+    /// Content of the graph tab: tg::io::graph_def(model), which needs graph mode.
+    std::string graph{};
+    /// The run's entries in the table of hyperparameters, and the values by which it compares runs;
+    /// by default the last training and validation loss.
     std::vector<io::hyperparameter> hyperparameters{};
     std::vector<io::hyperparameter_metric> metrics{};
-    bool resume = false; ///< goes on in a folder that has events though `fit` does not resume
+    bool resume = false; ///< continue in a folder that has events even if `fit` does not resume
 
-    /// What it remembers: whether the folder is its own, the steps written, and when an epoch began.
+    /// State: whether the folder is its own, the steps written, and when an epoch began.
     bool began = false, writes = true;
     double epoch_start = 0, epoch_seconds = -1;
     std::int64_t first_batch = 0;
     std::shared_ptr<io::event_writer> train_writer{}, validation_writer{}, session_writer{};
     std::string tag{};
 
-    /// Writers of folder/train and folder/validation while fit runs, for what hooks of one's own add: pictures, texts.
+    /// Writers of folder/train and folder/validation while fit runs, for additions by custom hooks:
+    /// pictures, texts.
     io::event_writer& train() { return *train_writer; }
     template <class = void>
     io::event_writer& validation() {
@@ -52,8 +56,8 @@ struct tensorboard {
         detail::check_at_least("tensorboard", "histogram_buckets", histogram_buckets, 1);
         epoch_seconds = -1;
     }
-    // Not in on_train_begin: whether the run goes on is known behind it. These are templates so that programs that only include this do not
-    // compile the writer.
+    // Not in on_train_begin, because only afterwards is it known whether the run resumes. These are
+    // templates so that programs that only include this header do not compile the writer.
     void on_epoch_begin(auto& s) { begin(s); }
     void on_batch_begin(auto& s) {
         if (train_writer == nullptr) begin(s); // resumed within an epoch
@@ -103,7 +107,7 @@ void tensorboard::begin(training_state& s) {
     writes = s.writes_files();
     open(train_writer, "/train");
     if (s.validates)
-        open(validation_writer, "/validation"); // a folder that is another run's is told before anything is trained
+        open(validation_writer, "/validation"); // reports a folder that belongs to another run before training starts
     if (!hyperparameters.empty()) {
         open(session_writer, "");
         if (metrics.empty()) {
@@ -156,7 +160,8 @@ void tensorboard::write_epoch(training_state& s) {
 template <class>
 void tensorboard::end(training_state& s) {
     if (session_writer != nullptr && !s.history.interrupted) session_writer->end_session(true);
-    // The next fit of this callback, and whoever reads the files, finds them whole.
+    // Closes the files, so that the next fit of this callback, and other readers, find them
+    // complete.
     for (auto* writer : {&train_writer, &validation_writer, &session_writer}) {
         if (*writer != nullptr) (*writer)->flush();
         writer->reset();

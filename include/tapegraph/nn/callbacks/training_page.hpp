@@ -14,15 +14,15 @@
 
 namespace tapegraph {
 
-/// Learning curves in one HTML page, written anew as each epoch ends, whole; a browser that shows it reads it again by itself while
-/// training goes on. No server, no scripts.
+/// Shows learning curves in one HTML page, rewritten completely at the end of each epoch; a browser
+/// that shows it reloads it while training runs. It needs no server and no scripts.
 struct training_page {
     std::string path = "training.html";
     std::string title = "Training";
-    int refresh_seconds = 5;                                  ///< how soon the browser looks again; 0: never
-    std::vector<std::pair<std::string, std::string>> facts{}; ///< shown beside what it knows itself: {"data", "MNIST"}
+    int refresh_seconds = 5;                                  ///< reload interval of the browser; 0: never
+    std::vector<std::pair<std::string, std::string>> facts{}; ///< additional facts to show: {"data", "MNIST"}
 
-    /// What it remembers.
+    /// State.
     double started = 0, epoch_start = 0, epoch_end = 0;
     std::string date{};
 
@@ -31,7 +31,7 @@ struct training_page {
         epoch_start = detail::steady_seconds();
         epoch_end = 0;
     }
-    void on_test_begin(training_state&) { epoch_end = detail::steady_seconds(); } // seconds are those of training
+    void on_test_begin(training_state&) { epoch_end = detail::steady_seconds(); } // seconds exclude validation
     void on_epoch_end(auto& s) { add_epoch(s); }
     void on_train_end(auto& s) { write(s, s.history, false); }
 
@@ -57,7 +57,7 @@ void training_page::begin(training_state& s) {
 
 template <class>
 void training_page::add_epoch(training_state& s) {
-    history h = s.history; // this epoch is not in it before all callbacks have seen it
+    history h = s.history; // which lacks this epoch until all callbacks have run
     epoch_result e;
     e.epoch = s.epoch;
     e.seconds = (epoch_end > 0 ? epoch_end : detail::steady_seconds()) - epoch_start;

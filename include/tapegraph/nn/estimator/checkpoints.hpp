@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-/// A folder of checkpoints: model-<step>.safetensors, of which the newest few are kept, best-<step>.safetensors, and best.txt, the
-/// value for which that was kept.
+/// A folder of checkpoints: the newest few model-<step>.safetensors, best-<step>.safetensors, and
+/// best.txt, the value for which that was kept.
 
 namespace tapegraph {
 
@@ -23,9 +23,9 @@ namespace tapegraph {
 struct checkpoint_options {
     std::int64_t every_steps = 0; ///< 0: not by steps
     double every_seconds = 600;   ///< 0: not by time
-    std::int64_t keep = 5;        ///< how many of the newest; 0: all
-    std::string best{};           ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
-    bool best_is_highest = false; ///< of a metric, whether more is better; of accuracy it always is
+    std::int64_t keep = 5;        ///< number of newest ones to keep; 0: all
+    std::string best{};           ///< "loss", "accuracy" or a metric of the model: also keeps the best in evaluation
+    bool best_is_highest = false; ///< whether higher is better for a metric; it always is for accuracy
 };
 
 namespace detail {
@@ -51,7 +51,7 @@ public:
         return (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
                (options_.every_seconds > 0 && steady_seconds() - last_time_ >= options_.every_seconds);
     }
-    /// Counts from here.
+    /// Starts counting at this step.
     void begin(std::int64_t step) {
         last_step_ = step;
         last_time_ = steady_seconds();
@@ -63,7 +63,8 @@ public:
         begin(step);
         for (const std::int64_t old : io::detail::surplus_of(steps(), options_.keep)) remove(file_of("model-", old));
     }
-    /// Whether a value of options().best is better than all before; then its model is written by `save(path)`.
+    /// Returns whether a value of options().best is better than all before, and if so writes its
+    /// model by `save(path)`.
     template <class Save>
     bool offer(std::int64_t step, double value, const Save& save) {
         if (!better(value)) return false;

@@ -4,22 +4,22 @@
 #include <tapegraph/ops/elementwise/activation.hpp>
 #include <tapegraph/ops/reduction/axes.hpp>
 
-/// Activations that Keras has as layers and that are no operations. Not part of tapegraph.hpp: programs without them do not compile
-/// them.
+/// Activations that Keras has as layers and that are not operations. Not part of tapegraph.hpp:
+/// programs without them do not compile them.
 
 namespace tapegraph {
 
 /// Defaults as in Keras.
 struct prelu_options {
     axes shared_axes = std::initializer_list<
-        int>{}; ///< of x, from 1 on, along which one number is learnt: {1, 2} for the pixels of an image
+        int>{}; ///< axes of x, from 1 on, along which one number is shared: {1, 2} for the pixels of an image
     initializer alpha_initializer = init::zeros{};
     regularizer alpha_regularizer{};
     constraint alpha_constraint{};
 };
 
-/// x where it is positive, alpha x elsewhere, with an "alpha" for each element of a record (He et al. 2015): [x's extents but the
-/// batch], 1 along shared axes, the others known.
+/// x where it is positive, alpha x elsewhere, with a learnt "alpha" for each element of a record
+/// (He et al. 2015): x's extents without the batch, 1 along shared axes; the others must be known.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {},

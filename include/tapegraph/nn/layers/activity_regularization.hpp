@@ -2,16 +2,18 @@
 
 #include <tapegraph/nn/regularizer.hpp>
 
-/// A penalty on what a layer gives instead of on its weights. Not part of tapegraph.hpp: programs without it do not compile it.
+/// A penalty on a layer's output instead of its weights. Not part of tapegraph.hpp: programs
+/// without it do not compile it.
 
 namespace tapegraph {
 
-/// Hands x through and adds to the model's loss, in training and in evaluation, l1 |x| + l2 x^2 summed over a record and averaged over
-/// the batch, as Keras's ActivityRegularization and `activity_regularizer=` do:
+/// Returns x and adds to the model's loss, in training and in evaluation, l1 |x| + l2 x^2 summed
+/// over a record and averaged over the batch, like Keras's ActivityRegularization and
+/// `activity_regularizer=`:
 ///
 ///     h = tg::activity_regularization(scope / "sparse", tg::dense(scope / "code", h, {.units = 32}), tg::regularizers::l1{1e-4});
 ///
-/// x: [batch, ...]. Refused: other regularizers than l1, l2 and l1_l2, and a scalar x.
+/// x is [batch, ...]. Regularizers other than l1, l2 and l1_l2, and a scalar x, are refused.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto activity_regularization(const Scope& scope, const X& x, const regularizer& penalty,

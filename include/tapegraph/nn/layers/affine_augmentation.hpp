@@ -6,26 +6,27 @@
 
 #include <numbers>
 
-/// Random translation, rotation and zoom of images [batch, height, width, channels] in training, sampled bilinearly; otherwise they
-/// hand their operand through. Derivatives by the images exist. Not part of tapegraph.hpp: programs without them do not compile
-/// them.
+/// Random translation, rotation and zoom of images [batch, height, width, channels] in training,
+/// sampled bilinearly; otherwise they return their operand. Derivatives by the images exist. Not
+/// part of tapegraph.hpp: programs without them do not compile them.
 
 namespace tapegraph {
 
-/// Shares of the image's extents; positive ones move it down and to the right. Defaults as in Keras.
+/// Fractions of the image's extents; positive ones move it down and to the right. Defaults are
+/// those of Keras.
 struct random_translation_options {
     factor_range height_factor{}, width_factor{};
     tapegraph::fill_mode fill_mode = fill_mode::reflect;
     double fill_value = 0;
 };
-/// Shares of a full turn, counter-clockwise.
+/// Fractions of a full turn, counter-clockwise.
 struct random_rotation_options {
     factor_range factor{};
     tapegraph::fill_mode fill_mode = fill_mode::reflect;
     double fill_value = 0;
 };
-/// A positive factor shows 1 + f times as much of the image, so things become smaller. Without `keep_ratio` the width has draws
-/// of its own, from `width_factor`.
+/// A positive factor f shows 1 + f times as much of the image, so objects become smaller. Without
+/// `keep_ratio` the width has draws of its own, from `width_factor`.
 struct random_zoom_options {
     factor_range height_factor{};
     factor_range width_factor{};
@@ -36,7 +37,7 @@ struct random_zoom_options {
 
 namespace detail {
 
-/// Places along an axis of n elements, whole numbers in float or double, as places inside of it.
+/// Maps integer places along an axis of n elements, in float or double, to places inside it.
 template <handle H>
 constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
     if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
@@ -47,8 +48,9 @@ constexpr H inside(const H& place, extent n, fill_mode mode, std::source_locatio
     return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
 }
 
-/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels. Places
-/// are floating, numbers of pixels are whole: bfloat16 has none between 256 and 258, float none between 2^24 and 2^24 + 2.
+/// Samples images [batch, height, width, channels] at places (rows, columns) [batch, height,
+/// width], bilinearly between four pixels. Places are floating, numbers of pixels are integers:
+/// bfloat16 has none between 256 and 258, float none between 2^24 and 2^24 + 2.
 template <handle H, handle P>
 constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode mode, double beyond,
                     std::source_location where) {
@@ -69,7 +71,7 @@ constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode 
         const H found = reshape(gather(pixels, eval(reshape(at, places, where), where), 1, 1, where), dims, where);
         const P wide = as_float(found, where);
         if (mode != fill_mode::constant) return wide;
-        // Products of 0 and 1: whether the place is one of the image.
+        // Products of 0 and 1: whether the place is inside the image.
         const P within =
             eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
                      tapegraph::where(column >= 0, 1, zeros_like(row)) *
@@ -82,7 +84,8 @@ constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode 
     return rounded_like(images, eval(upper + below * (lower - upper), where), where);
 }
 
-/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre, in the type of `like`.
+/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels relative to its centre, in
+/// the type of `like`.
 template <handle H, handle P>
 constexpr P from_centre(const H& images, const P& like, int axis, std::source_location where) {
     const extent n = shape_of(images)[axis];
@@ -90,7 +93,8 @@ constexpr P from_centre(const H& images, const P& like, int axis, std::source_lo
     return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
 }
 
-/// Samples where f(row, column from the centre) says, which is a pair of places from the centre of the type of `like`, the draws.
+/// Samples at the places that f(row, column from the centre) returns, a pair relative to the centre
+/// in the type of `like`, the draws.
 template <handle H, handle P, class F>
 constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond, std::source_location where,
                   const F& f) {
@@ -106,7 +110,7 @@ constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond,
     return sampled(images, tops, lefts, mode, beyond, where);
 }
 
-/// A draw for each record beside rows and columns: [batch, 1, 1].
+/// A draw per record that broadcasts to rows and columns: [batch, 1, 1].
 template <handle H>
 constexpr auto place_draws(const H& images, const factor_range& range, std::source_location where) {
     return squeeze(record_draws(images, range, where), 3, where);
@@ -119,7 +123,7 @@ struct two_places {
 
 } // namespace detail
 
-/// Moves each image by shares of its extents drawn from the factors.
+/// Moves each image by fractions of its extents drawn from the factors.
 template <class Scope, tensor_like X>
 constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
                                   std::source_location where = std::source_location::current()) {
@@ -137,7 +141,7 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
 }
 no_such_option_in<random_translation_options> random_translation(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Turns each image about its centre.
+/// Rotates each image about its centre.
 template <class Scope, tensor_like X>
 constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
                                std::source_location where = std::source_location::current()) {
@@ -154,7 +158,7 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
 }
 no_such_option_in<random_rotation_options> random_rotation(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Shows more or less of each image about its centre.
+/// Zooms each image about its centre.
 template <class Scope, tensor_like X>
 constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
                            std::source_location where = std::source_location::current()) {

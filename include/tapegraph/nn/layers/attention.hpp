@@ -7,26 +7,27 @@
 #include <tapegraph/ops/product/einsum.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 
-/// Attention. Not part of tapegraph.hpp: programs without it do not compile it.
+/// Attention layers. Not part of tapegraph.hpp: programs without them do not compile them.
 
 namespace tapegraph {
 
 /// Defaults as in Keras.
 struct multi_head_attention_options {
     std::int64_t num_heads = 1;
-    std::int64_t key_dim = 1;    ///< of each head
-    std::int64_t value_dim = 0;  ///< of each head; 0: key_dim
+    std::int64_t key_dim = 1;    ///< per head
+    std::int64_t value_dim = 0;  ///< per head; 0: key_dim
     std::int64_t output_dim = 0; ///< 0: the query's number of features
-    double dropout = 0;          ///< of attention weights, in training
+    double dropout = 0;          ///< rate for attention weights, in training
     bool use_bias = true;
-    bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
+    bool use_causal_mask = false; ///< step t of the query attends to the steps of the value up to t
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, bias_constraint{};
 };
 
-/// Which steps of the value a step of the query sees: bool [batch, query's time, value's time], or what broadcasts to that.
+/// Which steps of the value a step of the query attends to: bool [batch, query's time, value's
+/// time], or a shape that broadcasts to that.
 template <handle M>
 struct attention_mask {
     M seen;
@@ -46,16 +47,19 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
     return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
 }
 
-/// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
-/// step sees nothing, all weights are equal, and what no step sees is zeros (steps_in_use).
+/// Scores [batch, heads, query's time, value's time] where attention is allowed; the others get a
+/// value for which softmax gives 0. Where a step attends to nothing, all weights are equal, and
+/// steps that no step attends to are zeros (steps_in_use).
 template <handle H, handle M>
 constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
-    // The lowest number of half is -65504: -1e9 would be -infinity there, and a step that sees nothing NaN.
+    // The lowest number of half is -65504: -1e9 would be -infinity there, and a step that attends
+    // to nothing NaN.
     return eval(tapegraph::where(seen, scores, type_of(scores) == dtype::f16 ? -65504.0 : -1e9), where);
 }
 
-/// The steps of a query or value [batch, time, features] that some other step sees, or is seen by; 0 in the place of the others, so that it
-/// does not matter what stands there. `across`: the axis of `seen` that the other steps lie on.
+/// The steps of a query or value [batch, time, features] that attend to another step, or are
+/// attended to; the others are 0, so that their content does not matter. `across`: the axis of
+/// `seen` along which the other steps lie.
 template <handle H>
 constexpr H steps_in_use(const H& x, int, std::source_location) {
     return x;
@@ -82,7 +86,7 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
     const H asked = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
     const H keys = attention_heads(scope / "key", value, o.num_heads, o.key_dim, o, where);
     const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
 
     const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
     H scores = einsum("bthd,bshd->bhts", eval(asked * scale, where), keys, where);
@@ -101,8 +105,8 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
 
 } // namespace detail
 
-/// Attention of num_heads heads (Vaswani et al. 2017): query [batch, time, features] looks at value [batch, steps, others],
-/// which is also the key, and gives [batch, time, output_dim]:
+/// Attention of num_heads heads (Vaswani et al. 2017): query [batch, time, features] attends to
+/// value [batch, steps, others], which is also the key. Returns [batch, time, output_dim]:
 ///
 ///     softmax((query W_q + b_q) (value W_k + b_k)^T / sqrt(key_dim)) (value W_v + b_v) W_o + b_o
 ///

@@ -9,9 +9,10 @@
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 
-/// Layers that change images [batch, height, width, channels] at random in training, each record with draws of its own, and hand
-/// them through otherwise (random_crop takes the middle then): random_flip, random_crop, random_brightness, random_contrast.
-/// affine_augmentation.hpp has those that sample between pixels. Not part of tapegraph.hpp: programs without them do not compile
+/// Layers that change images [batch, height, width, channels] at random in training, with draws of
+/// its own for each record: random_flip, random_crop, random_brightness, random_contrast. Otherwise
+/// they return the images (random_crop then takes the middle). affine_augmentation.hpp has those
+/// that sample between pixels. Not part of tapegraph.hpp: programs without them do not compile
 /// them.
 
 namespace tapegraph {
@@ -19,13 +20,13 @@ namespace tapegraph {
 enum class flip_mode : std::uint8_t { horizontal_and_vertical, horizontal, vertical };
 
 struct random_flip_options {
-    flip_mode mode = flip_mode::horizontal_and_vertical; ///< Keras's default, too: each with probability 1/2
+    flip_mode mode = flip_mode::horizontal_and_vertical; ///< also Keras's default: each with probability 1/2
 };
 struct random_crop_options {
     std::int64_t height = 1, width = 1; ///< of the result
 };
 
-/// What a number is drawn from, uniformly. One number f is [-f, f].
+/// The range from which a number is drawn uniformly. One number f means [-f, f].
 struct factor_range {
     double low = 0, high = 0;
     constexpr factor_range() = default;
@@ -33,7 +34,8 @@ struct factor_range {
     constexpr factor_range(double lowest, double highest) : low(lowest), high(highest) {}
     constexpr bool sensible() const { return low <= high && low > -1e300 && high < 1e300; }
 };
-/// What images lie in. Keras's default is [0, 255]; images of this library's readers lie in [0, 1].
+/// The range of the images' values. Keras's default is [0, 255]; this library's readers return
+/// images in [0, 1].
 struct value_range {
     double low = 0, high = 1;
 };
@@ -52,7 +54,8 @@ inline constexpr const char* image_needed = "augmentation: input must be [batch,
 inline constexpr const char* factor_needed =
     "augmentation: a factor must be finite, its lower end not above the upper one";
 
-/// A uniform number for each record, [batch, 1, 1, 1], in float where images have 16 bits: places are made of them.
+/// A uniform number for each record, [batch, 1, 1, 1], in float if images have 16 bits, because
+/// places are computed from them.
 template <handle H>
 constexpr auto record_draws(const H& images, const factor_range& range, std::source_location where) {
     shape dims = no_axes(shape_of(images));
@@ -70,7 +73,8 @@ constexpr auto image_layer(const Scope& scope, std::string_view type, const X& x
     return noise_layer(scope, type, x, false, wrong, where, f);
 }
 
-/// Some rows (axis 1) or columns (axis 2) of each record, from a place drawn for it; `least` is the last place.
+/// Some rows (axis 1) or columns (axis 2) of each record, from a drawn place on; `least` is the
+/// last place.
 template <handle H>
 constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last,
                              std::source_location where) {
@@ -87,7 +91,7 @@ constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std:
 
 } // namespace detail
 
-/// Mirrors images from left to right, from top to bottom, or each of both, with probability 1/2.
+/// Mirrors images from left to right, from top to bottom, or both, each with probability 1/2.
 template <class Scope, tensor_like X>
 constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_options& o = {},
                            std::source_location where = std::source_location::current()) {
@@ -106,7 +110,8 @@ constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_opt
 }
 no_such_option_in<random_flip_options> random_flip(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// A part of [height, width] of each image; outside of training that in the middle. The image's extents are known and not smaller.
+/// A part of [height, width] of each image; outside of training the middle one. The image's extents
+/// must be known and not smaller.
 template <class Scope, tensor_like X>
 constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_options& o,
                            std::source_location where = std::source_location::current()) {

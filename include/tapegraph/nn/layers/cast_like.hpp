@@ -5,7 +5,8 @@
 
 namespace tapegraph::detail {
 
-/// Values in the floating element type of a handle: of a type in eager mode, of a node's value in graph mode.
+/// Casts values to the floating element type of a handle: a type in eager mode, a node's value in
+/// graph mode.
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
     if constexpr (requires { typename H::element_type; })

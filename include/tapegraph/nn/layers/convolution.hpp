@@ -6,7 +6,7 @@
 
 namespace tapegraph {
 
-/// A kernel's extents are 3 unless given; everything else is as in Keras.
+/// A kernel's extents are 3 by default; all other defaults are those of Keras.
 struct conv2d_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
     height_width kernel_size = 3;
@@ -22,7 +22,7 @@ struct conv2d_layer_options {
     convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 
-/// A kernel's extent is 3 unless given; everything else is as in Keras.
+/// A kernel's extent is 3 by default; all other defaults are those of Keras.
 struct conv1d_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
     std::int64_t kernel_size = 3;
@@ -39,7 +39,7 @@ struct conv1d_layer_options {
 };
 
 namespace detail {
-// Input channels of one group.
+// The number of input channels of one group.
 template <class Scope>
 constexpr std::int64_t group_channels(const Scope& scope, const shape& dims, std::int64_t groups) {
     const std::int64_t channels = features_of(scope, dims, "convolution: input needs an axis of channels");
@@ -51,7 +51,7 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
     return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
 }
 
-/// Extents of a kernel: those of the window, and two more.
+/// The extents of a kernel: those of the window, and two more.
 constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) {
     return {size[0], size[1], in, out};
 }

@@ -15,8 +15,8 @@ struct dense_options {
     constraint kernel_constraint{}, bias_constraint{};
 };
 
-/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
-/// extent is known while the model is traced.
+/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias"
+/// [units]. x must have an axis, whose extent must be known while the model is traced.
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
                      std::source_location where = std::source_location::current()) {

@@ -3,18 +3,19 @@
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 
-/// Depthwise and separable convolutions as layers. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Depthwise and separable convolution layers. Not part of tapegraph.hpp: programs without them do
+/// not compile them.
 
 namespace tapegraph {
 
-/// A kernel's extents are 3 unless given; everything else is as in Keras.
+/// A kernel's extents are 3 by default; all other defaults are those of Keras.
 template <class Size>
 struct basic_depthwise_layer_options {
     Size kernel_size = 3;
     Size stride = 1;
     tapegraph::padding padding{};
     Size dilation = 1;
-    std::int64_t depth_multiplier = 1; ///< filters of each channel
+    std::int64_t depth_multiplier = 1; ///< filters per channel
     bool use_bias = true;
     initializer depthwise_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
@@ -24,7 +25,7 @@ struct basic_depthwise_layer_options {
 using depthwise_conv2d_layer_options = basic_depthwise_layer_options<height_width>;
 using depthwise_conv1d_layer_options = basic_depthwise_layer_options<std::int64_t>;
 
-/// The same and `filters`, the output channels.
+/// The same options and `filters`, the output channels.
 template <class Size>
 struct basic_separable_layer_options {
     std::int64_t filters = 1;
@@ -52,7 +53,7 @@ constexpr variable_options depthwise_options(const Options& o) {
             .constraint = o.depthwise_constraint};
 }
 
-/// The window of an operation over a layer's options.
+/// Converts a layer's options to an operation's window.
 template <class Window, class Options>
 constexpr Window window_of(const Options& o) {
     return {.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = 1};
@@ -78,8 +79,9 @@ constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const 
 
 } // namespace detail
 
-/// Each channel of x [batch, height, width, channels] by `depth_multiplier` filters of its own: "kernel" [height, width,
-/// channels, depth_multiplier], "bias" [channels depth_multiplier].
+/// Convolves each channel of x [batch, height, width, channels] with `depth_multiplier` filters of
+/// its own: "kernel" [height, width, channels, depth_multiplier], "bias" [channels
+/// depth_multiplier].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_conv2d_layer_options& o,
@@ -92,7 +94,7 @@ template <class Scope>
     requires(!tensor_like<Scope>)
 no_such_option_in<depthwise_conv2d_layer_options> depthwise_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
-/// The same of x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
+/// The same for x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_conv1d_layer_options& o,
@@ -123,8 +125,9 @@ constexpr H separable(const Scope& scope, const H& input, const Options& o, std:
 }
 } // namespace detail
 
-/// A depthwise convolution, and one across channels: "depthwise_kernel" [height, width, channels, depth_multiplier],
-/// "pointwise_kernel" [1, 1, channels depth_multiplier, filters], "bias" [filters].
+/// A depthwise convolution followed by one across channels: "depthwise_kernel" [height, width,
+/// channels, depth_multiplier], "pointwise_kernel" [1, 1, channels depth_multiplier, filters],
+/// "bias" [filters].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_conv2d_layer_options& o,
@@ -140,7 +143,7 @@ template <class Scope>
     requires(!tensor_like<Scope>)
 no_such_option_in<separable_conv2d_layer_options> separable_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
-/// The same of x [batch, width, channels], kernels without a height.
+/// The same for x [batch, width, channels], with kernels without a height.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_conv1d_layer_options& o,

@@ -5,11 +5,11 @@
 namespace tapegraph {
 
 struct dropout_options {
-    double rate = 0.5; ///< the share of elements set to zero
+    double rate = 0.5; ///< the fraction of elements set to zero
 };
 
-/// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate); otherwise hands
-/// its operand through. The rate lies in [0, 1).
+/// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 -
+/// rate); otherwise returns its operand. The rate is in [0, 1).
 template <class Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
                        std::source_location where = std::source_location::current()) {
@@ -17,7 +17,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
     const auto mark = scope.enter();
     const bool sensible = scope.require(o.rate >= 0 && o.rate < 1, "dropout: rate must lie in [0, 1)");
     if (!sensible || !scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
-    const auto drawn = scope.uniform_like(input); // in float at least: in bfloat16 a rate of 0.999 is 1
+    const auto drawn = scope.uniform_like(input); // at least float, because in bfloat16 a rate of 0.999 is 1
     return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
 no_such_option_in<dropout_options> dropout(any_argument, any_argument, ...) TG_MISTAKE;

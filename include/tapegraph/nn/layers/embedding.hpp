@@ -15,21 +15,23 @@
 
 namespace tapegraph {
 
-/// Defaults as in Keras. What Keras's `mask_zero` says is said where the mask is used: see embedding_mask.
+/// Defaults are those of Keras. Keras's `mask_zero` is an argument where the mask is used: see
+/// embedding_mask.
 struct embedding_options {
-    std::int64_t input_dim = 1;  ///< rows of the table: indices lie in [0, input_dim)
-    std::int64_t output_dim = 1; ///< numbers an index stands for
+    std::int64_t input_dim = 1;  ///< rows of the table: indices are in [0, input_dim)
+    std::int64_t output_dim = 1; ///< numbers per index
     initializer embeddings_initializer = init::uniform{};
-    /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep their weights and their
-    /// state in that step, as with PyTorch's SparseAdam or TensorFlow's LazyAdam. Under plain sgd that is no difference.
+    /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep
+    /// their weights and their state in that step, as with PyTorch's SparseAdam or TensorFlow's
+    /// LazyAdam. With plain sgd this makes no difference.
     bool sparse = false;
-    regularizer embeddings_regularizer{}; ///< of the whole table: with `sparse` refused
+    regularizer embeddings_regularizer{}; ///< applies to the whole table: refused with `sparse`
     constraint embeddings_constraint{};
 };
 
 namespace detail {
 
-// Elements are known by type in eager mode and by value in graph mode.
+// The element type is known by type in eager mode and by value in graph mode.
 template <handle H>
 constexpr auto as_indices(const H& x, std::source_location where) {
     if constexpr (requires { typename H::element_type; }) {
@@ -42,7 +44,8 @@ constexpr auto as_indices(const H& x, std::source_location where) {
     }
 }
 
-/// A variable of type T, or, where T is void, of the type of `like` if that is floating, and of float otherwise.
+/// A variable of type T, or, if T is void, of the type of `like` if that is floating, and of float
+/// otherwise.
 template <class T, class Scope, handle H>
 constexpr auto floating_variable(const Scope& scope, const H& like, std::string_view name, const shape& dims,
                                  const variable_options& options) {
@@ -60,10 +63,12 @@ constexpr auto floating_variable(const Scope& scope, const H& like, std::string_
 
 } // namespace detail
 
-/// Rows of a table "embeddings" [input_dim, output_dim]: indices [...] to [..., output_dim]. Indices are i32 or i64; floating
-/// ones are cast to i32, as in Keras. T is the table's element type; without one that of floating indices, float for others.
-/// An index outside [0, input_dim) is a range_error of gather. The table's gradient is scatter_add of the rows' ones: rows
-/// that occur twice get the sum. With `sparse` a step's time does not depend on the table's size.
+/// Looks up rows of a table "embeddings" [input_dim, output_dim]: indices [...] to [...,
+/// output_dim]. Indices are i32 or i64; floating ones are cast to i32, as in Keras. T is the
+/// table's element type, by default that of floating indices and float for others. An index outside
+/// [0, input_dim) is a range_error of gather. The table's gradient is the scatter_add of the rows'
+/// gradients: rows that occur twice get the sum. With `sparse` a step's time does not depend on the
+/// table's size.
 template <class T = void, class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o,
@@ -87,8 +92,8 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
 }
 no_such_option_in<embedding_options> embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// The steps whose index is not `padding`, for recurrent layers over the embedding of indices [batch, time]: Keras's
-/// `mask_zero`.
+/// Marks the steps whose index is not `padding`, for recurrent layers over the embedding of indices
+/// [batch, time]: Keras's `mask_zero`.
 template <tensor_like X>
 constexpr auto embedding_mask(const X& indices, std::int64_t padding = 0,
                               std::source_location where = std::source_location::current()) {

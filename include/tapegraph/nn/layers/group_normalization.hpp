@@ -4,15 +4,16 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Normalizations of single records: group_normalization, rms_normalization, unit_normalization; layer_normalization is in
-/// sequence.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Normalizations of single records: group_normalization, rms_normalization, unit_normalization;
+/// layer_normalization is in sequence.hpp. Not part of tapegraph.hpp: programs without them do not
+/// compile them.
 
 namespace tapegraph {
 
 /// Defaults as in Keras.
 struct group_normalization_options {
     std::int64_t groups =
-        32; ///< divides the channels; 1: layer normalization over everything, -1: each channel by itself
+        32; ///< must divide the channels; 1: layer normalization over everything, -1: each channel separately
     double epsilon = 1e-3;
     bool center = true, scale = true;
     initializer beta_initializer = init::zeros{};
@@ -29,13 +30,14 @@ struct rms_normalization_options {
     constraint scale_constraint{};
 };
 
-/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance of each record's groups of neighbouring
-/// channels (Wu and He 2018). x [batch, ..., channels], at least one axis between; "gamma" and "beta" [channels].
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance over
+/// each record's groups of neighbouring channels (Wu and He 2018). x is [batch, ..., channels] with
+/// at least one axis in between; "gamma" and "beta" are [channels].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
-    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+    if constexpr (requires { scope.float_scope(); }) // in mixed precision
         return scope.rounded(group_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -78,7 +80,7 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
                                  std::source_location where = std::source_location::current()) {
-    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+    if constexpr (requires { scope.float_scope(); }) // in mixed precision
         return scope.rounded(rms_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -92,7 +94,8 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
 }
 no_such_option_in<rms_normalization_options> rms_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// x / |x|, the Euclidean norm along axes; a norm below 1e-12 counts as that (Keras's UnitNormalization). No variables, no scope.
+/// x / |x|, with the Euclidean norm along axes; a norm below 1e-12 is replaced by 1e-12 (Keras's
+/// UnitNormalization). It has no variables and no scope.
 template <tensor_like X>
 constexpr auto unit_normalization(const X& x, axes along = -1,
                                   std::source_location where = std::source_location::current()) {

@@ -3,27 +3,29 @@
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/positions.hpp>
 
-/// Attention whose heads share keys and values, and attention that goes on step by step from a cache of them. Not part of
-/// tapegraph.hpp: programs without them do not compile them.
+/// Attention whose heads share keys and values, and attention that continues step by step from a
+/// cache of them. Not part of tapegraph.hpp: programs without them do not compile them.
 
 namespace tapegraph {
 
-/// Names and defaults as in Keras. With as many heads of both kinds its variables are those of multi_head_attention.
+/// Names and defaults are those of Keras. With equal numbers of heads its variables are those of
+/// multi_head_attention.
 struct grouped_query_attention_options {
     std::int64_t head_dim = 1;
     std::int64_t num_query_heads = 1;
-    std::int64_t num_key_value_heads = 0; ///< divides num_query_heads; 0: as many
-    double dropout = 0;                   ///< of attention weights, in training
+    std::int64_t num_key_value_heads = 0; ///< must divide num_query_heads; 0: the same number
+    double dropout = 0;                   ///< rate for attention weights, in training
     bool use_bias = true;
-    bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
-    double rotary_wavelength = 0; ///< not 0: queries and keys are turned by rotary_positions with this max_wavelength
+    bool use_causal_mask = false; ///< step t of the query attends to the steps of the value up to t
+    double rotary_wavelength = 0; ///< if not 0, rotary_positions with this max_wavelength rotates queries and keys
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, bias_constraint{};
 };
 
-/// Keys and values of the steps seen so far: [batch, capacity, num_key_value_heads, head_dim] each, at first any numbers, zeros.
+/// Keys and values of the steps seen so far: [batch, capacity, num_key_value_heads, head_dim] each,
+/// initially any numbers, such as zeros.
 template <class H>
 struct attention_cache {
     H keys, values;
@@ -31,7 +33,7 @@ struct attention_cache {
 template <class H>
 attention_cache(H, H) -> attention_cache<H>;
 
-/// What cached_attention gives: `const auto [y, next] = ...`.
+/// The result of cached_attention: `const auto [y, next] = ...`.
 template <class H>
 struct attention_step {
     H output;
@@ -40,8 +42,8 @@ struct attention_step {
 
 namespace detail {
 
-/// Queries [batch, time, query heads, dim] over keys and values [batch, steps, heads, dim]: query head h sees head h heads / query
-/// heads. Gives [batch, time, query heads, dim].
+/// Attention of queries [batch, time, query heads, dim] to keys and values [batch, steps, heads,
+/// dim]: query head h uses head h heads / query heads. Returns [batch, time, query heads, dim].
 template <class Scope, handle H, class... Masks>
 constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, const H& values,
                           const grouped_query_attention_options& o, std::source_location where, const Masks&... seen) {
@@ -87,8 +89,8 @@ constexpr H maybe_rotated(const H& x, double wavelength, std::source_location wh
     return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
 }
 
-/// Steps [batch, n, heads, dim] written into [batch, capacity, heads, dim] where `behind`, the place of an entry minus that of the first
-/// step, i32 [batch, capacity], lies in [0, n).
+/// Writes steps [batch, n, heads, dim] into [batch, capacity, heads, dim] where `behind`, the place
+/// of an entry minus that of the first step, i32 [batch, capacity], is in [0, n).
 template <handle H, handle I>
 constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
     const extent n = shape_of(steps)[1];
@@ -102,7 +104,8 @@ constexpr H written(const H& cache, const H& steps, const I& behind, std::source
 
 } // namespace detail
 
-/// Zeros for the keys and values of `capacity` steps, of the batch and element type of x [batch, time, features].
+/// Zeros for the keys and values of `capacity` steps, with the batch and element type of x [batch,
+/// time, features].
 template <tensor_like X>
 constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const grouped_query_attention_options& o,
                                      std::source_location where = std::source_location::current()) {
@@ -116,9 +119,11 @@ constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const gr
 }
 no_such_option_in<grouped_query_attention_options> empty_attention_cache(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
-/// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
-/// in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias". An `attention_mask{...}` may follow.
+/// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and
+/// values (Ainslie et al. 2023): query [batch, time, features] attends to value [batch, steps,
+/// others], which is also the key. The result has query's shape. Variables are those of Keras:
+/// "query", "key", "value" and "attention_output", each with "kernel" and "bias". An
+/// `attention_mask{...}` may follow.
 template <class Scope, tensor_like Q, tensor_like V, class... Masks>
     requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
 constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
@@ -134,7 +139,7 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
     H queries = detail::attention_heads(scope / "query", asked, o.num_query_heads, o.head_dim, o, where);
     H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
     const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     queries = detail::maybe_rotated(queries, o.rotary_wavelength, where);
     keys = detail::maybe_rotated(keys, o.rotary_wavelength, where);
     const auto heads = [&](const auto&... causal) {
@@ -147,11 +152,12 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
 }
 no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Causal attention of n further steps x [batch, n, features] over those whose keys and values a cache holds: the steps stand at
-/// `position`, position + 1, ..., i32, a scalar or [batch], and see what is at places up to their own. Gives their output and the
-/// cache with them. What grouped_query_attention with `use_causal_mask`, or multi_head_attention with as many heads of both
-/// kinds, gives of the whole sequence, with the same variables. n is 1 to generate, and the prompt's length to begin with. Steps beyond
-/// the capacity are not kept.
+/// Causal attention of n further steps x [batch, n, features] to those whose keys and values a
+/// cache holds. The steps are at `position`, position + 1, ..., i32, a scalar or [batch], and
+/// attend to places up to their own. Returns their output and the updated cache. The output is that
+/// of grouped_query_attention with `use_causal_mask`, or of multi_head_attention with equal numbers
+/// of heads, over the whole sequence with the same variables. n is 1 to generate, and the prompt's
+/// length at the start. Steps beyond the capacity are not kept.
 template <class Scope, tensor_like X, handle H, tensor_like P>
     requires(!tensor_like<Scope>)
 constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
@@ -172,7 +178,7 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
     H queries = detail::attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
     H keys = detail::attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
     const H values = detail::attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     queries = detail::maybe_rotated(queries, o.rotary_wavelength, where, first);
     keys = detail::maybe_rotated(keys, o.rotary_wavelength, where, first);
 

@@ -6,7 +6,8 @@
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
-/// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
+/// The GRU layer and its operation. Not part of tapegraph.hpp: programs without it do not compile
+/// it.
 
 namespace tapegraph {
 
@@ -15,19 +16,19 @@ struct gru_layer_options {
     std::int64_t units = 1;
     cell_activation activation = cell_activation::tanh;
     gate_activation recurrent_activation = gate_activation::sigmoid;
-    bool reset_after = true; ///< see gru_options; without, "bias" is [3 units]
+    bool reset_after = true; ///< see gru_options; if false, "bias" is [3 units]
     bool return_sequences = false;
     bool go_backwards = false;
     bool use_bias = true;
-    double dropout = 0;           ///< of features, the same ones in all steps, in training
-    double recurrent_dropout = 0; ///< of the h that is multiplied, the same units in all steps, in training
+    double dropout = 0;           ///< rate for features, the same ones in all steps, in training
+    double recurrent_dropout = 0; ///< rate for the h that is multiplied, the same units in all steps, in training
     initializer kernel_initializer = init::glorot_uniform{};
     initializer recurrent_initializer = init::orthogonal{};
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
-    bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
-    bool recompute = false; ///< see gru_options; in evaluation and prediction nothing is kept anyway
+    bool zero_output_for_mask = false; ///< a sequence is 0 at masked steps instead of repeating the previous output
+    bool recompute = false; ///< see gru_options; evaluation and prediction keep nothing anyway
 };
 
 namespace detail {
@@ -53,8 +54,9 @@ struct recurrent_layer_kind<gru_layer_options> {
 
 } // namespace detail
 
-/// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel" [units, 3 units] and "bias" [2, 3
-/// units]; see gru (ops/recurrent/gru.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+/// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel"
+/// [units, 3 units] and "bias" [2, 3 units]; see gru (ops/recurrent/gru.hpp), also for arguments
+/// that may follow the options: `step_mask{...}`, `initial_state{h}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {

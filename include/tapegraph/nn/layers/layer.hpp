@@ -6,8 +6,8 @@
 
 namespace tapegraph {
 
-/// A layer of one's own, with a row in the summary: f(scope, input) makes it, of other layers, too, whose rows become this one. The
-/// type is a literal:
+/// A custom layer, with a row in the summary: f(scope, input) builds it, possibly from other
+/// layers, whose rows are merged into this one. The type is a literal:
 ///
 ///     h = tg::layer(scope / "scale", "scaled", h, [](auto s, auto x) {
 ///         return x * s.variable_like(x, "factor", {x.shape()[1].value}, {.initializer = tg::init::ones{}});
@@ -18,7 +18,7 @@ constexpr auto layer(const Scope& scope, std::string_view type, const X& x, cons
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const auto value = eval(f(scope, input), where);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     return scope.leave(type, mark, value);
 }
 

@@ -15,18 +15,19 @@
 #include <limits>
 #include <tuple>
 
-/// Masks that flow from an embedding to the loss, as Keras's do. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Masks that flow from an embedding to the loss, as in Keras. Not part of tapegraph.hpp: programs
+/// without them do not compile them.
 ///
 ///     auto h = tg::embedding(scope / "words", words, {.input_dim = 1000, .output_dim = 64}, tg::mask_zero);
 ///     h = tg::dropout(scope / "drop", h, {.rate = 0.1});                                   // keeps the mask
 ///     auto y = tg::lstm(scope / "lstm", h, {.units = 64, .return_sequences = true});       // uses it and keeps it
 ///     return tg::dense(scope / "tag", y, {.units = 10});                                   // loss and metrics use it
 ///
-/// Which layers do what: docs/layers.md.
+/// docs/layers.md lists how each layer treats masks.
 
 namespace tapegraph {
 
-// Layers of other headers, for whoever includes those, too.
+// Layers of other headers, declared for programs that include those, too.
 struct lstm_layer_options;
 struct gru_layer_options;
 struct simple_rnn_layer_options;
@@ -45,11 +46,13 @@ template <handle M>
 struct attention_mask;
 enum class merge_mode;
 
-/// Behind the options of an embedding: index 0 is padding, and what is made of it does not count (Keras's mask_zero=True).
+/// Follows the options of an embedding: index 0 is padding, and values computed from it do not
+/// count (Keras's mask_zero=True).
 struct mask_zero_t {};
 inline constexpr mask_zero_t mask_zero{};
 
-/// Like `embedding`, with the mask of the indices [batch, time] that are not 0. Row 0 of the table is there all the same.
+/// Like `embedding`, with a mask of the indices [batch, time] that are not 0. Row 0 of the table
+/// still exists.
 template <class T = void, class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
@@ -83,7 +86,7 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
 }
 no_such_option_in<masking_options> masking(any_argument, any_argument, ...) TG_MISTAKE;
 
-// What keeps the steps keeps the mask.
+// Layers that keep the steps keep the mask.
 #define TG_KEEPS_MASK(word, options)                                                                                   \
     template <class Scope, class X, class M, class O = options>                                                        \
     constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {},                                    \
@@ -103,7 +106,8 @@ TG_KEEPS_MASK(prelu, prelu_options)
 TG_KEEPS_MASK(activity_regularization, regularizer)
 #undef TG_KEEPS_MASK
 
-/// Statistics are those of the steps that count, as Keras has them: sums over these, divided by their number + 1e-7.
+/// Statistics cover the steps that count, as in Keras: sums over these, divided by their number +
+/// 1e-7.
 template <class Scope, class X, class M>
 constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
@@ -116,7 +120,7 @@ constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, co
         }));
 }
 
-/// The same of all shards' steps that count.
+/// The same over the counted steps of all shards.
 template <class Scope, class X, class M>
 constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o,
                                    synchronized_t, std::source_location where = std::source_location::current()) {
@@ -140,7 +144,8 @@ constexpr auto layer(const Scope& scope, std::string_view type, const masked<X, 
                      std::source_location where = std::source_location::current()) {
     return x.with(layer(scope, type, x.value, f, where));
 }
-/// Positions are not of the batch, and have no mask: `x + tg::position_embedding(scope, x, ...)`.
+/// Positions do not belong to the batch, and have no mask: `x + tg::position_embedding(scope, x,
+/// ...)`.
 template <class Scope, class X, class M, class O = position_embedding_options, class... P>
 constexpr auto position_embedding(const Scope& scope, const masked<X, M>& x, const O& o, const P&... first) {
     return position_embedding(scope, x.value, o, first...);
@@ -161,7 +166,7 @@ constexpr auto global_average_pooling1d(const masked<X, M>& x, reduce_options op
     const auto input = eval(x.value, where);
     if (!x.has_mask) return global_average_pooling1d(input, options, where);
     const auto counts = expand_dims(x.mask, -1, where);
-    const auto wide = detail::as_float(input, where); // a sum may leave half's range where the mean does not
+    const auto wide = detail::as_float(input, where); // because a sum may leave half's range where the mean does not
     const auto total = sum(tapegraph::where(counts, wide, 0), 1, options, where);
     const auto steps = sum(tapegraph::where(counts, ones_like(wide), 0), 1, options, where);
     return detail::rounded_like(input, eval(total / maximum(steps, 1), where), where);
@@ -177,7 +182,8 @@ constexpr auto global_max_pooling1d(const masked<X, M>& x, reduce_options option
                                 where);
 }
 
-/// What the recurrent layers with states give for a value with a mask: the output has the mask where it is a sequence.
+/// The result of recurrent layers with states for a value with a mask: the output has the mask if
+/// it is a sequence.
 template <class Y, class H>
 struct masked_recurrent_values {
     Y output;
@@ -199,7 +205,7 @@ constexpr auto masked_states(const Y& y, const Given& given) {
         return masked_recurrent_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden};
 }
 
-/// f(value, mask or nothing) of a recurrent layer.
+/// Calls f(value, mask or nothing) of a recurrent layer.
 template <class F, class X, class M>
 constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool backwards, const F& f) {
     const auto values = x.has_mask ? f(x.value, step_mask{x.mask}) : f(x.value);
@@ -215,7 +221,7 @@ constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool 
 
 } // namespace detail
 
-// Recurrent layers step over what does not count. A sequence keeps the mask, the last step alone has none.
+// Recurrent layers skip masked steps. A sequence keeps the mask, the last step alone has none.
 #define TG_STEPS_OVER_MASK(word, options)                                                                              \
     template <class Scope, class X, class M, class O = options, class... E>                                            \
     constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o, const E&... extras) {                   \
@@ -232,7 +238,7 @@ TG_STEPS_OVER_MASK(simple_rnn, simple_rnn_layer_options)
 TG_STEPS_OVER_MASK(simple_rnn_with_state, simple_rnn_layer_options)
 #undef TG_STEPS_OVER_MASK
 
-/// As Keras has it, a sequence is 0 at steps that do not count.
+/// As in Keras, a sequence is 0 at steps that do not count.
 template <class Scope, class X, class M, class O = lstm_layer_options>
 constexpr auto bidirectional(const Scope& scope, const masked<X, M>& x, O o, merge_mode mode = merge_mode{}) {
     o.zero_output_for_mask = o.return_sequences;
@@ -250,8 +256,8 @@ constexpr auto stacked(const Scope& scope, const masked<X, M>& x, const std::tup
 
 namespace detail {
 
-/// f(query, value, mask or nothing) of attention: a step of the query that counts sees the steps of the value that do. The result has
-/// the query's mask.
+/// Calls f(query, value, mask or nothing) of attention: a step of the query that counts attends to
+/// the steps of the value that do. The result has the query's mask.
 template <class Q, class V, class F, class... Masks>
 constexpr auto attention_under_masks(const Q& query, const V& value, const F& f, const Masks&... given) {
     const auto& q = without_mask(query);
@@ -318,8 +324,8 @@ constexpr auto mask_of_all(const X& x, int rank) {
     while (shape_of(counts).rank() > rank) counts = all(counts, -1);
     return counts;
 }
-/// Masks [batch, time] of values that are put together on an axis: on one behind the steps, a step counts that counts in all; on one of
-/// theirs, the masks are put together, too.
+/// Combines masks [batch, time] of values that are concatenated along an axis: along one after the
+/// steps, a step counts if it counts in all; along batch or time, the masks are concatenated, too.
 template <class X, class Y, class M>
 constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis) {
     const int steps = shape_of(a.has_mask ? a.mask : b.mask).rank();
@@ -327,7 +333,7 @@ constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis
     return concat(a.has_mask ? a.mask : mask_of_all(a.value, steps), b.has_mask ? b.mask : mask_of_all(b.value, steps),
                   axis);
 }
-/// A value as one with a mask of another's type, which it has not.
+/// Gives a value without a mask a mask of another's type, in which all steps count.
 template <class V, class Other>
 constexpr auto as_masked(const V& value, const Other& other) {
     if constexpr (is_masked<V>) {
@@ -339,8 +345,9 @@ constexpr auto as_masked(const V& value, const Other& other) {
 }
 } // namespace detail
 
-/// Values of equal steps, one behind the other; a step counts that counts in both, on axes behind the steps. On the axes of batch and
-/// time the masks are put together as the values are, and a value without a mask counts whole.
+/// Concatenates values of equal steps; on axes after the steps, a step counts if it counts in both.
+/// On the axes of batch and time the masks are concatenated like the values, and all steps of a
+/// value without a mask count.
 template <class A, class B>
     requires detail::masked_operands<A, B>
 constexpr auto concat(const A& x, const B& y, int axis = -1,
@@ -353,7 +360,7 @@ constexpr auto concat(const A& x, const B& y, int axis = -1,
     if (result.has_mask) result.mask = detail::mask_together(a, b, place);
     return result;
 }
-/// Any number of them: concat({a, b, c}, -1).
+/// Concatenates any number of them: concat({a, b, c}, -1).
 template <class X, class M, std::size_t N>
 constexpr auto concat(const masked<X, M> (&parts)[N], int axis = -1,
                       std::source_location where = std::source_location::current()) {
@@ -362,7 +369,7 @@ constexpr auto concat(const masked<X, M> (&parts)[N], int axis = -1,
     return result;
 }
 
-// What does not keep the steps says so.
+// Layers that do not keep the steps report an error.
 #define TG_ENDS_MASK(word)                                                                                             \
     template <class X, class M, class... More>                                                                         \
     constexpr X word(const masked<X, M>& x, const More&...) {                                                          \

@@ -4,12 +4,13 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
-/// Noise in training, which otherwise hands its operand through: spatial_dropout, alpha_dropout, gaussian_noise, gaussian_dropout;
-/// dropout itself is in dropout.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Noise in training; otherwise these layers return their operand: spatial_dropout, alpha_dropout,
+/// gaussian_noise, gaussian_dropout; dropout itself is in dropout.hpp. Not part of tapegraph.hpp:
+/// programs without them do not compile them.
 
 namespace tapegraph {
 
-/// Of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate lies in [0, 1).
+/// Options of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate is in [0, 1).
 struct noise_rate_options {
     double rate = 0.5;
 };
@@ -19,7 +20,7 @@ struct gaussian_noise_options {
 
 namespace detail {
 
-/// A layer that is its operand outside of training, and where `nothing` says so.
+/// A layer that returns its operand outside of training, and if `nothing`.
 template <class Scope, tensor_like X, class F>
 constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
                            std::source_location where, const F& f) {
@@ -31,7 +32,7 @@ constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x
 }
 constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
 
-/// Whole channels dropped: [batch, ..., channels], the draws [batch, 1, ..., channels].
+/// Drops whole channels: [batch, ..., channels], with draws [batch, 1, ..., channels].
 template <class Scope, tensor_like X>
 constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
                                const char* refused, std::source_location where) {
@@ -66,8 +67,8 @@ constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rat
 }
 no_such_option_in<noise_rate_options> spatial_dropout2d(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Dropout that keeps mean 0 and variance 1 of what selu gives (Klambauer et al. 2017): dropped elements become selu's lowest value,
-/// then everything is scaled and shifted.
+/// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
+/// elements become selu's lowest value, then everything is scaled and shifted.
 template <class Scope, tensor_like X>
 constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
                              std::source_location where = std::source_location::current()) {
@@ -95,7 +96,8 @@ constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noi
 }
 no_such_option_in<gaussian_noise_options> gaussian_noise(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// x times normal numbers of mean 1 and deviation sqrt(rate / (1 - rate)) (Srivastava et al. 2014).
+/// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
+/// al. 2014).
 template <class Scope, tensor_like X>
 constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
                                 std::source_location where = std::source_location::current()) {

@@ -8,7 +8,7 @@ namespace tapegraph {
 
 /// Defaults as in Keras.
 struct batch_normalization_options {
-    double momentum = 0.99; ///< the share of a moving average that a step keeps (PyTorch's is 1 minus this)
+    double momentum = 0.99; ///< the fraction of a moving average that a step keeps (PyTorch's is 1 minus this)
     double epsilon = 1e-3;  ///< added to the variance
     bool center = true;     ///< add "beta"
     bool scale = true;      ///< multiply by "gamma"
@@ -28,11 +28,12 @@ constexpr variable_options beta_options(const Options& o) {
     return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
 }
 
-/// Batch normalization whose statistics are mean(values, input, axes) of the input and of its squared distances from that.
+/// Batch normalization whose statistics are mean(values, input, axes) of the input and of its
+/// squared distances from that mean.
 template <class Scope, tensor_like X, class Mean>
 constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_normalization_options& o,
                                 std::source_location where, const Mean& mean_over) {
-    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+    if constexpr (requires { scope.float_scope(); }) // in mixed precision
         return scope.rounded(normalized_batch(scope.float_scope(), x, o, where, mean_over), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -51,7 +52,7 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
     for (int i = 0; i + 1 < dims.rank(); ++i) leading.index[leading.count++] = static_cast<std::int8_t>(i);
     auto average = moving_mean, spread = moving_variance;
     if (scope.training()) {
-        // Means, whose division chooses in passing: a frozen layer costs the others nothing.
+        // The division of the mean applies the flag, so freezable layers cost others nothing.
         average = scope.unless_frozen(moving_mean, mean_over(input, input, leading), where);
         spread = scope.unless_frozen(moving_variance, mean_over(square(input - average), input, leading), where);
         scope.assign(moving_mean, moving_mean * o.momentum + average * (1 - o.momentum), where);

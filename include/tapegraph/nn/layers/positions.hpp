@@ -10,17 +10,18 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/refusal.hpp>
 
-/// Where in a sequence a step stands: rotary_positions, sinusoidal_positions, position_embedding, token_and_position_embedding. Not
-/// part of tapegraph.hpp: programs without them do not compile them.
+/// Positions of steps in a sequence: rotary_positions, sinusoidal_positions, position_embedding,
+/// token_and_position_embedding. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
 
 namespace tapegraph {
 
-/// Of rotary_positions and sinusoidal_positions.
+/// Options of rotary_positions and sinusoidal_positions.
 struct wavelength_options {
-    double max_wavelength = 10000; ///< over 2 pi, of the slowest pair of features
+    double max_wavelength = 10000; ///< wavelength of the slowest pair of features, divided by 2 pi
 };
 
-/// Defaults as in KerasHub.
+/// Defaults are those of KerasHub.
 struct position_embedding_options {
     std::int64_t sequence_length = 1; ///< rows of the table: the longest sequence
     initializer embeddings_initializer = init::glorot_uniform{};
@@ -45,8 +46,8 @@ struct position_texts {
     }
 };
 
-/// 0, 1, ... of the steps of x [batch, time, ...], from `first` on, i32, a scalar or [batch], where it is given: in double,
-/// [1 or batch, time, 1, ...].
+/// 0, 1, ... for the steps of x [batch, time, ...], starting at `first`, i32, a scalar or [batch],
+/// if it is given: in double, [1 or batch, time, 1, ...].
 template <handle H>
 constexpr auto places(const H& x, std::source_location where) {
     return numbers_along<double>(x, shape_of(x)[1], 1, shape_of(x).rank(), where);
@@ -72,7 +73,8 @@ constexpr auto rotated(const X& x, const wavelength_options& o, std::source_loca
     const std::int64_t half = dims[last].value / 2;
     const auto pair = arange<double>(input, half, 0, 1, where);
     const auto rate = eval(exp(pair * (-math::log(o.max_wavelength) / static_cast<double>(half))), where);
-    const auto turn = eval(places(input, where, first...) * rate, where); // in double, so that far places are exact
+    // In double, so that distant places are exact.
+    const auto turn = eval(places(input, where, first...) * rate, where);
     const auto cosine = cast_like(input, cos(turn), where);
     const auto sine = cast_like(input, sin(turn), where);
     const auto [a, b] = split<2>(input, -1, where);
@@ -95,14 +97,15 @@ constexpr auto sinusoids(const X& x, const wavelength_options& o, std::source_lo
 
 } // namespace detail
 
-/// x [batch, time, ..., features] with every pair of features k and k + features / 2 turned by place max_wavelength^(-2 k / features)
-/// (Su et al. 2021, in the order of GPT-NeoX and KerasHub): queries and keys of attention then meet by their distance.
+/// x [batch, time, ..., features] with every pair of features k and k + features / 2 rotated by the
+/// angle place max_wavelength^(-2 k / features) (Su et al. 2021, in the order of GPT-NeoX and
+/// KerasHub): products of queries and keys then depend on their distance.
 template <tensor_like X>
 constexpr auto rotary_positions(const X& x, const wavelength_options& o = {},
                                 std::source_location where = std::source_location::current()) {
     return detail::rotated(x, o, where);
 }
-/// The same where the first step stands at place `first`, i32: a scalar, or [batch].
+/// The same with the first step at place `first`, i32: a scalar, or [batch].
 template <tensor_like X, tensor_like P>
 constexpr auto rotary_positions(const X& x, const P& first, const wavelength_options& o = {},
                                 std::source_location where = std::source_location::current()) {
@@ -118,7 +121,8 @@ constexpr auto sinusoidal_positions(const X& x, const wavelength_options& o = {}
                                     std::source_location where = std::source_location::current()) {
     return detail::sinusoids(x, o, where);
 }
-/// The same where the first step stands at place `first`, i32: a scalar, or [batch], which gives [batch, time, features].
+/// The same with the first step at place `first`, i32: a scalar, or [batch], which gives [batch,
+/// time, features].
 template <tensor_like X, tensor_like P>
 constexpr auto sinusoidal_positions(const X& x, const P& first, const wavelength_options& o = {},
                                     std::source_location where = std::source_location::current()) {
@@ -184,7 +188,7 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
     const auto rows = position_embedding(
         scope / "position_embedding", tokens,
         {.sequence_length = o.sequence_length, .embeddings_initializer = o.embeddings_initializer}, first...);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
 no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(any_argument, any_argument, ...) TG_MISTAKE;

@@ -6,8 +6,8 @@
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
-/// The LSTM layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it. gru.hpp and
-/// simple_rnn.hpp have the other recurrent layers.
+/// The LSTM layer and its operation. Not part of tapegraph.hpp: programs without it do not compile
+/// it. gru.hpp and simple_rnn.hpp have the other recurrent layers.
 
 namespace tapegraph {
 
@@ -19,16 +19,16 @@ struct lstm_layer_options {
     bool return_sequences = false;
     bool go_backwards = false;
     bool use_bias = true;
-    bool unit_forget_bias = true; ///< the forget gate's biases begin as 1; the other ones must be a constant then
-    double dropout = 0;           ///< of features, the same ones in all steps, in training
-    double recurrent_dropout = 0; ///< of the h that the gates see, the same units in all steps, in training
+    bool unit_forget_bias = true; ///< the forget gate's biases start as 1; the other ones must then be a constant
+    double dropout = 0;           ///< rate for features, the same ones in all steps, in training
+    double recurrent_dropout = 0; ///< rate for the h that the gates read, the same units in all steps, in training
     initializer kernel_initializer = init::glorot_uniform{};
     initializer recurrent_initializer = init::orthogonal{};
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
-    bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
-    bool recompute = false; ///< see lstm_options; in evaluation and prediction nothing is kept anyway
+    bool zero_output_for_mask = false; ///< a sequence is 0 at masked steps instead of repeating the previous output
+    bool recompute = false; ///< see lstm_options; evaluation and prediction keep nothing anyway
 };
 
 namespace detail {
@@ -56,8 +56,9 @@ struct recurrent_layer_kind<lstm_layer_options> {
 
 } // namespace detail
 
-/// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel" [units, 4 units] and "bias" [4
-/// units]; see lstm (ops/recurrent/lstm.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{...}`.
+/// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel"
+/// [units, 4 units] and "bias" [4 units]; see lstm (ops/recurrent/lstm.hpp), also for arguments
+/// that may follow the options: `step_mask{...}`, `initial_state{...}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {

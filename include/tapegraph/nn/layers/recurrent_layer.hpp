@@ -4,12 +4,14 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/recurrent/recurrent.hpp>
 
-/// What recurrent layers share: their variables, and dropout. For each layer there is a header beside this one.
+/// Shared by recurrent layers: their variables, and dropout. Each layer has a header next to this
+/// one.
 
 namespace tapegraph::detail {
 
-/// Each recurrent layer specialises this for its options, with its name, the names of its two halves in `bidirectional`, `gates`,
-/// the options of its operation, the shape and first values of its bias, and `layer(scope, x, options, extras...)`.
+/// Each recurrent layer specialises this for its options, with its name, the names of its two
+/// halves in `bidirectional`, `gates`, the options of its operation, the shape and initial values
+/// of its bias, and `layer(scope, x, options, extras...)`.
 template <class Options>
 struct recurrent_layer_kind;
 
@@ -33,7 +35,7 @@ constexpr H with_dropped_features(const Scope& scope, const H& x, double rate, s
     return eval(x * expand_dims(factors, 1, where), where);
 }
 
-/// A handle of shape [batch, units], whose values do not matter.
+/// A handle of shape [batch, units], whose values are ignored.
 template <handle H>
 constexpr H state_like(const H& x, const H& recurrent, std::source_location where) {
     const shape from = shape_of(x), to = shape_of(recurrent);
@@ -54,7 +56,7 @@ constexpr bool sensible_recurrent(const Scope& scope, const shape& dims, std::in
                          "recurrent layer: dropout must lie in [0, 1)");
 }
 
-/// Asks for the variables of a layer and hands them to f with the options of the operation.
+/// Requests the variables of a layer and passes them to f with the options of the operation.
 template <class Options, class Scope, handle H, class F, class... E>
 constexpr auto call_recurrent(const Scope& scope, const H& input, const Options& o, std::source_location where,
                               const F& f, const E&... extras) {
@@ -85,7 +87,7 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
     return with_bias(x, extras..., recurrent_dropout<H>{factors});
 }
 
-/// A sequence of outputs, 0 at steps that do not count where the layer's options say so.
+/// A sequence of outputs, set to 0 at masked steps if the layer's options say so.
 template <class Options, handle H, class... E>
 constexpr H without_masked_outputs(const H& y, const Options& o, std::source_location where, const E&... extras) {
     if constexpr (has_extra<1, E...>) {

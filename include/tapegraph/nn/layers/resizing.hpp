@@ -8,14 +8,15 @@
 #include <tapegraph/ops/movement/padding.hpp>
 #include <tapegraph/ops/refusal.hpp>
 
-/// Keras's layers without variables that change extents: up_sampling, cropping, zero_padding, repeat_vector. They are functions of
-/// a tensor alone. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Keras's layers without variables that change extents: up_sampling, cropping, zero_padding,
+/// repeat_vector. They are functions of a tensor alone. Not part of tapegraph.hpp: programs without
+/// them do not compile them.
 
 namespace tapegraph {
 
 enum class interpolation : std::uint8_t { nearest, bilinear };
 
-/// Elements in front of an axis and behind it. One number is both.
+/// The number of elements before and after an axis. One number sets both.
 struct before_after {
     std::int64_t before = 0, after = 0;
     constexpr before_after() = default;
@@ -53,8 +54,9 @@ struct resizing_texts {
     }
 };
 
-/// An axis `factor` times as long. Element i of the result stands at (i + 1/2) / factor - 1/2 among those of x, and is between its two
-/// neighbours there as TensorFlow's and PyTorch's (align_corners = False) are.
+/// Makes an axis `factor` times as long. Element i of the result is at (i + 1/2) / factor - 1/2
+/// among those of x, and is interpolated between its two neighbours there, as in TensorFlow and
+/// PyTorch (align_corners = False).
 template <handle H>
 constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
     if (factor == 1) return x;
@@ -129,7 +131,7 @@ constexpr auto cropping1d(const X& x, const before_after& amount,
                  where);
 }
 
-/// x [batch, height, width, channels] with zeros around.
+/// Pads x [batch, height, width, channels] with zeros.
 template <tensor_like X>
 constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
                               std::source_location where = std::source_location::current()) {
@@ -140,7 +142,7 @@ constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
 }
 no_such_option_in<zero_padding2d_options> zero_padding2d(any_argument, ...) TG_MISTAKE;
 
-/// x [batch, time, features] with steps of zeros in front and behind.
+/// Pads x [batch, time, features] with steps of zeros before and after.
 template <tensor_like X>
 constexpr auto zero_padding1d(const X& x, const before_after& amount = 1,
                               std::source_location where = std::source_location::current()) {

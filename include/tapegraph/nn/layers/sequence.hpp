@@ -13,10 +13,11 @@
 
 namespace tapegraph {
 
-/// How the outputs of both directions become one: behind one another on the last axis, or element by element.
+/// How the outputs of both directions are combined: concatenated along the last axis, or element by
+/// element.
 enum class merge_mode { concat, sum, multiply, average };
 
-/// What `bidirectional_outputs` gives.
+/// The result of `bidirectional_outputs`.
 template <class H>
 struct bidirectional_values {
     H forward, backward;
@@ -36,7 +37,7 @@ constexpr bidirectional_values<H> both_directions(const Scope& scope, const H& x
     back.go_backwards = !o.go_backwards;
     const H forward = kind::layer(scope / kind::forward, x, o, extras...);
     const H backward = kind::layer(scope / kind::backward, x, back, extras...);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     if (!o.return_sequences || shape_of(backward).rank() != 3) return {forward, backward};
     return {forward, reverse(backward, 1, where)};
 }
@@ -53,10 +54,12 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
 
 } // namespace detail
 
-/// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of which the second reads the
-/// steps from the last to the first. With `return_sequences` its outputs stand at the steps they are of. Gives
-/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow; Keras then gives
-/// 0 at steps that it leaves out, which here `zero_output_for_mask` asks for. Options of another recurrent layer make two of those: `gru_layer_options{.units = 64}`.
+/// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of
+/// which the second reads the steps from the last to the first. With `return_sequences` its outputs
+/// are at the steps they belong to. Returns [batch, units] or [batch, time, units], with 2 units if
+/// they are concatenated. A `step_mask{...}` may follow; Keras then gives 0 at masked steps, which
+/// `zero_output_for_mask` selects here. Options of another recurrent layer make two of those:
+/// `gru_layer_options{.units = 64}`.
 template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
           detail::recurrent_mask... E>
     requires(!tensor_like<Scope>)
@@ -85,9 +88,10 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
 }
 no_such_option_in<lstm_layer_options> bidirectional_outputs(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x, std::tuple{lstm_layer_options{.units = 64}, ...})`. All
-/// but the last return sequences, the last what its options say (Keras's RNN over stacked cells). A `step_mask{...}` may follow,
-/// which all of them are given.
+/// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x,
+/// std::tuple{lstm_layer_options{.units = 64}, ...})`. All but the last return sequences, the last
+/// follows its options (Keras's RNN over stacked cells). A `step_mask{...}` may follow and applies
+/// to all of them.
 template <class Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
     requires(!tensor_like<Scope> && sizeof...(O) > 0)
 constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& layers, const E&... extras) {
@@ -103,12 +107,13 @@ constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& l
              ...);
         },
         layers);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     return scope.leave("stacked", mark, h);
 }
 
-/// `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch time, rest...]; what it gives,
-/// [batch time, other...], becomes [batch, time, other...]. f makes the layers; `scope` is this one's.
+/// Calls `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch
+/// time, rest...]; its result [batch time, other...] becomes [batch, time, other...]. f builds the
+/// layers; `scope` is this one's.
 template <class Scope, tensor_like X, class F>
     requires(!tensor_like<Scope>)
 constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
@@ -121,7 +126,7 @@ constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
     folded.push_back(sensible ? dims[0] * dims[1] : extent(1));
     for (int i = 2; i < dims.rank(); ++i) folded.push_back(dims[i]);
     const auto values = eval(f(scope, sensible ? eval(reshape(input, folded, where), where) : input), where);
-    scope.enter(); // what follows belongs to this layer again
+    scope.enter(); // the following operations belong to this layer again
     const shape made = shape_of(values);
     if (!sensible || !scope.require(made.rank() >= 1 && made[0] == folded[0],
                                     "time_distributed: the function must keep the first axis, batch times time"))
@@ -135,7 +140,7 @@ constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
 
 /// Defaults as in Keras.
 struct layer_normalization_options {
-    axes axis = -1; ///< whose elements are normalized together
+    axes axis = -1; ///< the axes whose elements are normalized together
     double epsilon = 1e-3;
     bool center = true, scale = true;
     initializer beta_initializer = init::zeros{};
@@ -144,13 +149,14 @@ struct layer_normalization_options {
     constraint beta_constraint{}, gamma_constraint{};
 };
 
-/// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance of every record's own elements (Ba,
-/// Kiros and Hinton 2016). "gamma" and "beta" have the extents of the axes, in the order of x.
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance over each
+/// record's own elements (Ba, Kiros and Hinton 2016). "gamma" and "beta" have the extents of the
+/// axes, in the order of x.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
-    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+    if constexpr (requires { scope.float_scope(); }) // in mixed precision
         return scope.rounded(layer_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -160,7 +166,7 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
                        "layer_normalization: axes must be given, inside the rank and different"))
         return scope.leave("layer_normalization", mark, input);
     const std::int64_t chosen = o.axis.bits(rank);
-    shape extents, beside_x; // of the parameters by themselves, and from the first of the axes to the last axis of x
+    shape extents, beside_x; // of the parameters alone, and from the first of the axes to the last axis of x
     for (int i = 0; i < rank; ++i) {
         const bool among = (chosen >> i & 1) != 0;
         if (among) extents.push_back(dims[i]);

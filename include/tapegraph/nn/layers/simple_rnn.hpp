@@ -6,8 +6,8 @@
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
-/// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
-/// it.
+/// The fully connected recurrent layer and its operation. Not part of tapegraph.hpp: programs
+/// without it do not compile it.
 
 namespace tapegraph {
 
@@ -18,15 +18,15 @@ struct simple_rnn_layer_options {
     bool return_sequences = false;
     bool go_backwards = false;
     bool use_bias = true;
-    double dropout = 0;           ///< of features, the same ones in all steps, in training
-    double recurrent_dropout = 0; ///< of h, the same units in all steps, in training
+    double dropout = 0;           ///< rate for features, the same ones in all steps, in training
+    double recurrent_dropout = 0; ///< rate for h, the same units in all steps, in training
     initializer kernel_initializer = init::glorot_uniform{};
     initializer recurrent_initializer = init::orthogonal{};
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
-    bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
-    bool recompute = false; ///< see simple_rnn_options; in evaluation and prediction nothing is kept anyway
+    bool zero_output_for_mask = false; ///< a sequence is 0 at masked steps instead of repeating the previous output
+    bool recompute = false; ///< see simple_rnn_options; evaluation and prediction keep nothing anyway
 };
 
 namespace detail {
@@ -49,8 +49,10 @@ struct recurrent_layer_kind<simple_rnn_layer_options> {
 
 } // namespace detail
 
-/// A recurrent layer over x [batch, time, features] with "kernel" [features, units], "recurrent_kernel" [units, units] and "bias"
-/// [units]; see simple_rnn (ops/recurrent/simple_rnn.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+/// A recurrent layer over x [batch, time, features] with "kernel" [features, units],
+/// "recurrent_kernel" [units, units] and "bias" [units]; see simple_rnn
+/// (ops/recurrent/simple_rnn.hpp), also for arguments that may follow the options:
+/// `step_mask{...}`, `initial_state{h}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer_options& o, const E&... extras) {

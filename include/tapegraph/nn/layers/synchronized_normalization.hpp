@@ -3,19 +3,21 @@
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 
-/// Batch normalization whose statistics are of the whole batch where a step is cut into shards. Not part of tapegraph.hpp:
+/// Batch normalization with statistics of the whole batch where a step is sharded. Not part of
+/// tapegraph.hpp:
 ///
 ///     auto h = tg::batch_normalization(scope / "norm", x, {.momentum = 0.9}, tg::synchronized);
 
 namespace tapegraph {
 
-/// Behind the options of batch normalization: mean and variance are those of all shards (Keras's synchronized=True, PyTorch's
-/// SyncBatchNorm).
+/// Follows the options of batch normalization: mean and variance are those of all shards (Keras's
+/// synchronized=True, PyTorch's SyncBatchNorm).
 struct synchronized_t {};
 inline constexpr synchronized_t synchronized{};
 
-/// Like `batch_normalization`. The shards of a process run side by side, each with an arena of its own, and wait for each other five
-/// times a layer and step. Where nothing is cut the numbers are those of batch_normalization, bit for bit.
+/// Like `batch_normalization`. The shards of a process run in parallel, each with an arena of its
+/// own, and wait for each other five times per layer and step. Without sharding the numbers are
+/// those of batch_normalization, bit for bit.
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o, synchronized_t,
                                    std::source_location where = std::source_location::current()) {

@@ -3,11 +3,12 @@
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 
-/// Transposed convolutions as layers. Not part of tapegraph.hpp: programs without them do not compile them.
+/// Transposed convolution layers. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
 
 namespace tapegraph {
 
-/// A kernel's extents are 3 unless given; everything else is as in Keras.
+/// A kernel's extents are 3 by default; all other defaults are those of Keras.
 template <class Size>
 struct basic_conv_transpose_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
@@ -60,7 +61,7 @@ template <class Scope>
     requires(!tensor_like<Scope>)
 no_such_option_in<conv2d_transpose_layer_options> conv2d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
 
-/// The same of x [batch, width, channels] with "kernel" [width, filters, channels].
+/// The same for x [batch, width, channels] with "kernel" [width, filters, channels].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_transpose_layer_options& o,

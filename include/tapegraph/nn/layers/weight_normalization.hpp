@@ -7,13 +7,15 @@
 
 namespace tapegraph {
 
-/// A scope whose kernels are learnt as a direction and a length: what a layer asks for as "...kernel" [..., outputs] is
-/// gain v / |v|, with the norm over all axes but the last, of the variables v, which has the kernel's name, and "..._gain" [outputs],
-/// at first ones; a v of zeros gives zeros. So every layer can be normalized:
+/// A scope whose kernels are parametrized by direction and length. A layer's request for
+/// "...kernel" [..., outputs] gives gain v / |v|, with the norm over all axes but the last. Its
+/// variables are v, which has the kernel's name, and "..._gain" [outputs], initially ones; a v of
+/// zeros gives zeros. So every layer can be normalized:
 ///
 ///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
 ///
-/// Regularizers and constraints of the kernel are those of v. (PyTorch begins with gain = |v|: assign it.)
+/// Regularizers and constraints of the kernel apply to v. (PyTorch starts with gain = |v|: assign
+/// it.)
 template <class Scope>
 class weight_normalized_scope : public Scope {
 public:
@@ -39,7 +41,7 @@ public:
     }
 
 private:
-    // A trace keeps the name, so it is one of these.
+    // A trace keeps the name, so it must be one of these literals.
     static constexpr std::string_view gain_name(std::string_view name) {
         return name == "kernel"             ? "kernel_gain"
                : name == "recurrent_kernel" ? "recurrent_kernel_gain"

@@ -6,16 +6,17 @@
 
 #include <vector>
 
-/// Metrics by hand: the same `update` that programs trace, run on tensors.
+/// Metrics outside of compiled models: runs the same `update` that programs trace, on tensors.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// State of a metric in eager mode.
+/// The state of a metric in eager mode.
 class metric_state {
 public:
-    /// Adds to a state of this shape, which is zeros when it is first named. Throws shape_error where the value has another shape.
+    /// Adds to a state of this shape, which starts as zeros. Throws shape_error where the value has
+    /// another shape.
     void add(std::string_view name, const shape& dims, const auto& value) const {
         const tensor<double> sealed = eval(cast<double>(value));
         add_to(name, dims, sealed);
@@ -26,7 +27,7 @@ public:
         for (const named& each : states_) list.push_back({each.name, each.values});
         return list;
     }
-    /// A state with its shape. Throws argument_error for a name that the metric did not give.
+    /// A state with its shape. Throws argument_error for a name that the metric did not use.
     tensor<double> tensor_of(std::string_view name) const {
         for (const named& each : states_)
             if (each.name == name) return {each.values, each.dims};
@@ -40,7 +41,7 @@ private:
         std::vector<double> values;
         shape dims;
     };
-    template <class = void> // programs without metrics do not compile it
+    template <class = void> // a template, so that programs without metrics do not compile it
     void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
         if (!(value.shape() == dims))
             throw shape_error("metric: state '" + std::string(name) + "' has shape " + to_string(dims) + ", given " +
@@ -64,20 +65,20 @@ private:
 
 } // namespace detail
 
-/// A metric accumulated by hand, batch after batch of any sizes:
+/// Accumulates a metric over batches of any sizes:
 ///
 ///     tg::metric_accumulator recall(tg::recall{.threshold = 0.3});
 ///     for (...) recall.update(model.predict(x), y);
 ///     recall.result();
 ///
-/// Nothing of it is recorded on a tape.
+/// Nothing is recorded on a tape.
 template <class Metric>
 class metric_accumulator {
 public:
     /// Throws argument_error for numbers that the metric refuses.
     explicit metric_accumulator(const Metric& metric = {}) : metric_(metric) { numbers<double>(); }
 
-    /// One batch; weights are of records, [batch].
+    /// Adds one batch; weights are per record, [batch].
     template <class T, tensor_like Z>
     void update(const tapegraph::tensor<T>& x, const Z& z) {
         run(x, z, none{});
@@ -86,12 +87,14 @@ public:
     void update(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
         run(x, z, eval(weights));
     }
-    /// What has been seen since the last reset; 0 or the metric's own word for nothing, if that was no batch.
+    /// The result since the last reset; without any batch 0, or the value that the metric defines
+    /// for nothing.
     double result() const {
         const auto entries = state_.entries();
         return entries.empty() ? 0 : metric_.result(metric_values(entries));
     }
-    /// A state by its name: `all("confusion_matrix")`. Throws argument_error for a name that the metric did not give.
+    /// A state by its name: `all("confusion_matrix")`. Throws argument_error for a name that the
+    /// metric did not use.
     std::vector<double> all(std::string_view name) const {
         const auto entries = state_.entries();
         const auto values = metric_values(entries).all(name);
@@ -118,7 +121,8 @@ private:
     void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
         using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
         const auto here = std::source_location::current();
-        // 16-bit outputs and labels as float, as models give them: squares of their differences leave half's range.
+        // Converts 16-bit outputs and labels to float, as models do, because squares of their
+        // differences leave half's range.
         Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights, numbers<scalar>());
     }
 

@@ -2,11 +2,12 @@
 
 #include <tapegraph/nn/metrics/metric.hpp>
 
-/// Shares of right answers, weighted means over everything that was seen.
+/// Fractions of correct answers, as weighted means over all records seen.
 
 namespace tapegraph {
 
-/// The share of elements for which x > threshold answers z > 0.5. With `from_logits` x is passed through a sigmoid first.
+/// The fraction of elements for which x > threshold agrees with z > 0.5. With `from_logits` x is
+/// passed through a sigmoid first.
 struct binary_accuracy {
     double threshold = 0.5;
     bool from_logits = false;
@@ -22,7 +23,8 @@ struct binary_accuracy {
     static double result(const auto& v) { return detail::mean_from(v); }
 };
 
-/// The share of records whose largest output is their class: outputs [batch..., classes], labels class numbers [batch...].
+/// The fraction of records whose largest output is their class: outputs [batch..., classes], labels
+/// class numbers [batch...].
 struct sparse_categorical_accuracy {
     static constexpr std::string_view name = "sparse_categorical_accuracy";
     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
@@ -33,7 +35,7 @@ struct sparse_categorical_accuracy {
     static double result(const auto& v) { return detail::mean_from(v); }
 };
 
-/// The same of one-hot labels.
+/// The same for one-hot labels.
 struct categorical_accuracy : sparse_categorical_accuracy {
     static constexpr std::string_view name = "categorical_accuracy";
 };
@@ -46,8 +48,9 @@ struct top_k_texts {
 };
 } // namespace detail
 
-/// The share of records of whose outputs fewer than K are larger than that of their class; equal outputs are taken to come behind it, as
-/// in Keras. A class's output that is NaN is wrong. Labels as class numbers or one-hot.
+/// The fraction of records for which fewer than K outputs are larger than that of their class;
+/// equal outputs rank after it, as in Keras. A class's output that is NaN is wrong. Labels are
+/// class numbers or one-hot.
 template <int K = 5>
 struct sparse_top_k_categorical_accuracy {
     static_assert(K > 0, "top_k_categorical_accuracy: k must be at least 1");

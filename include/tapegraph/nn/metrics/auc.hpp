@@ -8,15 +8,17 @@
 namespace tapegraph {
 
 enum class auc_curve {
-    roc, ///< recall over the share of false positives
+    roc, ///< recall over the false positive rate
     pr   ///< precision over recall
 };
-/// Between two thresholds the curve is a line (of precision: by Davis and Goadrich 2006), or the smaller or larger of both values.
+/// Between two thresholds the curve is interpolated linearly (for precision as in Davis and
+/// Goadrich 2006), or takes the smaller or larger value.
 enum class auc_summation { interpolation, minoring, majoring };
 
-/// The area under a curve of answers x > t against labels z > 0.5, over `Thresholds` values of t at equal distances from 0 to 1: Keras's
-/// formulas. x are probabilities, clipped to [0, 1], NaN as 0; with `from_logits` a sigmoid makes them. The program counts how many positives and
-/// negatives lie between two thresholds, so a batch costs what its elements do, however many thresholds there are.
+/// The area under a curve for predictions x > t and labels z > 0.5, over `Thresholds` evenly spaced
+/// values of t from 0 to 1, by Keras's formulas. x are probabilities, clipped to [0, 1], with NaN
+/// as 0; `from_logits` applies a sigmoid first. The program counts the positives and negatives
+/// between adjacent thresholds, so the cost of a batch does not depend on the number of thresholds.
 template <int Thresholds>
 struct basic_auc {
     static_assert(Thresholds > 1, "auc: at least two thresholds are needed");
@@ -31,7 +33,7 @@ struct basic_auc {
     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
         const auto p = eval(detail::probabilities(x, n[0]));
         const auto within = where(p >= 0, minimum(p, 1), 0);
-        // Between thresholds i and i + 1 lies what is above i and not above i + 1.
+        // The bin between thresholds i and i + 1 holds values above i and not above i + 1.
         const auto place = eval(cast<std::int32_t>(maximum(ceil(within * (Thresholds - 1)) - 1, 0)));
         const auto places = ravel(place);
         const auto labels = detail::labels_like(x, z);
@@ -41,7 +43,7 @@ struct basic_auc {
         state.add("negatives", {Thresholds}, scatter_add(negatives, places, {Thresholds}, 0));
     }
     double result(const auto& v) const {
-        // True and false positives at threshold i: all from there on.
+        // True and false positives at threshold i: the sum of all bins from there on.
         double tp[Thresholds + 1]{}, fp[Thresholds + 1]{};
         const auto positives = v.all("positives"), negatives = v.all("negatives");
         for (std::size_t i = Thresholds; i-- > 0;) {
@@ -72,7 +74,8 @@ private:
                                                                         : std::max(a.y, b.y);
         return (a.x - b.x) * height;
     }
-    /// The integral of precision over recall, where true positives grow linearly with all that is predicted positive.
+    /// The integral of precision over recall, where true positives grow linearly with the number
+    /// predicted positive.
     static double precision_between(const double* tp, const double* fp, double all_positive) {
         const double here = tp[0] + fp[0], next = tp[1] + fp[1];
         const double slope = detail::ratio(tp[0] - tp[1], here - next), intercept = tp[1] - slope * next;

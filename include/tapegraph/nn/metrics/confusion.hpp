@@ -2,8 +2,9 @@
 
 #include <tapegraph/nn/metrics/metric.hpp>
 
-/// Metrics of yes and no: outputs x above a threshold against labels z > 0.5 of their shape, every element by itself. With `from_logits`
-/// x is passed through a sigmoid first. Where a denominator is 0 the result is.
+/// Binary metrics: outputs x above a threshold compared with labels z > 0.5 of the same shape,
+/// element by element. With `from_logits` x is passed through a sigmoid first. A result with
+/// denominator 0 is 0.
 
 namespace tapegraph {
 
@@ -20,14 +21,14 @@ constexpr auto answers_of(const auto& x, const auto& z, const auto& n) {
     const auto actual = eval(labels_like(x, z) > 0.5);
     return answers<std::remove_const_t<decltype(predicted)>, std::remove_const_t<decltype(actual)>>{predicted, actual};
 }
-/// How often both hold, with weights.
+/// The weighted number of elements for which both hold.
 constexpr auto count_both(const auto& a, const auto& b, const auto& weights, axes over = {}) {
     return weighted_sum(logical_and(a, b), weights, over);
 }
 
 } // namespace detail
 
-/// True positives by all that were predicted positive.
+/// True positives divided by all predicted positives.
 struct precision {
     double threshold = 0.5;
     bool from_logits = false;
@@ -45,7 +46,7 @@ struct precision {
     }
 };
 
-/// True positives by all that are positive; also called sensitivity.
+/// True positives divided by all positives; also called sensitivity.
 struct recall {
     double threshold = 0.5;
     bool from_logits = false;
@@ -63,7 +64,7 @@ struct recall {
     }
 };
 
-/// True negatives by all that are negative.
+/// True negatives divided by all negatives.
 struct specificity {
     double threshold = 0.5;
     bool from_logits = false;
@@ -81,11 +82,13 @@ struct specificity {
     }
 };
 
-/// How the scores of several outputs become one: of all answers together; their mean; their mean weighted by how often each is positive.
+/// How the scores of several outputs are combined: from all predictions together; their mean; their
+/// mean weighted by the number of positives of each.
 enum class averaging { micro, macro, weighted };
 
-/// (1 + beta^2) precision recall / (beta^2 precision + recall) for each of the outputs [batch..., outputs], and their average. With
-/// `largest` the prediction is the largest output (Keras: threshold None), not what is above the threshold.
+/// (1 + beta^2) precision recall / (beta^2 precision + recall) for each of the outputs [batch...,
+/// outputs], and their average. With `largest` the largest output is the prediction (Keras:
+/// threshold None), instead of those above the threshold.
 struct fbeta_score {
     double beta = 1;
     double threshold = 0.5;

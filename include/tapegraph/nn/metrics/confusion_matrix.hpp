@@ -2,8 +2,8 @@
 
 #include <tapegraph/nn/metrics/metric.hpp>
 
-/// Confusion matrices, and intersections over unions of classes. Outputs [batch..., classes], of which the largest is the prediction;
-/// labels are class numbers [batch...] or one-hot.
+/// Confusion matrices, and intersections over unions of classes. The largest of the outputs
+/// [batch..., classes] is the prediction; labels are class numbers [batch...] or one-hot.
 
 namespace tapegraph {
 
@@ -30,7 +30,7 @@ constexpr void add_confusions(const auto& state, const auto& x, const auto& z, c
     state.add("confusion_matrix", {Classes, Classes}, scatter_nd(each, pairs, {Classes, Classes}));
 }
 
-/// Intersection by union of one class, and whether it was seen at all.
+/// Intersection over union of one class, and whether it occurred at all.
 struct class_overlap {
     double value;
     bool seen;
@@ -46,8 +46,8 @@ inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
 
 } // namespace detail
 
-/// How often each class was taken for each: `evaluate(...).tensor("confusion_matrix")`, rows are labels and columns predictions. Its
-/// result is the share on the diagonal.
+/// Counts of each pair of class and prediction: `evaluate(...).tensor("confusion_matrix")`, rows
+/// are labels and columns predictions. Its result is the fraction on the diagonal.
 template <int Classes>
 struct confusion_matrix {
     static_assert(Classes > 1, "confusion_matrix: at least two classes are needed");
@@ -67,7 +67,8 @@ struct confusion_matrix {
     }
 };
 
-/// Intersection over union of one class: true positives by all that are of that class or were taken for it.
+/// Intersection over union of one class: true positives divided by the number of records of that
+/// class or predicted as it.
 template <int Classes>
 struct io_u {
     static_assert(Classes > 1, "io_u: at least two classes are needed");
@@ -86,7 +87,8 @@ struct io_u {
     }
 };
 
-/// The mean of all classes' intersections over unions; classes that are neither labels nor predictions do not count.
+/// The mean of all classes' intersections over unions; classes that occur neither in labels nor in
+/// predictions do not count.
 template <int Classes>
 struct mean_io_u {
     static_assert(Classes > 1, "mean_io_u: at least two classes are needed");

@@ -5,11 +5,12 @@
 
 #include <cmath>
 
-/// Weighted means of losses, and metrics made of such means.
+/// Weighted means of losses, and metrics derived from such means.
 
 namespace tapegraph {
 
-/// The mean of any loss that has `per_record`, under its name: `loss_mean<mean_absolute_error>{}`, `loss_mean<huber>{{.delta = 2}}`.
+/// The mean of any loss with `per_record`, under its name: `loss_mean<mean_absolute_error>{}`,
+/// `loss_mean<huber>{{.delta = 2}}`.
 template <class Loss>
 struct loss_mean {
     Loss loss{};
@@ -55,8 +56,9 @@ struct mean_cosine_similarity {
     static double result(const auto& v) { return detail::mean_from(v); }
 };
 
-/// exp of the mean cross-entropy of logits [batch..., classes] and class numbers [batch...]: between how many classes a model wavers.
-/// Labels that are `Ignored` do not count.
+/// Perplexity: exp of the mean cross-entropy of logits [batch..., classes] and class numbers
+/// [batch...], the effective number of classes among which the model chooses. Labels that are
+/// `Ignored` do not count.
 template <int Ignored>
 struct basic_perplexity {
     static constexpr std::string_view name = "perplexity";
@@ -71,11 +73,12 @@ struct basic_perplexity {
 };
 using perplexity = basic_perplexity<-1>;
 
-/// How the R2 of several outputs become one: their mean, or their mean weighted by the variances of the labels.
+/// How the R2 of several outputs are combined: their mean, or their mean weighted by the variances
+/// of the labels.
 enum class r2_aggregation { uniform_average, variance_weighted_average };
 
-/// The coefficient of determination, 1 - residual / variance of the labels, of outputs [batch..., outputs]. Of labels that are all equal:
-/// 1 if nothing is wrong, otherwise 0.
+/// The coefficient of determination, 1 - residual / variance of the labels, of outputs [batch...,
+/// outputs]. If all labels are equal, it is 1 for exact predictions and 0 otherwise.
 struct r2_score {
     r2_aggregation aggregation = r2_aggregation::uniform_average;
 

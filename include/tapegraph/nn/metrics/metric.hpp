@@ -4,16 +4,17 @@
 #include <tapegraph/nn/metric_values.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
-/// What metrics are made of. A metric is a plain struct with
+/// Building blocks of metrics. A metric is a plain struct with
 ///
 ///     static constexpr std::string_view name;
 ///     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n);
 ///     double result(const auto& values) const;                     // on the host; values are a metric_values
 ///     static constexpr int count; constexpr std::array<double, count> numbers() const;      // if its update has numbers
 ///
-/// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its state, or to doubles of a shape, which are 0
-/// at the start of every epoch. x is the output, z the labels, `weights` a tensor of weights of records, [batch], or something that is
-/// no tensor. Sums are of doubles, and exact over batches of unequal sizes.
+/// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its
+/// state, or to doubles of a shape, which are 0 at the start of every epoch. x is the output, z the
+/// labels, `weights` a tensor of weights of records, [batch], or an object that is not a tensor.
+/// Sums are in double, and exact over batches of unequal sizes.
 
 namespace tapegraph::detail {
 
@@ -23,7 +24,8 @@ struct weight_texts {
     }
 };
 
-/// Weights [batch] with axes of 1 behind them, so that they broadcast over values [batch, ...]. Weights without axes weigh all alike.
+/// Weights [batch] followed by axes of 1, so that they broadcast over values [batch, ...]. Weights
+/// without axes weight all alike.
 template <handle W>
 constexpr W weights_over(const W& weights, const shape& values) {
     const shape from = shape_of(weights);
@@ -36,7 +38,7 @@ constexpr W weights_over(const W& weights, const shape& values) {
     return invoke<reshape_op>({}, &target, here, weights);
 }
 
-/// values * weights as doubles, a formula; the values, where there are no weights.
+/// values * weights as doubles, a formula; just the values where there are no weights.
 constexpr auto weighted_values(const auto& values, const auto& weights) {
     if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
         const auto beside = weights_over(eval(weights), shape_of(values));
@@ -49,7 +51,7 @@ constexpr auto weighted_sum(const auto& values, const auto& weights, axes over =
     return sum(weighted_values(values, weights), over);
 }
 
-/// Adds to "total" and "count" what makes a weighted mean of values [batch, ...].
+/// Adds a weighted mean of values [batch, ...] to "total" and "count".
 constexpr void add_mean_of(const auto& state, const auto& values, const auto& weights) {
     state.add("total", {}, weighted_sum(values, weights));
     state.add("count", {}, weighted_sum(ones_like(values), weights));
@@ -58,12 +60,12 @@ constexpr void add_mean_of(const auto& state, const auto& values, const auto& we
 constexpr double ratio(double x, double y) { return y == 0 ? 0 : x / y; }
 constexpr double mean_from(const auto& v) { return ratio(v["total"], v["count"]); }
 
-/// Numbers of metrics with a threshold for probabilities, which may be given as logits.
+/// The numbers of metrics with a threshold for probabilities, which may be given as logits.
 template <class Metric>
 constexpr std::array<double, 2> threshold_numbers(const char* who, const Metric& metric) {
     return {number_within(who, "threshold", metric.threshold, 0, 1), metric.from_logits ? 1.0 : 0.0};
 }
-/// x as probabilities, where it is logits if `from_logits` is not 0.
+/// x as probabilities; if `from_logits` is not 0, it is converted from logits.
 constexpr auto probabilities(const auto& x, const auto& from_logits) { return where(from_logits > 0, sigmoid(x), x); }
 
 /// x with an axis of outputs: [batch] as [batch, 1].
@@ -79,14 +81,15 @@ constexpr axes all_but_last(const X& x) {
     for (int i = 0; i + 1 < shape_of(x).rank(); ++i) over.index[over.count++] = static_cast<std::int8_t>(i);
     return over;
 }
-/// The shape of one number for each output of x.
+/// The shape of one number per output of x.
 template <tensor_like X>
 constexpr shape of_outputs(const X& x) {
     const shape from = shape_of(x);
     return {from[from.rank() - 1].value};
 }
 
-/// Class numbers, int32: of one-hot labels, which have x's shape, the places of their largest elements.
+/// Class numbers, int32; for one-hot labels, which have x's shape, the positions of their largest
+/// elements.
 template <tensor_like X, tensor_like Z>
 constexpr auto class_numbers_of(const X& x, const Z& z) {
     const auto labels = eval(z);

@@ -4,8 +4,8 @@
 
 namespace tapegraph {
 
-/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a + epsilon). `a` starts at
-/// initial_accumulator_value, as the model is made.
+/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a +
+/// epsilon). `a` starts at initial_accumulator_value, which is read when the model is created.
 struct adagrad {
     hyperparameter learning_rate = 0.001;
     double initial_accumulator_value = 0.1;

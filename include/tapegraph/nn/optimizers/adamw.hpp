@@ -5,8 +5,9 @@
 
 namespace tapegraph {
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w - learning_rate weight_decay w, then Adam's
-/// step. `Mask` says which variables decay: `basic_adamw<except<"*/bias">>`.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w -
+/// learning_rate weight_decay w, then Adam's step. `Mask` selects the variables that decay:
+/// `basic_adamw<except<"*/bias">>`.
 template <class Mask = all_variables>
 struct basic_adamw {
     hyperparameter learning_rate = 0.001;

@@ -5,7 +5,8 @@
 
 namespace tapegraph {
 
-/// AMSGrad (Reddi et al. 2018) as Keras's Adam(amsgrad=True): Adam whose step is divided by sqrt(u) + epsilon, u <- max(u, v)
+/// AMSGrad (Reddi et al. 2018), as Keras's Adam(amsgrad=True): Adam whose step is divided by
+/// sqrt(u) + epsilon, u <- max(u, v)
 struct amsgrad {
     hyperparameter learning_rate = 0.001;
     hyperparameter beta1 = 0.9, beta2 = 0.999;

@@ -12,28 +12,31 @@
 #include <type_traits>
 #include <utility>
 
-/// Optimizers made of parts. An element of a chain has `count` and `numbers(step)` as optimizers have, and one or more of
+/// Optimizers composed of elements. An element of a chain has `count` and `numbers(step)` like an
+/// optimizer, and one or more of
 ///
 ///     update(slots, w, g, n)             the optimizer: exactly one element has it
-///     transform(slots, w, g, n, s)       the gradient that the elements behind it see; changes nothing
+///     transform(slots, w, g, n, s)       the gradient that later elements receive; changes nothing
 ///     remember(slots, w, g, n)           assigns state that transform reads
-///     gate(n, s)                         a scalar, true in steps in which what stands behind it happens; in others every variable
-///                                        and all state behind it stay as they are
-///     applied(step)                      which step the elements behind it are in, where some steps are not theirs
-///     after(slots, w, next, n)           what is assigned to w, in the place of `next`
-///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
-///     first_value(state)                 as of optimizers
+///     gate(n, s)                         a scalar, true in steps in which later elements act; in others every
+///                                        variable and all their state keep their values
+///     applied(step)                      the step number of later elements, where they skip some steps
+///     after(slots, w, next, n)           the value assigned to w, instead of `next`
+///     shared(gradients, n)               s: a value computed from all gradients, as transformed by earlier elements
+///     first_value(state)                 as for optimizers
 ///
-/// all static and constexpr but numbers, applied and first_value; and `shares = true` with `shared`, `state_name` with state.
+/// All are static and constexpr except numbers, applied and first_value. An element with `shared`
+/// also declares `shares = true`, and one with state `state_name`.
 
 namespace tapegraph {
 
-/// What an element is about, its `static constexpr auto role`; whatever states none is the optimizer.
+/// The role of an element, its `static constexpr auto role`; an element that declares none is the
+/// optimizer.
 enum class chain_role { optimizer, gradient, weights };
 
 namespace detail {
 
-/// What an element that has no `shared` is given for it.
+/// Passed as `s` to an element without `shared`.
 struct nothing_shared {};
 
 template <class E>
@@ -51,7 +54,7 @@ constexpr auto part_of(const auto& numbers) {
     return part;
 }
 
-/// Whether an assignment is to the variable itself, not to state.
+/// Whether an assignment is to the variable itself rather than to state.
 constexpr bool same_variable(const auto& target, const auto& w) {
     if constexpr (requires { w.owner(); })
         return target.id() == w.id();
@@ -59,7 +62,7 @@ constexpr bool same_variable(const auto& target, const auto& w) {
         return target.shares_with(w);
 }
 
-/// Slots through which an assignment happens in some steps only.
+/// Slots whose assignments take effect only in some steps.
 template <class Slots, class Gate>
 struct gated_slots : Slots {
     Gate gate;
@@ -70,7 +73,7 @@ struct gated_slots : Slots {
     }
 };
 
-/// Slots through which what is assigned to `w` passes `Finish` first.
+/// Slots that pass the value assigned to `w` through `Finish` first.
 template <class Slots, class W, class Finish>
 struct finishing_slots : Slots {
     const W* w;
@@ -87,7 +90,7 @@ struct finishing_slots : Slots {
 template <class... E>
 inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
 
-/// Whether an element that keeps state stands in a chain once.
+/// Whether an element that keeps state occurs only once in a chain.
 template <class E>
 inline constexpr bool keeps_state = requires {
     E::state_name;
@@ -105,7 +108,8 @@ constexpr bool states_differ() {
             if (!names[i].empty() && names[i] == names[k]) return false;
     return true;
 }
-/// An element that divides gradients by the scale of the loss: those before it would see them multiplied.
+/// An element that divides gradients by the scale of the loss: earlier elements would see scaled
+/// gradients.
 template <class First, class... E>
 inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
 template <class... E>
@@ -119,12 +123,13 @@ constexpr bool gradients_first() {
 
 } // namespace detail
 
-/// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
-/// assigns to a weight passes those that are about weights.
+/// An optimizer composed of elements: gradients pass through the elements in order, and the value
+/// that the optimizer assigns to a weight passes through those for weights.
 ///
 ///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
 ///
-/// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
+/// Elements are accessed by type or position: `model.optimizer().get<tg::adamw>().learning_rate =
+/// 1e-4`.
 template <class... E>
 class chain {
     static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
@@ -159,7 +164,7 @@ public:
     auto& get() {
         return std::get<static_cast<std::size_t>(I)>(elements_);
     }
-    /// The optimizer in it.
+    /// The optimizer of the chain.
     auto& main() { return get<main_index()>(); }
 
     static constexpr int count = (0 + ... + E::count);
@@ -184,7 +189,7 @@ public:
         return value;
     }
 
-    /// What the elements that ask for it share, a tuple.
+    /// The shared values of the elements that have them, as a tuple.
     static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
         return gather<0>(gradients, n, std::tuple<>{});
     }
@@ -206,7 +211,7 @@ private:
         return detail::part_of<first<I>, element<I>::count>(n);
     }
 
-    // The gradient as element `Last` sees it.
+    // The gradient that element `Last` receives.
     template <int I, int Last>
     static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
         if constexpr (I == Last)
@@ -217,7 +222,7 @@ private:
         else
             return transformed<I + 1, Last>(slots, w, g, n, s);
     }
-    // The gradients of all variables as element I sees them.
+    // The gradients of all variables that element I receives.
     template <int I, class Gradients, class N, class S>
     struct seen_by {
         const Gradients* gradients;

@@ -5,11 +5,11 @@
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
 
-/// Elements of a chain that bound gradients, with TensorFlow's formulas.
+/// Elements of a chain that clip gradients, with TensorFlow's formulas.
 
 namespace tapegraph {
 
-/// Each element of the gradient within [-value, value] (Keras's clipvalue).
+/// Clips each element of the gradient to [-value, value] (Keras's clipvalue).
 struct clip_by_value {
     hyperparameter value = 1;
 
@@ -23,7 +23,8 @@ struct clip_by_value {
     }
 };
 
-/// Each variable's gradient times norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
+/// Multiplies each variable's gradient by norm / max(|g|, norm) (Keras's clipnorm). Not for sparse
+/// rows.
 struct clip_by_norm {
     hyperparameter norm = 1;
 
@@ -39,8 +40,9 @@ struct clip_by_norm {
     }
 };
 
-/// Each gradient times min(norm / |all|, 1), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
-/// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
+/// Multiplies each gradient by min(norm / |all|, 1), where |all| is the norm of all of them
+/// together (tf.clip_by_global_norm, Keras's global_clipnorm); NaN where that is not finite. Frozen
+/// variables do not count. Not for sparse rows.
 struct clip_by_global_norm {
     hyperparameter norm = 1;
 
@@ -57,7 +59,8 @@ struct clip_by_global_norm {
                                 "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
             return detail::whole_length(g);
         };
-        // Squares of lengths could overflow where the length of all does not.
+        // Combines lengths by hypot, because their squares could overflow where the total length
+        // does not.
         const auto length = gradients.fold(length_of, [](const auto& a, const auto& b) { return hypot(a, b); });
         return eval(where(length <= n[0], 1, n[0] / length) + (length - length));
     }

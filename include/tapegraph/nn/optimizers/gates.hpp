@@ -4,12 +4,13 @@
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// Elements of a chain that hold back what stands behind them in some steps.
+/// Elements of a chain that suspend later elements in some steps.
 
 namespace tapegraph {
 
-/// The elements behind it see the mean gradient of `steps` steps, in every `steps`-th step, and count these steps alone (Keras's
-/// gradient_accumulation_steps). Change `steps` between rounds only. Not for sparse rows.
+/// Later elements receive the mean gradient of `steps` steps, in every `steps`-th step, and count
+/// only these steps (Keras's gradient_accumulation_steps). Change `steps` only between rounds. Not
+/// for sparse rows.
 struct accumulate {
     std::int64_t steps = 2;
 
@@ -32,14 +33,15 @@ struct accumulate {
     static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
 };
 
-/// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
-/// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
+/// In steps in which some gradient is not finite, later elements change nothing (optax's
+/// apply_if_finite). Such a step counts: schedules and bias corrections advance. After `accumulate`
+/// it checks the mean, and a bad one loses its `steps` steps.
 struct skip_nonfinite {
     static constexpr auto role = chain_role::gradient;
     static constexpr bool shares = true;
     static constexpr int count = 0;
     std::array<double, count> numbers(std::int64_t) const { return {}; }
-    /// 0, or NaN where something is not finite. Rows may repeat.
+    /// 0, or NaN if any element is not finite. Rows may repeat.
     static constexpr auto shared(const auto& gradients, const auto&) {
         return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
     }

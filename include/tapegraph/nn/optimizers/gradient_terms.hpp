@@ -5,12 +5,13 @@
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// Elements of a chain that add to gradients or take something from them.
+/// Elements of a chain that add terms to gradients or subtract them.
 
 namespace tapegraph {
 
-/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's weight_decay of SGD, optax's
-/// add_decayed_weights). Decoupled decay is adamw's. `Mask` says which variables: `basic_add_weight_decay<except<"*/bias">>`.
+/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's
+/// weight_decay of SGD, optax's add_decayed_weights). adamw has decoupled decay. `Mask` selects
+/// variables: `basic_add_weight_decay<except<"*/bias">>`.
 template <class Mask = all_variables>
 struct basic_add_weight_decay {
     hyperparameter weight_decay = 1e-4;
@@ -27,7 +28,8 @@ struct basic_add_weight_decay {
 };
 using add_weight_decay = basic_add_weight_decay<>;
 
-/// g less its mean over all axes but the last (Yong et al. 2020); gradients of fewer than two axes and of sparse rows stay.
+/// Subtracts the gradient's mean over all axes but the last (Yong et al. 2020); gradients of fewer
+/// than two axes and of sparse rows are unchanged.
 struct centralize_gradients {
     static constexpr auto role = chain_role::gradient;
     static constexpr int count = 0;

@@ -11,21 +11,21 @@
 #include <utility>
 #include <vector>
 
-/// What optimizers see of the tensors of `applied`: all of one, or some of its rows.
+/// An optimizer's view of the tensors of `applied`: all of one, or some of its rows.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// What an optimizer's state and assignments are for one tensor of `applied`.
+/// The state and assignments of an optimizer for one tensor of `applied`.
 class hand_slots {
 public:
-    /// A new value, of some state or, where that is null, of the tensor itself.
+    /// A new value for some state or, if that is null, for the tensor itself.
     struct pending {
         std::size_t tensor;
         variable* state;
         any_tensor value;
-        any_tensor indices{}; ///< of rows that the value is
+        any_tensor indices{}; ///< of the rows that form the value
         void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     struct first_value_of {
@@ -89,7 +89,7 @@ public:
         : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
 
     tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
-    /// The variable's own.
+    /// The rows of the variable itself.
     const tensor<T>& rows() const { return seen_[0].second; }
     tensor<T> whole(const tensor<T>& rows) const {
         return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
@@ -110,7 +110,7 @@ private:
     const hand_slots* slots_;
     tensor<T> table_;
     tensor<std::int64_t> indices_;
-    mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_; // what rows are of, and they
+    mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_; // each source, and its rows
 };
 
 } // namespace detail

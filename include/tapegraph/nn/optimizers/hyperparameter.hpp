@@ -18,15 +18,17 @@
 
 namespace tapegraph {
 
-/// What gives a number for each step: `double operator()(std::int64_t step) const`, the first update being step 0, as Keras counts
-/// its iterations. Schedules, captureless functions and small structures of one's own are such types.
+/// A function of the step: `double operator()(std::int64_t step) const`, with the first update as
+/// step 0, like Keras's iterations. Schedules, captureless functions and small custom structures
+/// are such types.
 template <class S>
 concept schedule =
     std::is_trivially_copyable_v<S> && !std::is_arithmetic_v<S> && requires(const S& s, std::int64_t step) {
     { s(step) } -> std::convertible_to<double>;
 };
 
-/// A number of an optimizer: a constant, or a schedule. It is set and read as a double is, also between steps.
+/// A number of an optimizer: a constant, or a schedule. It is assigned and read like a double, also
+/// between steps.
 ///
 ///     tg::adam{.learning_rate = 1e-3}
 ///     tg::adam{.learning_rate = tg::cosine_decay{.initial_learning_rate = 1e-3, .decay_steps = 1000}}
@@ -34,7 +36,7 @@ concept schedule =
 ///     model.optimizer().learning_rate *= 0.5; // of a schedule, all that it gives from here on
 class hyperparameter {
 public:
-    /// Bytes that a schedule may have; what is longer is a function of one's own.
+    /// The maximum size of a schedule in bytes; a longer one must be a custom function.
     static constexpr std::size_t capacity = 192;
 
     constexpr hyperparameter() = default;
@@ -52,17 +54,17 @@ public:
             return static_cast<double>((*std::launder(reinterpret_cast<const S*>(copy)))(step));
         };
     }
-    /// The number that step `step` has, counted from 0.
+    /// The number for step `step`, counted from 0.
     double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
-    /// Of a schedule what the latest step had; before the first one what it will have.
+    /// For a schedule the number of the latest step; before the first one its first number.
     operator double() const {
         return function_ == nullptr || value_ == value_ ? value_ : at(0);
     } // NOLINT: read as a double is
     bool scheduled() const { return function_ != nullptr; }
-    /// What a schedule has been multiplied by.
+    /// The factor by which a schedule has been multiplied.
     double factor() const { return factor_; }
 
-    /// Of a schedule, too: all that it gives afterwards is that much larger.
+    /// Also multiplies all later numbers of a schedule.
     hyperparameter& operator*=(double factor) {
         value_ *= factor;
         factor_ *= factor;
@@ -70,18 +72,19 @@ public:
     }
     hyperparameter& operator/=(double divisor) { return *this *= 1 / divisor; }
 
-    /// For the `numbers` of optimizers: the number of update `step`, counted from 1. Throws argument_error, naming optimizer and
-    /// member, for one that is negative or not finite.
+    /// For the `numbers` of optimizers: the number for update `step`, counted from 1. Throws
+    /// argument_error, naming optimizer and member, for a negative number or one that is not
+    /// finite.
     double used(std::int64_t step, const char* optimizer, const char* member) const;
-    /// The same for a share in [0, 1), such as momentum.
+    /// The same for a fraction in [0, 1), such as momentum.
     double used_below_one(std::int64_t step, const char* optimizer, const char* member) const;
-    /// The same for what must be above 0.
+    /// The same for a positive number.
     double used_positive(std::int64_t step, const char* optimizer, const char* member) const;
     [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
                                     const char* rule);
 
 private:
-    mutable double value_ = 0; // the constant; of a schedule what the latest step had, NaN before the first
+    mutable double value_ = 0; // the constant; for a schedule the latest step's number, NaN before the first
     double factor_ = 1;        // of a schedule
     double (*function_)(const std::byte* memory, std::int64_t step) = nullptr;
     alignas(std::max_align_t) std::byte memory_[capacity]{};

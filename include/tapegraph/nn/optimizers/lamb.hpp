@@ -7,9 +7,9 @@
 
 namespace tapegraph {
 
-/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon),
-/// w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where r = |w| / |u|, norms of the whole variable (1 where one of
-/// them is 0). Not for sparse rows.
+/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1
+/// - beta2^t)) + epsilon), w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where
+/// r = |w| / |u| with norms of the whole variable (1 if one of them is 0). Not for sparse rows.
 struct lamb {
     hyperparameter learning_rate = 0.001;
     hyperparameter beta1 = 0.9, beta2 = 0.999;

@@ -6,7 +6,8 @@
 
 namespace tapegraph::detail {
 
-/// The Euclidean norm of all elements, a scalar; right also where squares would overflow or underflow.
+/// The Euclidean norm of all elements, a scalar; correct even where squares would overflow or
+/// underflow.
 constexpr auto whole_length(const auto& x) {
     return euclidean(x, axes{}.bits(shape_of(x).rank()), false, std::source_location::current());
 }

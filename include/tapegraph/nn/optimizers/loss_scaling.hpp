@@ -12,15 +12,18 @@
 
 namespace tapegraph {
 
-/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones do not vanish in half, and divided
-/// by it before anything else sees them (Micikevicius and others 2018; Keras's LossScaleOptimizer). A step in which some gradient is
-/// not finite changes nothing behind it, weights and optimizer state, and halves the scale; after `growth_steps` steps without one it
-/// doubles. The scale is at least 1, as in TensorFlow, and at most 2^64, whose inverse is a normal float.
+/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones
+/// do not vanish in half, and divided by it before other elements receive them (Micikevicius and
+/// others 2018; Keras's LossScaleOptimizer). In a step in which some gradient is not finite, later
+/// elements change neither weights nor optimizer state, and the scale is halved; after
+/// `growth_steps` steps without one it doubles. The scale is at least 1, as in TensorFlow, and at
+/// most 2^64, whose inverse is a normal float.
 ///
 ///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
 ///
-/// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
-/// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
+/// The scale belongs to the optimizer: `model.variables()["loss_scale"]`, a scalar, as does
+/// "loss_scale_good_steps", the finite steps since it changed. Skipped steps count as with
+/// skip_nonfinite. In a step of several optimizers each has a scale of its own
 /// (docs/mixed_precision.md).
 struct loss_scaling {
     double initial_scale = 32768;     ///< 2^15; powers of two scale without rounding

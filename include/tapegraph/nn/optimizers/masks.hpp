@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/fixed_string.hpp>
 
-/// Which variables something concerns, by patterns of paths: a pattern is a path, or the path of a scope above it, and "*" stands for
-/// any text, as variable_list::set_trainable has it.
+/// Selections of variables by patterns of paths: a pattern is a path, or the path of an enclosing
+/// scope, and "*" stands for any text, as in variable_list::set_trainable.
 
 namespace tapegraph {
 

@@ -11,8 +11,9 @@
 namespace tapegraph {
 
 namespace detail {
-/// An approximation of U V^T for the singular value decomposition U S V^T of a matrix, by `Steps` steps of the quintic iteration
-/// X <- a X + (b X X^T + c (X X^T)^2) X from X = x / |x| (Jordan et al. 2024). The longer axis is the last one within.
+/// An approximation of U V^T for the singular value decomposition U S V^T of a matrix, by `Steps`
+/// steps of the quintic iteration X <- a X + (b X X^T + c (X X^T)^2) X from X = x / |x| (Jordan et
+/// al. 2024). Internally the longer axis is the last.
 template <int Steps>
 constexpr auto orthogonalized(const auto& x) {
     constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
@@ -70,7 +71,7 @@ struct basic_muon {
         slots.assign(m, next);
         const auto u = detail::orthogonalized<steps>(eval(g + n[6] * next));
         const double longer = static_cast<double>(std::max(dims[0].value, dims[1].value));
-        // A number, the same in both modes: constant evaluation has no std::sqrt.
+        // A constant, the same in both modes: constant evaluation has no std::sqrt.
         const double scale = math::sqrt(longer);
         slots.assign(w, (w - w * n[5]) - n[7] * u * scale * n[8]);
     }

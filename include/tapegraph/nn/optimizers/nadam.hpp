@@ -8,7 +8,7 @@ namespace tapegraph {
 /// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
 struct nadam {
     hyperparameter learning_rate = 0.001;
-    double beta1 = 0.9, beta2 = 0.999; ///< not scheduled: the momenta of all steps so far are multiplied
+    double beta1 = 0.9, beta2 = 0.999; ///< not scheduled, because the momenta of all steps so far are multiplied
     hyperparameter epsilon = 1e-7;
 
     static constexpr int count = 6;
@@ -17,7 +17,7 @@ struct nadam {
         const double b1 = hyperparameter(beta1).used_below_one(step, "nadam", "beta1");
         const double b2 = hyperparameter(beta2).used_below_one(step, "nadam", "beta2");
         const auto at = [&](std::int64_t t) { return b1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
-        double product = 1; // below 1e-20, 1 - product is 1, whatever else is multiplied to it
+        double product = 1; // below 1e-20, 1 - product is 1, whatever factors follow
         for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
         const double now = at(step), next = at(step + 1);
         return {rate * next / (1 - product * next),          rate * (1 - now) / (1 - product),      1 - b1, 1 - b2,

@@ -9,7 +9,8 @@
 namespace tapegraph {
 
 namespace detail {
-/// What is left of p where each element is drawn to 0 by `rate` times l1, and divided for l2: sign(p) max(|p| - rate l1, 0) / (1 + rate l2)
+/// The proximal step: each element of p is moved toward 0 by `rate` times l1, then divided for l2:
+/// sign(p) max(|p| - rate l1, 0) / (1 + rate l2)
 constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
     return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
 }
@@ -36,7 +37,7 @@ struct proximal_gradient_descent {
 /// a <- a + g^2, r = learning_rate / sqrt(a), p = w - r g, w <- sign(p) max(|p| - r l1, 0) / (1 + r l2)
 struct proximal_adagrad {
     hyperparameter learning_rate = 0.001;
-    double initial_accumulator_value = 0.1; ///< above 0
+    double initial_accumulator_value = 0.1; ///< positive
     hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
 
     static constexpr int count = 3;

@@ -4,9 +4,10 @@
 
 namespace tapegraph {
 
-/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v + epsilon), w <- w - u. Centred,
-/// a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the root. With momentum, d <- momentum d + u, w <- w - d. What it keeps
-/// follows from its type: `rmsprop`, `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
+/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v
+/// + epsilon), w <- w - u. If centred, a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the
+/// root. With momentum, d <- momentum d + u, w <- w - d. The type determines the state: `rmsprop`,
+/// `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
 template <bool Momentum, bool Centered>
 struct basic_rmsprop {
     hyperparameter learning_rate = 0.001;

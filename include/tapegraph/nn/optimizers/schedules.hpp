@@ -8,32 +8,33 @@
 #include <cstdint>
 #include <numbers>
 
-/// Schedules: numbers that depend on the step, which counts from 0 as Keras's iterations do. Names, members and formulas are
-/// those of keras.optimizers.schedules; where Keras has none, the comment says whose they are.
+/// Schedules: numbers that depend on the step, which counts from 0 like Keras's iterations. Names,
+/// members and formulas are those of keras.optimizers.schedules; where Keras has none, the comment
+/// names the source.
 ///
-/// A schedule throws argument_error where it cannot give a number: `decay_steps` of zero, say. What it gives is checked where it
-/// is used.
+/// A schedule throws argument_error where it has no number, for example with `decay_steps` of zero.
+/// Its result is checked where it is used.
 
 namespace tapegraph {
 
 namespace detail {
-/// A count of steps that something is divided by.
+/// A number of steps used as a divisor.
 inline double divisor_of(double steps, const char* schedule, const char* member) {
     if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
     return steps;
 }
-/// A number that a schedule has no meaning without, refused by the rule that it breaks.
+/// A number that a schedule requires to obey a rule; an error names the rule that it breaks.
 inline double within(bool fits, double value, const char* schedule, const char* member, const char* rule) {
     if (!fits || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
     return value;
 }
-/// From one number to another along half a wave: `from` at 0, `to` at 1.
+/// Interpolates from one number to another along half a cosine wave: `from` at 0, `to` at 1.
 inline double along_cosine(double from, double to, double share) {
     return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 } // namespace detail
 
-/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` takes whole quotients.
+/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` rounds the quotient down.
 struct exponential_decay {
     double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.96;
     bool staircase = false;
@@ -46,7 +47,8 @@ struct exponential_decay {
     }
 };
 
-/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` takes whole quotients.
+/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` rounds the quotient
+/// down.
 struct inverse_time_decay {
     double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.5;
     bool staircase = false;
@@ -58,8 +60,9 @@ struct inverse_time_decay {
     }
 };
 
-/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power + end_learning_rate; with `cycle`
-/// the least multiple of decay_steps that is not below the step is in its place.
+/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power +
+/// end_learning_rate; with `cycle` the smallest multiple of decay_steps that is not below the step
+/// replaces decay_steps.
 struct polynomial_decay {
     double initial_learning_rate = 0.01, decay_steps = 1000, end_learning_rate = 0.0001, power = 1;
     bool cycle = false;
@@ -73,7 +76,7 @@ struct polynomial_decay {
     }
 };
 
-/// values[i] up to and with step boundaries[i], and the last one afterwards:
+/// values[i] up to and including step boundaries[i], and the last one afterwards:
 /// `piecewise_constant_decay<2>{.boundaries = {1000, 2000}, .values = {0.1, 0.01, 0.001}}`.
 template <std::size_t Boundaries>
 struct piecewise_constant_decay {
@@ -87,8 +90,10 @@ struct piecewise_constant_decay {
     }
 };
 
-/// Half a wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016, without restarts). With `warmup_steps`,
-/// first a line from initial_learning_rate to warmup_target, where the wave then begins; decay_steps are counted from there.
+/// Half a cosine wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016,
+/// without restarts). With `warmup_steps`, it starts with a linear warmup from
+/// initial_learning_rate to warmup_target, from where the wave descends; decay_steps are counted
+/// from there.
 struct cosine_decay {
     double initial_learning_rate = 0.01, decay_steps = 1000, alpha = 0;
     double warmup_target = 0, warmup_steps = 0;
@@ -105,8 +110,9 @@ struct cosine_decay {
     }
 };
 
-/// Half waves one after the other (Loshchilov and Hutter 2016): each is t_mul times as long as the one before and begins at m_mul
-/// times its height; alpha is the least share of initial_learning_rate.
+/// Successive half waves (Loshchilov and Hutter 2016): each is t_mul times as long as the one
+/// before and starts at m_mul times its height; alpha is the smallest fraction of
+/// initial_learning_rate.
 struct cosine_decay_restarts {
     double initial_learning_rate = 0.01, first_decay_steps = 1000, t_mul = 2, m_mul = 1, alpha = 0;
 
@@ -118,8 +124,9 @@ struct cosine_decay_restarts {
             restarts = std::floor(s / length);
             s -= restarts * length;
         } else {
-            // Whole steps are subtracted, where Keras takes logarithms, which may miss a restart by rounding. Waves that become
-            // shorter (t_mul below 1) end after first_decay_steps / (1 - t_mul): then nothing is left of them.
+            // Subtracts whole waves, where Keras takes logarithms, which may miss a restart by
+            // rounding. Waves that become shorter (t_mul below 1) end after first_decay_steps / (1
+            // - t_mul): then nothing is left of them.
             while (s >= length) {
                 s -= length;
                 length *= t_mul;
@@ -133,7 +140,7 @@ struct cosine_decay_restarts {
 };
 
 namespace detail {
-/// One schedule for some steps, then another one, which counts its steps from 0 again.
+/// One schedule for some steps, followed by another one, which counts its steps from 0 again.
 template <class First, class Second>
 struct one_then_another {
     First first;
@@ -144,9 +151,10 @@ struct one_then_another {
 };
 } // namespace detail
 
-/// A line from `start` to `target` within `steps` steps, and `target` from step `steps` on. `.then(schedule)` goes on with any other
-/// (optax's linear_schedule and join_schedules), which counts its steps from there:
-/// `linear_warmup{.steps = 100, .target = 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
+/// A linear warmup from `start` to `target` within `steps` steps, and `target` from step `steps`
+/// on. `.then(schedule)` continues with any other (optax's linear_schedule and join_schedules),
+/// which counts its steps from there: `linear_warmup{.steps = 100, .target =
+/// 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
 struct linear_warmup {
     std::int64_t steps = 1000;
     double start = 0, target = 0.01;
@@ -161,9 +169,10 @@ struct linear_warmup {
     }
 };
 
-/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate at step
-/// pct_start total_steps - 1, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays. A cycle
-/// whose first phase is step 0 alone begins at max_rate.
+/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from
+/// max_rate / div_factor to max_rate at step pct_start total_steps - 1, then down to max_rate /
+/// div_factor / final_div_factor at step total_steps - 1, where it stays. A cycle whose first phase
+/// is only step 0 starts at max_rate.
 struct one_cycle {
     double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
 

@@ -3,11 +3,12 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/expr/apply.hpp>
 
-/// What cannot be done with some rows of a variable says so.
+/// Reports operations that are not possible with some rows of a variable.
 
 namespace tapegraph::detail {
 
-/// Whether slots are of the rows that a step has gathered (scope.gather_rows), not of a whole variable.
+/// Whether slots refer to the rows that a step has gathered (scope.gather_rows) rather than a whole
+/// variable.
 template <class Slots>
 inline constexpr bool by_rows = requires {
     Slots::sparse;

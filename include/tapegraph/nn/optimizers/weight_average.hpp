@@ -5,14 +5,16 @@
 
 namespace tapegraph {
 
-/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
-/// It is the variable "PATH/average", `unset` until the first step; `averaged_weights` puts averages in the place of weights.
+/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, which starts as the
+/// weights of the first step (Keras's use_ema). It is the variable "PATH/average", `unset` until
+/// the first step; `averaged_weights` replaces weights by averages.
 struct weight_average {
     hyperparameter decay = 0.99;
 
     static constexpr auto role = chain_role::weights;
     static constexpr std::string_view state_name = "average";
-    /// Stands for no average yet. A number, not NaN, which check_finite would find in steps that a gate holds back.
+    /// Marks a missing average. It is a number rather than NaN, which check_finite would report in
+    /// steps that a gate suspends.
     static constexpr double unset = -0x1p127;
     static constexpr bool is_set(double average) { return average > unset; }
     static constexpr int count = 1;
@@ -29,8 +31,9 @@ struct weight_average {
     }
 };
 
-/// Exchanges weights with their averages while it lives, or until `restore()`: evaluate, predict and save then see the averages. Weights
-/// that no step has updated yet stay. Nothing may be trained meanwhile. Throws argument_error where there is no average.
+/// Exchanges weights and averages while it lives, or until `restore()`: evaluate, predict and save
+/// then use the averages. Weights that no step has updated yet stay. Do not train meanwhile. Throws
+/// argument_error where there is no average.
 class averaged_weights {
 public:
     explicit averaged_weights(variable_list& variables) : variables_(&variables) {
@@ -45,7 +48,7 @@ public:
         if (variables_ != nullptr) exchange(*variables_);
         variables_ = nullptr;
     }
-    /// The averages stay where the weights were (Keras's finalize_variable_values).
+    /// Leaves the averages in place of the weights (Keras's finalize_variable_values).
     void keep() { variables_ = nullptr; }
 
 private:

@@ -5,13 +5,15 @@
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Elements of a chain about what is assigned to weights. They act in their order, wherever the optimizer stands.
+/// Elements of a chain that modify the values assigned to weights. They act in their order,
+/// independently of the optimizer's position.
 
 namespace tapegraph {
 
-/// The learning rate of some variables: their update is `factor` times the optimizer's, w <- w + factor (next - w). It acts on the
-/// update, not on the rate, so it means the same for every optimizer, and decoupled weight decay is multiplied, too, as by a
-/// parameter group's rate in PyTorch: `rate_for<"encoder", "embedding">{.factor = 0.1}`.
+/// A learning rate for some variables: their update is `factor` times the optimizer's, w <- w +
+/// factor (next - w). It acts on the update, not on the rate, so it means the same for every
+/// optimizer, and decoupled weight decay is multiplied, too, as by a parameter group's rate in
+/// PyTorch: `rate_for<"encoder", "embedding">{.factor = 0.1}`.
 template <fixed_string... Patterns>
 struct rate_for {
     hyperparameter factor = 1;
@@ -24,7 +26,8 @@ struct rate_for {
     }
 };
 
-/// Weights kept within [low, high], of the variables that `Mask` names: `basic_keep_within<only<"*/kernel">>{.low = 0}`.
+/// Clips weights to [low, high], for the variables that `Mask` selects:
+/// `basic_keep_within<only<"*/kernel">>{.low = 0}`.
 template <class Mask = all_variables>
 struct basic_keep_within {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
@@ -43,8 +46,9 @@ struct basic_keep_within {
 };
 using keep_within = basic_keep_within<>;
 
-/// Weights whose norms along the first axis (those of a unit's incoming weights) are at most `norm`, in Keras's form (MaxNorm):
-/// w min(|w|, norm) / (1e-7 + |w|). Variables of fewer than two axes stay. Not for sparse rows.
+/// Limits the norms of weights along the first axis (those of a unit's incoming weights) to `norm`,
+/// in Keras's form (MaxNorm): w min(|w|, norm) / (1e-7 + |w|). Variables of fewer than two axes are
+/// unchanged. Not for sparse rows.
 template <class Mask = all_variables>
 struct basic_limit_norm {
     hyperparameter norm = 2;

@@ -13,34 +13,37 @@
 #include <utility>
 #include <vector>
 
-/// Which parameter server holds what.
+/// Assigns variables to parameter servers.
 
 namespace tapegraph {
 
-/// How parameter servers work.
+/// Options of parameter servers.
 struct parameter_options {
-    /// Steps of all workers together: gradients are added by the tree of the model's shards, one update each, the bits of ranks without
-    /// servers. false: every worker has batches and steps of its own, updates come in the order in which they arrive; what comes out
-    /// depends on who is quick, and is not the same twice.
+    /// Common steps of all workers: gradients are added by the tree of the model's shards, with one
+    /// update each, to the same bits as ranks without servers. false: every worker has batches and
+    /// steps of its own, and updates are applied in the order in which they arrive; the result
+    /// depends on timing and is not reproducible.
     bool synchronous = true;
-    /// Without synchronous steps: how many steps a worker may be ahead of the slowest; below 0: any number. (Q. Ho et al.: More
-    /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, 2013.)
+    /// Without synchronous steps: how many steps a worker may be ahead of the slowest; negative:
+    /// any number. (Q. Ho et al.: More Effective Distributed ML via a Stale Synchronous Parallel
+    /// Parameter Server, 2013.)
     std::int64_t max_staleness = -1;
-    /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words", "/job:ps/task:0"}}. The first that fits
-    /// counts, then what scope.with_device said; the others are dealt by size, the largest first, to whoever holds least.
+    /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words",
+    /// "/job:ps/task:0"}}. The first match applies, then scope.with_device; the others are
+    /// distributed by size, the largest first, each to the server that holds least.
     std::vector<std::pair<std::string, std::string>> placed{};
 };
 
 namespace detail {
 
-/// A variable's place among the bytes that travel between a worker and its server.
+/// A variable's position among the bytes exchanged between a worker and its server.
 struct held_variable {
     int variable;              ///< its number in the model's list
     std::size_t offset, bytes; ///< in the block of its server
-    bool assigned = false;     ///< by steps, as moving averages are: pushed as a value, no gradient
+    bool assigned = false;     ///< assigned by steps, like moving averages: pushed as a value instead of a gradient
 };
 
-/// What each server holds, in the order of the model's variables.
+/// The variables of each server, in the order of the model's variables.
 struct parameter_plan {
     struct block {
         std::vector<held_variable> held;
@@ -51,12 +54,12 @@ struct parameter_plan {
         }
     };
     std::vector<block> variables; ///< by server
-    std::vector<block> states;    ///< of its optimizer, as the model has them, too
+    std::vector<block> states;    ///< state of its optimizer, as in the model
     std::string text;             ///< "hidden/kernel=0;..."
 };
 
-/// The number of the server that is to hold a variable. Throws argument_error for a task that is none, or that the cluster does not
-/// have, which it names.
+/// The number of the server that shall hold a variable. Throws argument_error, which names the
+/// task, for a task that is invalid or that the cluster does not have.
 template <class = void>
 int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
     const auto refuse = [&](const std::string& why) {
@@ -118,7 +121,7 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
         plan.text += v.path() + "=" + std::to_string(place[i]) + ";";
     }
     for (std::size_t i = 0; i < place.size();
-         ++i) { // state is where its variable is; what all have in common, on a single server
+         ++i) { // state is stored with its variable; common state, on a single server
         const variable& v = variables.at(static_cast<int>(i));
         if (!v.optimizer_state()) continue;
         int at = servers == 1 ? 0 : -1;

@@ -11,11 +11,12 @@
 #include <span>
 #include <vector>
 
-/// What workers push to a parameter server, as bytes.
+/// Serializes the data that workers push to a parameter server.
 
 namespace tapegraph::detail {
 
-/// What is pushed, value by value: a number of rows, -1 for all of a variable, then what they are, then they.
+/// The pushed data, value by value: a number of rows, -1 for all of a variable, followed by their
+/// indices and the rows.
 template <class = void>
 class basic_pushed_block {
 public:
@@ -37,7 +38,7 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-/// The same, read.
+/// Reads such data.
 template <class = void>
 class basic_pushed_values {
 public:
@@ -48,7 +49,7 @@ public:
         left_ = left_.subspan(count);
         return at;
     }
-    /// A gradient of a variable, and its indices.
+    /// Reads a gradient of a variable, and its indices.
     void take(const variable& of, any_tensor& gradient, any_tensor& indices) {
         std::int64_t rows = 0;
         std::memcpy(&rows, take(sizeof rows), sizeof rows);

@@ -3,11 +3,12 @@
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
-/// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
+/// Values for placeholders: their own element type, and types that NumPy converts implicitly.
 
 namespace tapegraph::detail {
 
-/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
+/// Whether values of a type may be fed to a placeholder of another: all to float and double, none
+/// to types that would lose a fraction.
 constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
 
 template <class From, class To>
@@ -16,7 +17,7 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
         static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
 
-/// The value as the other type; is_fed_as holds.
+/// Converts the value; requires is_fed_as.
 template <class = void>
 any_tensor fed_as(const any_tensor& value, dtype to) {
     any_tensor result(to, value.shape());

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-/// What a session's model returns, what a session is fed with, and what it gives.
+/// The result of a session's model, and the feeds and results of a session.
 
 namespace tapegraph {
 
@@ -24,7 +24,8 @@ struct fetch {
     }
 };
 
-/// What a session's model returns: `return fetches{fetch("y", y), fetch("train", minimize(loss, sgd{}))};`
+/// The result of a session's model: `return fetches{fetch("y", y), fetch("train", minimize(loss,
+/// sgd{}))};`
 template <class... T>
 struct fetches {
     std::tuple<fetch<T>...> items;
@@ -43,8 +44,8 @@ struct feed {
     feed(std::string_view placeholder, T number) : name(placeholder), value(tensor<T>(number)) {}
 };
 
-/// A value in the place of one that the model computes, `given<"h">(t)`: what only `h` needed is not computed. The name is that of a
-/// fetch, of `scope.named`, or of a placeholder.
+/// A value that replaces a computed one, `given<"h">(t)`: operations needed only for `h` do not
+/// run. The name is that of a fetch, of `scope.named`, or of a placeholder.
 template <fixed_string Name>
 struct given : feed {
     template <class T>
@@ -62,7 +63,7 @@ public:
     operator T() const { return this->item(); }
 };
 
-/// Printed as the tensor that it is, not as a number.
+/// Prints the tensor, not a number.
 template <class T>
 inline constexpr bool has_text<fetched<T>> = true;
 

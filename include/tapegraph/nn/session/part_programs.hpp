@@ -14,35 +14,37 @@
 #include <utility>
 #include <vector>
 
-/// Programs in parts, each on its device, and of several tasks on its task: what sessions and compiled models run.
+/// Programs in parts, each on its device, and with several tasks on its task, as sessions and
+/// compiled models run them.
 
 namespace tapegraph::detail {
 
-/// A part of a program and what it is connected to; mostly it is all of it.
+/// A part of a program and its connections; usually it is the whole program.
 struct session_part {
     const ir::program_view* view = nullptr;
     int place = 0;
     int rank = -1;                        ///< the task that computes it; -1: every one
     std::unique_ptr<ir::program> program; ///< null: another task computes it
     std::vector<variable*> variables;
-    std::vector<char> used;         ///< of each variable, whether this part does
-    std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
+    std::vector<char> used;         ///< per variable, whether this part uses it
+    std::vector<char> written;      ///< per variable, whether this program changes it in place
     std::vector<any_tensor> frozen; ///< copies of frozen variables
     struct transfer {
         int part, output, input;
-        int from_task = -1; ///< the number among values between tasks
+        int from_task = -1; ///< its number among values between tasks
     };
-    std::vector<transfer> transfers;                ///< values that earlier parts compute
+    std::vector<transfer> transfers;                ///< values computed by earlier parts
     std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
 };
 struct part_programs {
     std::vector<session_part> parts;
-    std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
+    std::vector<std::pair<int, int>> results; ///< per result, the part and the index of its output
     bool logged = false, agreed = false;
     std::unique_ptr<basic_task_values<>> tasks; ///< null: all is computed here
 };
 
-/// "/cpu:1" is the machine's CPU; with `soft` a part is computed there, too, where there is no such GPU, after one line on stderr.
+/// The device for a place. "/cpu:1" is the machine's CPU; with `soft` a part falls back to the CPU
+/// where there is no such GPU, after one line on stderr.
 template <class = void>
 runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
     if (place == place::anywhere) return elsewhere;
@@ -51,8 +53,9 @@ runtime::device_runtime* device_of_place(int place, runtime::device_runtime* els
     return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
 }
 
-/// The next part; `variable_of(i)` is the variable that the program calls number i, `device` where it is computed if not by another
-/// task. What no name places the chief computes, and a whole program every task.
+/// Adds the next part; `variable_of(i)` is the variable that the program calls number i, `device`
+/// the part's device unless another task computes it. The chief computes unplaced parts, and every
+/// task a whole program.
 template <class Device, class F>
 void add_part(part_programs& p, const compiled_part& from, const Device& device, const F& variable_of) {
     const ir::program_view& view = *from.program;
@@ -103,7 +106,7 @@ void add_part(part_programs& p, const compiled_part& from, const Device& device,
     p.parts.push_back(std::move(part));
 }
 
-/// When all parts are there: which tasks use and change which variables.
+/// After all parts are added: determines which tasks use and change which variables.
 template <class = void>
 void connect_tasks(part_programs& p) {
     if (!p.tasks) return;
@@ -131,7 +134,7 @@ void connect_tasks(part_programs& p) {
     p.tasks->open();
 }
 
-/// A number by which tasks see that they have compiled the same program.
+/// A number by which tasks check that they have compiled the same program.
 template <class = void>
 std::uint64_t hash_of_parts(const part_programs& p) {
     std::uint64_t hash = 0;
@@ -144,7 +147,8 @@ std::uint64_t hash_of_parts(const part_programs& p) {
     return hash;
 }
 
-/// A run begins; `inputs` is a hash of what it is given. When it ends, whatever is under way ends, too.
+/// Begins a run; `inputs` is a hash of its inputs. At its end, all transfers in flight are finished
+/// or abandoned.
 template <class = void>
 class basic_run_of_tasks {
 public:
@@ -160,13 +164,13 @@ public:
     ~basic_run_of_tasks() {
         if (p_.tasks) p_.tasks->give_up();
     }
-    /// Part number `part` has run.
+    /// Called after part number `part` has run.
     void sent(std::size_t part) {
         if (p_.tasks)
             p_.tasks->send(static_cast<int>(part),
                            [&](int output) -> const buffer_view& { return p_.parts[part].program->output(output); });
     }
-    /// All parts have.
+    /// Called after all parts have run.
     void end() {
         if (p_.tasks) p_.tasks->finish_sends();
     }
@@ -176,7 +180,7 @@ private:
 };
 using run_of_tasks = basic_run_of_tasks<>;
 
-/// Values of earlier parts. Between GPUs they go by way of the CPU.
+/// Fetches values of earlier parts. Between GPUs they go through the CPU.
 template <class = void>
 void receive_values(part_programs& p, session_part& to) {
     for (const session_part::transfer& t : to.transfers) {
@@ -200,7 +204,7 @@ void receive_values(part_programs& p, session_part& to) {
     }
 }
 
-/// When all parts have run, variables change: those of which holds_still(variable) is false.
+/// After all parts have run, changes the variables for which holds_still(variable) is false.
 template <class F>
 void apply_updates(part_programs& p, const F& holds_still) {
     for (session_part& part : p.parts)
@@ -218,7 +222,8 @@ void apply_updates(part_programs& p, const F& holds_still) {
     if (p.tasks) p.tasks->settle(holds_still);
 }
 
-/// Result `k` of a run, copied into a tensor where it is; of another task's part, into one in the CPU's memory.
+/// Copies result `k` of a run into a tensor on the same device; for another task's part, into one
+/// in the CPU's memory.
 template <class = void>
 any_tensor result_of_parts(const part_programs& p, std::size_t k) {
     const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];

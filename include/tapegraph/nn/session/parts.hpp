@@ -9,22 +9,23 @@
 #include <string_view>
 #include <utility>
 
-/// A session's program in parts, one after the other on several devices, of several tasks. A part is all that one place can compute once
-/// the parts before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
-/// when all parts have run, so that every part reads those of the start.
+/// Splits a session's program into parts that run one after the other on several devices, or
+/// several tasks. A part is all that one place can compute once the earlier parts have run; values
+/// computed by other parts are its inputs, and those that others read are its outputs. Variables
+/// change after all parts have run, so that every part reads their initial values.
 
 namespace tapegraph::detail {
 
-/// Where a part is computed.
+/// The place of a part.
 struct part_place {
-    int place = 0, task = 0; ///< a device of a task, which the trace counts from 1; 0: what no name places
+    int place = 0, task = 0; ///< a device of a task, which the trace counts from 1; 0: unplaced
     friend constexpr bool operator==(const part_place&, const part_place&) = default;
 };
 
-/// Which part each node belongs to.
+/// The part of each node.
 struct parts_of_nodes {
-    list<int> part;          ///< of each node; -1: of a leaf, which every part has for itself
-    list<part_place> places; ///< of each part
+    list<int> part;          ///< per node; -1 for a leaf, which every part has itself
+    list<part_place> places; ///< per part
 };
 constexpr part_place place_of(const ir::entry& e) { return {e.place, e.task}; }
 
@@ -61,7 +62,7 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
     return found;
 }
 
-/// A program without what nothing needs: parts are made of this.
+/// A program without unused nodes, from which parts are made.
 template <class Whole>
 struct needed_trace {
     using previous = Whole;
@@ -74,7 +75,7 @@ constexpr bool anything_placed() {
         if (!(place_of(Stage::value.nodes[i]) == part_place{})) return true;
     return false;
 }
-/// The same for names of devices alone.
+/// The same for device names only.
 template <class Stage>
 constexpr bool anything_on_devices() {
     for (int i = 0; i < Stage::value.used.nodes; ++i)
@@ -82,7 +83,7 @@ constexpr bool anything_on_devices() {
     return false;
 }
 
-/// The places of the parts of a program; one where nothing of it has been placed.
+/// The places of the parts of a program; one if nothing is placed.
 template <class Whole>
 constexpr auto places_of() {
     if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
@@ -142,8 +143,8 @@ struct part_trace {
 struct compiled_part {
     const ir::program_view* program = nullptr;
     int place = 0;
-    std::string_view task{}; ///< "/job:worker/task:1"; empty: what no name places
-    bool whole = false;      ///< the only one, which changes variables where they stand
+    std::string_view task{}; ///< "/job:worker/task:1"; empty: unplaced
+    bool whole = false;      ///< the only part, which changes variables in place
 };
 
 template <class Whole, class Numbers>
@@ -153,7 +154,8 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
     static constexpr auto places = places_of<Whole>();
     static constexpr bool whole = places.size() == 1 && places[0] == part_place{};
     template <int K>
-    static constexpr const ir::program_view* program() { // a pointer: of a reference nvcc takes no address here
+    // A pointer, because nvcc takes no address of a reference here.
+    static constexpr const ir::program_view* program() {
         if constexpr (whole)
             return &ir::compile_program<Whole>();
         else

@@ -21,15 +21,15 @@ namespace tapegraph::detail {
 
 struct session_program : part_programs {
     const compiled_part* key = nullptr;
-    std::vector<any_tensor> defaults;    ///< what unfed placeholders are
-    std::vector<any_tensor> converted{}; ///< what was fed in another type, while it runs
-    std::vector<int> numbers;            ///< the inputs that are optimizers' numbers
+    std::vector<any_tensor> defaults;    ///< values of placeholders that are not fed
+    std::vector<any_tensor> converted{}; ///< feeds converted from another type, during a run
+    std::vector<int> numbers;            ///< inputs that are optimizers' numbers
 };
 
 template <class = void>
 class basic_session {
 public:
-    /// Gives back all memory, of variables, too. Runs are refused from then on.
+    /// Frees all memory, including variables. Later runs are refused.
     void close() {
         programs_.clear();
         origins_.clear();
@@ -37,11 +37,12 @@ public:
         closed_ = true;
     }
     bool closed() const { return closed_; }
-    /// Runs so far, from which random operations draw.
+    /// The number of runs so far, which random operations use.
     std::uint64_t step() const { return step_; }
 
 protected:
-    /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
+    /// The initial value of an optimizer's state, given the index of the call of minimize and the
+    /// name of the state.
     using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
 
     basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
@@ -54,16 +55,16 @@ protected:
     session_program& program_of(const compiled_part* parts, int count);
     void make_variables(const ir::program_view& view);
     void initialize_all();
-    /// Computes. Where there are several parts, variables have not changed yet.
+    /// Runs the program. Where there are several parts, variables have not changed yet.
     void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
-    /// Changes variables, when results have been read.
+    /// Changes variables, after results have been read.
     void finish(session_program& p, bool training);
-    /// The count of an optimizer's steps: a variable, so that files hold it.
+    /// The step count of an optimizer: a variable, so that it is saved to files.
     variable& iterations_of(int training);
 
     std::uint64_t seed_ = 0, step_ = 0;
     runtime::device_runtime* device_;
-    task_group* tasks_; // that compute parts of the model; null: all is computed here
+    task_group* tasks_; // tasks that compute parts of the model; null: all is computed here
     variable_list variables_;
     bool soft_placement_ = true;
     first_state_function first_state_;
@@ -78,7 +79,7 @@ private:
 
     struct origin {
         variable* made;
-        const ir::program_view* view; // null: an optimizer's count
+        const ir::program_view* view; // null: an optimizer's step count
         int index;
     };
     std::vector<origin> origins_;
@@ -93,7 +94,7 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
         if (p->key == parts) return *p;
     auto made = std::make_unique<session_program>();
     made->key = parts;
-    const ir::program_view& first = *parts[0].program; // every part has the inputs of the whole, then its own
+    const ir::program_view& first = *parts[0].program; // every part has the inputs of the whole, followed by its own
     made->defaults.resize(static_cast<std::size_t>(first.inputs.size()));
     for (int i = 0; i < first.inputs.size(); ++i) {
         const ir::input_entry& input = first.inputs[i];
@@ -136,7 +137,7 @@ template <class X>
 variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
     std::string path = path_of_variable(view, i);
     if (variable* const known = variables_.find(path)) return *known;
-    const device_scope on(nullptr); // first values come from the CPU on every device
+    const device_scope on(nullptr); // initial values come from the CPU on every device
     const ir::variable_entry& v = view.variables[i];
     variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
     if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
@@ -173,7 +174,8 @@ void basic_session<X>::initialize_all() {
     }
 }
 
-// Whether a step of an optimizer leaves a variable as it is: it is frozen, or what it is state of.
+// Whether a step of an optimizer keeps a variable: because it, or the variable that it is state of,
+// is frozen.
 template <class X>
 bool basic_session<X>::holds_still(const variable& v) const {
     if (v.frozen() || !v.optimizer_state()) return v.frozen();
@@ -187,7 +189,7 @@ bool basic_session<X>::holds_still(const variable& v) const {
 
 template <class X>
 void basic_session<X>::connect(session_part& p, bool training) {
-    static char unused[64]; // what is not used needs an address all the same
+    static char unused[64]; // unused inputs still need an address
     runtime::device_runtime* const on = p.program->device();
     for (int i = 0; i < p.view->variables.size(); ++i) {
         const auto k = static_cast<std::size_t>(i);
@@ -255,7 +257,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
         }
     } const afterwards{p};
     const random_state random{seed_, step_};
-    p.converted.reserve(feeds.size() * p.parts.size()); // they do not move
+    p.converted.reserve(feeds.size() * p.parts.size()); // reserved, so that they do not move
     run_of_tasks between(p, random, static_cast<std::int64_t>(step_), [&] {
         std::uint64_t hash = 0;
         for (const feed* each : feeds)

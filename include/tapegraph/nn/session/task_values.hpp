@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-/// What a program in parts moves between the tasks of a cluster: values that another task's part reads, results, and variables. Every
-/// task goes through the same moves in the same order.
+/// Transfers of a program in parts between the tasks of a cluster: values that another task's part
+/// reads, results, and variables. Every task makes the same transfers in the same order.
 
 namespace tapegraph::detail {
 
@@ -41,7 +41,8 @@ public:
     int rank() const { return tasks_->rank(); }
     task_group& tasks() { return *tasks_; }
 
-    /// A value of part `part` that a part of another task reads; the number of what goes to that task, once for all its parts.
+    /// Connects a value of part `part` to a part of another task. Returns the number of the
+    /// transfer, which that task's parts share.
     int connect(int part, int output, dtype type, int from, int to) {
         for (std::size_t k = 0; k < values_.size(); ++k)
             if (values_[k]->part == part && values_[k]->output == output && values_[k]->to == to)
@@ -53,15 +54,15 @@ public:
         values_.push_back(std::move(made));
         return static_cast<int>(values_.size()) - 1;
     }
-    /// A variable that the program knows: `used_by`, bit r for task r; `changed_by`: the task that computes its next value, -1 for none,
-    /// `all_tasks` where each does.
+    /// Registers a variable of the program. `used_by`: bit r for task r; `changed_by`: the task
+    /// that computes its next value, -1 for none, `all_tasks` if each does.
     static constexpr int all_tasks = -2;
     void add_variable(variable& v, std::uint64_t used_by, int changed_by) {
         variables_.push_back({&v, home_of(v), used_by, changed_by, "variable '" + v.path() + "'"});
     }
-    /// When all is known, before the first run.
+    /// Opens the channels, once all transfers are registered, before the first run.
     void open() { tasks_->open_channels(static_cast<int>(values_.size()) + 1); }
-    /// Compares with the other tasks what all must have alike, before the first run.
+    /// Compares values that all tasks must agree on, before the first run.
     void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) {
         std::uint64_t weights = 0;
         for (const use& each : variables_)
@@ -76,7 +77,8 @@ public:
         tasks_->agree(fields);
     }
 
-    /// A run begins: variables come to the tasks whose parts read them, and have not their value.
+    /// Begins a run: sends variables to the tasks whose parts read them and do not have their
+    /// value.
     void begin(std::int64_t step) {
         tasks_->set_step(step);
         for (auto& each : values_) each->arrived = false;
@@ -88,7 +90,8 @@ public:
             }
         finish_receives();
     }
-    /// What part `part` has computed goes to the tasks that read it. view_of(output): where it lies, in the CPU's memory.
+    /// Sends the results of part `part` to the tasks that read them. view_of(output) is the result
+    /// in the CPU's memory.
     template <class F>
     void send(int part, const F& view_of) {
         for (std::size_t k = 0; k < values_.size(); ++k) {
@@ -101,7 +104,7 @@ public:
         }
         tasks_->progress();
     }
-    /// Value `number`, which this task reads. Waits for it.
+    /// Waits for value `number`, which this task reads.
     const any_tensor& receive(int number) {
         value& each = *values_[static_cast<std::size_t>(number)];
         if (each.arrived) return each.received;
@@ -118,18 +121,18 @@ public:
         each.arrived = true;
         return each.received;
     }
-    /// All that has been sent has been taken: results of parts may be written over.
+    /// Waits until all sends are complete, so that results of parts may be overwritten.
     void finish_sends() {
         while (!sends_.empty()) {
             tasks_->wait(sends_.back());
             sends_.pop_back();
         }
     }
-    /// A number that the task of rank `from` has, for all.
+    /// Sends a number from the task of rank `from` to all.
     void share(int from, double& number) {
         tasks_->broadcast(from, std::as_writable_bytes(std::span(&number, 1)), "result");
     }
-    /// A tensor that it has.
+    /// Sends a tensor from that task to all.
     void share(int from, dtype type, any_tensor& t) {
         value_shape dims;
         if (from == rank()) dims.take(t.outline_view());
@@ -137,8 +140,9 @@ public:
         if (from != rank()) t = any_tensor(type, dims.dims());
         spread(*tasks_, from, t, "result");
     }
-    /// Variables have changed where their next values were computed, but for those that hold still. They go to the task that holds them,
-    /// metrics' to all, and others forget what they had. The first time each task lets go of what its parts do not use, too.
+    /// Moves variables after their next values were computed, except for those that hold still.
+    /// They go to the task that holds them, metrics' to all, and other tasks discard their values.
+    /// The first time each task also frees variables that its parts do not use.
     template <class F>
     void settle(const F& holds_still) {
         for (use& each : variables_) {
@@ -163,7 +167,7 @@ public:
         }
         settled_ = true;
     }
-    /// Of a run that an error has ended.
+    /// Abandons a run after an error.
     void give_up() noexcept {
         for (const task_group::message each : receives_) tasks_->cancel(each);
         for (const task_group::message each : sends_) tasks_->cancel(each);
@@ -173,7 +177,7 @@ public:
 
 private:
     static constexpr std::uint64_t everybody = ~std::uint64_t{0};
-    /// The shape of a value, sent before it.
+    /// The shape of a value, sent before its elements.
     struct value_shape {
         std::array<std::int64_t, 1 + max_rank> numbers{};
 
@@ -200,7 +204,7 @@ private:
         std::string label;
     };
 
-    // Channel 0 is that of variables.
+    // Channel 0 is reserved for variables.
     static int channel_of(std::size_t value) { return static_cast<int>(value) + 1; }
     int home_of(const variable& v) const { return home_of_variable(v, *tasks_); }
 
@@ -225,21 +229,22 @@ private:
     bool settled_ = false;
 
 public:
-    /// The elements of a tensor of one task, for all, which have one of the same shape.
+    /// Sends the elements of a tensor from one task to all, which have one of the same shape.
     static void spread(task_group& tasks, int from, any_tensor& t, const std::string& label) {
         if (t.size() == 0) return;
         void* const at =
-            from == tasks.rank() ? const_cast<void*>(t.read()) : t.write(); // of the sender nothing changes
+            from == tasks.rank() ? const_cast<void*>(t.read()) : t.write(); // the sender's tensor does not change
         tasks.broadcast(from, {static_cast<std::byte*>(at), t.outline_view().bytes()}, label);
     }
-    /// The task that holds a variable: the one that is named where it is made, and of what no name places, the chief.
+    /// The task that holds a variable: the one named where it is created, or the chief if it is
+    /// unplaced.
     static int home_of_variable(const variable& v, const task_group& tasks) {
         if (v.task().empty() || v.task().starts_with("/job:ps")) return tasks.chief();
         return tasks.rank_of(v.task());
     }
 };
 
-/// Every task gets all variables, until the next run; called on every one.
+/// Sends all variables to every task, until the next run; every task calls it.
 template <class = void>
 void gather_variables(variable_list& variables, task_group& tasks) {
     for (int i = 0; i < variables.size(); ++i) {

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <type_traits>
 
-/// What a session traces of its model for one set of fetches: the model, then gradients, then steps of optimizers, each stage where
-/// the fetches need it.
+/// The trace of a session's model for one set of fetches: the model, then gradients, then steps of
+/// optimizers, each stage as far as the fetches need it.
 
 namespace tapegraph::detail {
 
@@ -26,15 +26,16 @@ struct name_list {
 template <class Model>
 using fetches_of = decltype(Model{}(std::declval<graph_scope>()));
 
-/// The optimizers of a session's model: one for each call of minimize in each operation that it returns.
+/// The optimizers of a session's model: one for each call of minimize in each operation that it
+/// returns.
 template <class... Optimizers>
 struct optimizer_table {
     static constexpr std::size_t count = sizeof...(Optimizers);
     std::tuple<Optimizers...> optimizers;
-    std::array<int, sizeof...(Optimizers)> trainings{}; ///< which call of minimize
+    std::array<int, sizeof...(Optimizers)> trainings{}; ///< the index of the call of minimize
     std::array<std::string_view, sizeof...(Optimizers)> names{};
 
-    /// The first that stands for the same call: those of one call are one optimizer.
+    /// The first optimizer of the same call: those of one call are one optimizer.
     constexpr std::size_t first_of(std::size_t i) const {
         std::size_t first = 0;
         while (trainings[first] != trainings[i]) ++first;
@@ -77,7 +78,8 @@ constexpr auto traced_optimizers() {
     const auto result = Model{}(graph_scope(&t, 0));
     return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
 }
-/// Known before anything is traced in earnest: which steps of optimizers a run takes, and so whether it is training.
+/// Determined before the actual trace: which steps of optimizers a run takes, and hence whether it
+/// is training.
 template <class Model>
 inline constexpr auto session_optimizers = traced_optimizers<Model>();
 
@@ -113,7 +115,7 @@ constexpr bool wants_first_values() {
     return wanted;
 }
 
-/// In the place of names: whatever the model can train, for its variables.
+/// Replaces names: everything that the model can train, to find its variables.
 struct all_operations {
     static constexpr std::array<std::string_view, 0> all{};
 };
@@ -142,7 +144,7 @@ constexpr std::uint64_t scaled_trainings() {
     return mask;
 }
 
-/// Whether a scope and a name behind it read as `path`.
+/// Whether a scope followed by a name reads as `path`.
 constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
     ir::detail::text_builder text;
     ir::detail::scope_path(text, t.scopes, scope);
@@ -151,8 +153,8 @@ constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, st
     return text.view() == path;
 }
 
-/// What the last stage does: the last outputs are nodes in whose place values are given. They become inputs, and what only they needed
-/// is computed no more.
+/// Finishes the last stage: the last outputs are nodes whose values are given. They become inputs,
+/// and nodes that only they needed are no longer computed.
 constexpr void finish_session(ir::trace& t, int given) {
     const int first = t.outputs.size() - given;
     for (int k = first; k < t.outputs.size(); ++k) {
@@ -169,7 +171,8 @@ constexpr void finish_session(ir::trace& t, int given) {
     ir::drop_unneeded_effects(t);
 }
 
-/// The model; output k is fetch k that has a value, and behind them are the nodes in whose place values are given.
+/// Traces the model; output k is the k-th fetch with a value, followed by the nodes whose values
+/// are given.
 template <class Model, class Fetches, class Given, bool Last>
 struct fetch_trace {
     static constexpr void build(ir::trace& t) {
@@ -241,10 +244,10 @@ private:
     static constexpr int node_of(const graph_assignment& value) { return value.value.id(); }
     template <class T>
     static constexpr int node_of(const T&) {
-        return -1; // an operation, or a formula that nothing else reads
+        return -1; // an operation, or a formula without readers
     }
 
-    // Moving averages: of the layers that the run's values pass through.
+    // Keeps moving averages of the layers that the run's values pass through.
     static constexpr void keep_updates_of_layers(ir::trace& t, const list<ir::assignment_entry>& of_layers) {
         if (of_layers.empty()) return;
         list<int> needed(t.nodes.size(), 0);
@@ -269,7 +272,7 @@ private:
     }
 };
 
-/// Losses differentiated, call of minimize by call.
+/// Differentiates the losses, one call of minimize after the other.
 template <class Model, class Fetches, class Given>
 struct session_gradient_trace {
     using previous = fetch_trace<Model, Fetches, Given, false>;
@@ -309,7 +312,7 @@ private:
                 .id();
         };
         list<int> found = ir::gradient(t, scaled(loss), nodes);
-        if (t.regularizers.size() > 0) { // penalties on what the loss depends on
+        if (t.regularizers.size() > 0) { // penalties on variables of the loss
             list<int> changed(t.variables.size(), 0);
             for (int i = first, k = 0; i < last; ++i) {
                 const int v = t.gradients[i].variable;
@@ -338,7 +341,7 @@ private:
     }
 };
 
-/// The steps of optimizers.
+/// Applies the steps of the optimizers.
 template <class Model, class Fetches, class Given>
 struct session_update_trace {
     using previous = session_gradient_trace<Model, Fetches, Given>;
@@ -379,7 +382,7 @@ using session_trace =
     std::conditional_t<wanted_trainings<Model, Fetches>() != 0, session_update_trace<Model, Fetches, Given>,
                        fetch_trace<Model, Fetches, Given, true>>;
 
-/// What is wrong with the trace of a run, as a type.
+/// The error in the trace of a run, as a type.
 template <class Trace>
 constexpr auto run_verdict() {
 #ifdef __CUDACC__

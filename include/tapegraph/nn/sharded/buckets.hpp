@@ -13,18 +13,21 @@
 #include <utility>
 #include <vector>
 
-/// The upper levels of the tree of sums: what shards have added up, bucket by bucket, over ranks. A bucket starts behind the call that
-/// completes it, moves on between calls and between a kernel's tasks, and is awaited before the update's first call that reads it.
+/// The upper levels of the tree of sums: sums over ranks of what shards have added up, by buckets.
+/// The exchange of a bucket starts after the call that completes it, progresses between calls and
+/// between a kernel's tasks, and is awaited before the update's first call that reads it.
 
 namespace tapegraph {
 
-/// A sum over ranks of a model's step.
+/// A sum over ranks in a model's step.
 struct exchange_report {
     std::string name;      ///< "bucket 2 (conv2/kernel), piece 1 of 5"
-    std::size_t bytes = 0; ///< of a rank
-    int after_step = 0; ///< the call of the shard's program that completes it; their number: it starts behind the last
-    double exposed = 0; ///< seconds that were spent waiting for it, in all steps so far
-    std::int64_t steps = 0; ///< how often it was exchanged
+    std::size_t bytes = 0; ///< per rank
+    /// The call of the shard's program that completes it; the number of calls if it starts after
+    /// the last.
+    int after_step = 0;
+    double exposed = 0;     ///< seconds spent waiting for it, in all steps so far
+    std::int64_t steps = 0; ///< number of exchanges
 };
 
 namespace detail {
@@ -35,7 +38,7 @@ class basic_rank_sums {
 public:
     explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
 
-    /// Opens the exchanges of a layout, the first time; on every rank in the same place.
+    /// Opens the exchanges of a layout, the first time; every rank must call it at the same point.
     void open(const shard_sums& sums) {
         if (opened_) return;
         opened_ = true;
@@ -48,11 +51,11 @@ public:
     bool known() const { return opened_; }
     std::size_t size() const { return buckets_.size(); }
     void begin() { started_ = 0; }
-    /// Whether sums leave each rank its own slices of the buckets alone; the other way round `gather`.
+    /// Whether sums leave each rank only its own slices of the buckets; `gather` reverses it.
     void leave_slices(bool alone) { scatters_ = alone; }
-    /// The elements of a bucket that are this rank's own.
+    /// This rank's own elements of a bucket.
     distributed::slice own(std::size_t number) const { return buckets_[number]->sum.own(); }
-    /// Every rank's own slices go to all.
+    /// Sends every rank's own slices to all.
     void gather(const shard_sums& sums) {
         for (std::size_t i = 0; i < buckets_.size(); ++i) {
             buckets_[i]->now = &buckets_[i]->names[2];
@@ -60,14 +63,14 @@ public:
         }
         wait_all(sums);
     }
-    /// Folds and starts what nothing touches behind step `step` of the last shard.
+    /// Folds and starts the buckets that nothing touches after step `step` of the last shard.
     void start_ready(const shard_sums& sums, int step) {
         for (; started_ < buckets_.size() && sums.parts()[started_].ready <= step; ++started_) {
             sums.fold(sums.parts()[started_]);
             start(sums, started_);
         }
     }
-    /// Starts all that are left, folded already.
+    /// Starts all remaining buckets, which are already folded.
     void start_all(const shard_sums& sums) {
         for (; started_ < buckets_.size(); ++started_) start(sums, started_);
     }
@@ -96,7 +99,7 @@ public:
     void wait_all(const shard_sums& sums) {
         for (std::size_t i = 0; i < buckets_.size(); ++i) wait(sums, i);
     }
-    /// Behind an error: nothing is under way any more on this rank.
+    /// After an error: cancels all exchanges in flight on this rank.
     void abandon() noexcept {
         for (const auto& each : buckets_) each->sum.abandon();
     }
@@ -135,8 +138,9 @@ private:
     bool opened_ = false, scatters_ = false;
 };
 
-/// While it lives, exchanges move on under the calls of a program: f is told of each call, before and after it, and messages are looked
-/// after between the tasks of a kernel. Whoever watched the thread before is told as if nobody else did.
+/// While it lives, exchanges progress during the calls of a program: f is called before and after
+/// each call, and messages are polled between the tasks of a kernel. The thread's previous observer
+/// is notified as usual.
 template <class F>
 class exchange_watch final : public runtime::call_observer {
 public:
@@ -166,9 +170,9 @@ public:
     }
 
 private:
-    static constexpr double often = 50e-6; // seconds: about what a message takes
+    static constexpr double often = 50e-6; // seconds: about the duration of a message
 
-    // Nothing may leave a kernel's threads.
+    // No exception may leave a kernel's threads.
     static void between_tasks(void* of) noexcept {
         auto& mine = *static_cast<exchange_watch*>(of);
         if (mine.failure_ || mine.inside_) return;

@@ -4,7 +4,7 @@
 #include <tapegraph/nn/sharded/eager_model.hpp>
 #include <tapegraph/nn/sharded/graph_model.hpp>
 
-/// tg::compile of models whose batches are cut into shards, for nvcc (see nn/compile_by_nvcc.hpp).
+/// tg::compile for models whose batches are sharded, for nvcc (see nn/compile_by_nvcc.hpp).
 
 namespace tapegraph {
 

@@ -11,7 +11,7 @@ namespace tapegraph {
 
 namespace detail {
 
-/// A step of shards in eager mode, what does not depend on the model's type.
+/// The part of a sharded step in eager mode that does not depend on the model's type.
 template <class = void>
 class basic_eager_shards : public shard_owner<basic_trainer<>> {
 protected:
@@ -19,14 +19,15 @@ protected:
 
     struct differentiated_shard {
         const step_result& measured;
-        const std::vector<any_tensor>& gradients; ///< first of variables, then of gathered rows
-        std::size_t dense;                        ///< how many of variables
+        const std::vector<any_tensor>& gradients; ///< those of variables, followed by those of gathered rows
+        std::size_t dense;                        ///< number of gradients of whole variables
     };
-    /// While it lives metrics have measured nothing; they go on with what they had, and behind `add_metrics` with what shards added.
+    /// While it lives, metrics start from nothing; afterwards they continue from their previous
+    /// values, and after `add_metrics` include the shards' contributions.
     using metric_guard = basic_trainer<>::metric_state_guard;
 
-    /// A shard's values, which the context and the tape have found, into the sums. `share`: of the batch's records; `skipped`: shards
-    /// without records before this one.
+    /// Adds a shard's values, found by the context and the tape, to the sums. `share`: its fraction
+    /// of the batch's records; `skipped`: the number of shards without records before this one.
     void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
         std::vector<const any_tensor*> values, states;
         metrics_.clear();
@@ -76,7 +77,7 @@ protected:
         std::memcpy(&r.accuracy, sums_.sum(1), sizeof(double));
         return r;
     }
-    /// The sums in the places of the last shard's values.
+    /// Replaces the last shard's values by the sums.
     void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
         context.updates.clear();
         int next = first_gradient_;
@@ -111,9 +112,9 @@ protected:
         rows_.begin();
         begun_ = false;
     }
-    /// Behind the last shard; `skipped`: those without records before here.
+    /// Called after the last shard; `skipped`: the number of shards without records before here.
     void end_shards(int skipped) {
-        if (!begun_) sums_.begin(own_shards()); // none has any
+        if (!begun_) sums_.begin(own_shards()); // no shard has records
         while (skipped-- > 0) sums_.skip();
         sum_over_ranks();
         wait_for_ranks();
@@ -139,12 +140,12 @@ private:
 
     std::vector<variable*> metrics_, states_;
     int first_gradient_ = 2;
-    bool placed_ = false, begun_ = false; // the sums' layout is known; this step's sums have begun
+    bool placed_ = false, begun_ = false; // whether the sums' layout is known; whether this step's sums have begun
 };
 
 } // namespace detail
 
-/// A model in eager mode whose batches are cut into shards.
+/// A model in eager mode whose batches are sharded.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
     : public detail::basic_eager_model<compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>,
@@ -181,7 +182,8 @@ private:
         return this->listed(found, this->context_);
     }
 
-    // Loss, gradients and new states of a batch, summed over its shards, in the place of those of the last one.
+    // Replaces loss, gradients and new states of the last shard by those of the batch, summed over
+    // its shards.
     template <bool Scaled>
     differentiated add_all(detail::batch_columns columns) {
         using trace = ir::training_trace<Model, Spec, Loss, Optimizer>;
@@ -194,8 +196,9 @@ private:
         const std::vector<int>& live = this->live_shards(records);
         const std::size_t last = live.empty() ? 0 : live.size() - 1;
         contexts_.resize(last);
-        int next = 0; // of this rank's shards, the first that has not been added
-        // A rank without records runs one, for what others wait for, and to see which variables there are.
+        int next = 0; // the first of this rank's shards that has not been added
+        // A rank without records runs one shard, for exchanges that others wait for, and to learn
+        // which variables exist.
         this->turns().run(this->own_shards(), live, live.empty(), runtime::current_runtime(), [&](int k) {
             const auto number = static_cast<std::size_t>(k);
             const int shard = live.empty() ? 0 : live[number];
@@ -216,7 +219,7 @@ private:
             if (number == last)
                 found = std::move(mine);
             else
-                context.begin(false, {}); // forgets what it would have updated
+                context.begin(false, {}); // discards its pending updates
         });
         this->end_shards(live.empty() ? this->own_shards() : this->own_shards() - next);
         this->take_sums(this->context_, found.gradients, found.targets.size());
@@ -224,7 +227,7 @@ private:
         return found;
     }
 
-    std::vector<eager_context> contexts_; // of all shards but the last
+    std::vector<eager_context> contexts_; // of all shards except the last
 };
 
 } // namespace tapegraph

@@ -11,8 +11,8 @@ template <class Optimizer>
 using sharded_trainer_of = std::conditional_t<keeps_slices<Optimizer>, basic_sliced_trainer<>, basic_sharded_trainer<>>;
 } // namespace detail
 
-/// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
-/// is that of a shard, and one of the update.
+/// A model in graph mode whose batches are sharded: the training program is replaced by one for a
+/// shard, with the arena of a shard, and one for the update.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
     : public detail::basic_graph_model<compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>,
@@ -30,8 +30,8 @@ public:
         static_assert(!base::on_devices, "shards: a step is cut by records; with_device cannot place parts of it, too");
     }
 
-    /// Bytes of a shard's arena (of all shards' that run side by side), the update's and the sums over shards; known behind the first
-    /// step.
+    /// Bytes of a shard's arena (of all shards that run in parallel), the update's and the sums
+    /// over shards; known after the first step.
     std::size_t arena_bytes() const {
         return (this->training_ ? this->training_->arena_bytes() : 0) + this->bytes_beside() +
                (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
@@ -50,7 +50,7 @@ private:
         return view.view();
     }
 
-    void launch_once() = delete; // a step is several programs: fit waits for each
+    void launch_once() = delete; // a step is several programs, so fit waits for each
 
     step_result step_once(detail::batch_columns columns) {
         const auto numbers = this->optimizer_.numbers(this->step_);

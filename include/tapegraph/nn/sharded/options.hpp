@@ -13,23 +13,27 @@
 
 namespace tapegraph {
 
-/// How a model's training step is cut: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards = 8})`. Each batch is cut into
-/// so many shards of (almost) equal size, a power of two. Their gradients, weighted by their records, are added by one balanced tree;
-/// then the optimizer updates once. Results depend on the number of shards, and on nothing that computes them.
+/// Shards a model's training step: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards =
+/// 8})`. Each batch is cut into this many shards of (almost) equal size, a power of two. Their
+/// gradients, weighted by their records, are added by one balanced tree, followed by one update of
+/// the optimizer. Results depend on the number of shards, but not on the ranks or devices that
+/// compute them.
 struct sharded {
     int shards = 1;
     compile_options options{};
-    /// The participants that share the shards, whose number divides theirs: rank r computes the r-th part of them. Every rank makes the
-    /// same model and trains it on the same data set; it must outlive the model. Null: one process.
+    /// The ranks that share the shards; their number must divide that of the shards: rank r
+    /// computes the r-th part of them. Every rank creates the same model and trains it on the same
+    /// data set. It must outlive the model. Null: one process.
     distributed::exchange* ranks = nullptr;
-    /// The same ranks by their GPUs, an nccl_exchange made through `ranks`: gradients are added where they are, and go from GPU to GPU. Of
-    /// models in graph mode that compute on a GPU; null: sums are the CPU's, to the same bits.
+    /// The same ranks by their GPUs, an nccl_exchange created through `ranks`: gradients are added
+    /// on the GPUs and sent from GPU to GPU. For models in graph mode on a GPU; null: the CPU adds
+    /// them, to the same bits.
     distributed::exchange* devices = nullptr;
 };
 
 namespace detail {
 
-/// The mode of models whose step is cut into shards.
+/// The mode of models whose step is sharded.
 template <class Mode>
 struct sharded_mode {};
 
@@ -42,15 +46,15 @@ void check_shards(int shards, int ranks) {
     if (ranks > 1) distributed::require_tree(ranks, shards);
 }
 
-/// The records of shard `shard` of `shards` in a batch of `records`: sizes differ by one at most.
+/// The records of shard `shard` of `shards` in a batch of `records`; sizes differ by at most one.
 struct shard_range {
     std::int64_t first, count;
     shard_range(std::int64_t records, int shard, int shards)
         : first(records * shard / shards), count(records * (shard + 1) / shards - first) {}
 };
 
-/// Random numbers know their shard: it stands in the 16 bits above the step's 32 (core/philox.hpp), so that the first shard draws
-/// what a whole batch does.
+/// Random numbers depend on the shard: it is stored in the 16 bits above the step's 32
+/// (core/philox.hpp), so that the first shard draws the numbers of a whole batch.
 inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int shard) {
     return {seed, static_cast<std::uint64_t>(step) | static_cast<std::uint64_t>(shard) << 32};
 }
@@ -66,7 +70,7 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
     }
 }
 
-/// The records of a batch that can be cut: every column has as many.
+/// The number of records of a batch that can be sharded: every column has as many.
 template <class = void>
 std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
     for (std::size_t i = 0; i < count; ++i)

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// The order of a schedule's calls, changed when the program is made: any order in which operands come before results gives the same
-/// bits, because random numbers know their node and not their turn.
+/// Reorders a schedule's calls when the program is created: any order in which operands come before
+/// results gives the same bits, because random numbers depend on their node and not on the order.
 
 namespace tapegraph::detail {
 
@@ -32,7 +32,7 @@ private:
 };
 using reordered_view = basic_reordered_view<>;
 
-/// Which step makes the buffer of a node; -1: none.
+/// The step that computes the buffer of a node, or -1.
 template <class = void>
 std::vector<int> makers_of(const ir::program_view& view) {
     std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
@@ -44,8 +44,9 @@ std::vector<int> makers_of(const ir::program_view& view) {
     return maker;
 }
 
-/// The steps in an order in which what becomes a shard's gradient comes as early as its operands do: a filter's gradient before the
-/// input's, so that it is on its way while the layers before are computed. Chains of values with the gradient's shape count as it.
+/// Orders the steps so that those that lead to a shard's gradient come as soon as their operands
+/// exist: a filter's gradient before the input's, so that it is sent while earlier layers are
+/// computed. Chains of values with the gradient's shape are included.
 template <class = void>
 std::vector<int> gradients_first(const ir::program_view& view) {
     const std::vector<int> maker = makers_of(view);
@@ -87,7 +88,7 @@ std::vector<int> gradients_first(const ir::program_view& view) {
         order.push_back(s);
         done[static_cast<std::size_t>(s)] = 1;
     };
-    std::vector<int> waiting; // early ones, in their order
+    std::vector<int> waiting; // those that come early, in their order
     for (int s = 0; s < count; ++s)
         if (early[static_cast<std::size_t>(s)]) waiting.push_back(s);
     const auto take_early = [&] {
@@ -104,7 +105,7 @@ std::vector<int> gradients_first(const ir::program_view& view) {
     return order;
 }
 
-/// The steps in order of keys: each step's own or the largest of what it reads.
+/// Sorts the steps by keys: the maximum of each step's own key and those of its operands.
 template <class = void>
 std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
     const std::vector<int> maker = makers_of(view);

@@ -17,15 +17,15 @@
 #include <string>
 #include <vector>
 
-/// What models of both modes keep of their shards, and of the ranks that share them.
+/// The state of models of both modes for their shards, and for the ranks that share them.
 
 namespace tapegraph::detail {
 
-/// Rows of sparse gradients over ranks.
+/// Gathers rows of sparse gradients over ranks.
 template <class = void>
 class basic_rank_rows {
 public:
-    /// All ranks' rows of each gradient, those of rank 0 first.
+    /// Gathers all ranks' rows of each gradient, those of rank 0 first.
     void gather(distributed::exchange& ranks, row_sums& rows) {
         if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
         for (std::size_t k = 0; k < rows.size(); ++k)
@@ -40,15 +40,16 @@ private:
     std::optional<distributed::block_gather> blocks_;
 };
 
-/// A model's shards. Trainer: what of the mode it is based on.
+/// A model's shards. Trainer: its base, from the mode.
 template <class Trainer>
 class shard_owner : public Trainer {
 public:
-    /// Into how many shards a batch is cut.
+    /// The number of shards per batch.
     int shards() const { return shards_; }
-    /// How many ranks share them.
+    /// The number of ranks that share them.
     int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
-    /// What fit asks for: 0 leaves the number as it is. Returns it. Throws argument_error for one that cannot be, the same on every rank.
+    /// Sets the number of shards for fit; 0 keeps it. Returns it. Throws argument_error for an
+    /// impossible number, the same on every rank.
     int use_shards(std::int64_t batch_size, int shards) {
         const int asked = shards != 0 ? shards : shards_;
         check_shards(asked, rank_count());
@@ -58,14 +59,15 @@ public:
         shards_ = asked;
         if (ranks_ == nullptr) return shards_;
         this->writes_files_ = ranks_->is_chief();
-        distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
+        distributed::barrier(*ranks_, "begin of fit"); // waits for the chief's files before others look for them
         return shards_;
     }
-    /// The sums over ranks of a step, in the order in which they start; none before the first step, and on one process.
+    /// The sums over ranks in a step, in the order in which they start; none before the first step,
+    /// or in one process.
     std::vector<exchange_report> exchanges() const {
         return ranks_ == nullptr ? std::vector<exchange_report>() : over_ranks_->reports(sums_);
     }
-    /// The same as a table, behind the plan that tg::explain prints.
+    /// The same as a table, which follows the plan printed by tg::explain.
     std::string exchanges_text() const {
         const std::vector<exchange_report> all = exchanges();
         std::string text;
@@ -78,8 +80,8 @@ public:
         }
         return text;
     }
-    /// At the end of an epoch in which each rank read a part of the set. Throws exchange_error unless together they have read every
-    /// record of its batches once.
+    /// Checks an epoch in which each rank read a part of the set. Throws exchange_error unless
+    /// together they have read every record of its batches once.
     void count_records(const data::loader& from) {
         if (ranks_ == nullptr) return;
         std::uint64_t read[2]{static_cast<std::uint64_t>(from.read().count), from.read().sum};
@@ -116,8 +118,9 @@ protected:
     int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
     int own_shards() const { return shards_ / rank_count(); }
 
-    /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike. A rank
-    /// may be without records once it knows what it adds up: `planned` says that it does before it has run a shard.
+    /// Begins a step and returns the records of its batch, all of which each rank receives. Before
+    /// the first step ranks compare values that must agree. A rank may be without records once it
+    /// knows what it adds up: `planned` says that it does before it has run a shard.
     std::int64_t begin_step(batch_columns columns, std::size_t count, bool planned = false) {
         const bool known = ranks_ == nullptr || over_ranks_->known();
         const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
@@ -128,7 +131,8 @@ protected:
         if (!known) agree_at_start(columns, count);
         return records;
     }
-    /// Starts the sums over the shards of all ranks that have not started, and takes all ranks' rows. They are awaited by wait_for_ranks.
+    /// Starts all remaining sums over the shards of all ranks, and gathers all ranks' rows.
+    /// wait_for_ranks awaits them.
     void sum_over_ranks() {
         if (ranks_ == nullptr) return;
         over_ranks_->open(sums_);
@@ -139,12 +143,12 @@ protected:
         if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
         if (devices_ != nullptr) devices_->finish();
     }
-    /// What adds up in the CPU's memory.
+    /// Refuses devices, for models that add in the CPU's memory.
     void refuse_devices(const char* what) const {
         if (devices_ != nullptr) throw argument_error(std::string("shards: `.devices` adds up on GPUs, ") + what);
     }
 
-    /// Which of this rank's shards have records, counted from its first.
+    /// This rank's shards that have records, counted from its first.
     const std::vector<int>& live_shards(std::int64_t records) {
         live_.clear();
         for (int s = 0; s < own_shards(); ++s)
@@ -175,7 +179,7 @@ private:
         for (const variable& v : this->variables_)
             weights = distributed::hash_values(bytes_of(v.data().read(), v.data().outline_view().bytes()),
                                                distributed::hash_text(v.path(), weights));
-        for (std::size_t i = 0; i < count; ++i) { // where each has its own records, their number and shape
+        for (std::size_t i = 0; i < count; ++i) { // if each rank has its own records, only their number and shape
             batch = distributed::hash_values(
                 bytes_of(columns[i].extents, static_cast<std::size_t>(columns[i].rank) * sizeof(std::int64_t)), batch);
             if (this->reads_part_) continue;

@@ -10,8 +10,8 @@
 
 namespace tapegraph::detail {
 
-/// The rows of gradients that shards have gathered, and their indices, one shard's behind the other's. Equal rows are added by the
-/// update, over all shards in their order.
+/// The rows of gradients that shards have gathered, and their indices, one shard's after the
+/// other's. The update adds equal rows, over all shards in their order.
 template <class = void>
 class basic_row_sums {
 public:
@@ -22,7 +22,8 @@ public:
             p.count = 0;
         }
     }
-    /// Rows [picks..., rest...] of gradient `number` and indices [picks...] behind those of earlier shards.
+    /// Appends rows [picks..., rest...] of gradient `number` and indices [picks...] to those of
+    /// earlier shards.
     void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
         if (parts_.size() <= number) parts_.resize(number + 1);
         part& p = parts_[number];
@@ -55,7 +56,7 @@ public:
     std::span<const std::byte> bytes(std::size_t number, bool rows) const {
         return rows ? parts_[number].rows : parts_[number].indices;
     }
-    /// Others in their place.
+    /// Replaces them by others.
     void replace(std::size_t number, bool rows, std::span<const std::byte> bytes) {
         part& p = parts_[number];
         (rows ? p.rows : p.indices).assign(bytes.begin(), bytes.end());

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-/// A step whose update is shared out among ranks: each rank updates its own slices of the buckets of gradients.
+/// A step whose update is divided among ranks: each rank updates its own slices of the buckets of
+/// gradients.
 
 namespace tapegraph::detail {
 
@@ -18,7 +19,8 @@ class basic_sliced_trainer : public basic_sharded_trainer<> {
     using base = basic_sharded_trainer<>;
 
 public:
-    /// Bytes of the optimizer's state on this rank: whole before the first step and behind what saves it.
+    /// Bytes of the optimizer's state on this rank: the whole state before the first step and after
+    /// saving.
     std::size_t optimizer_state_bytes() const {
         std::size_t bytes = 0;
         for (const variable& v : variables_)
@@ -34,7 +36,7 @@ protected:
     basic_sliced_trainer(basic_sliced_trainer&&) = default;
     basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
 
-    /// Whether the next shards' sums stay where they are updated.
+    /// Whether the sums of the next shards stay on the rank that updates them.
     void leave_slices(bool alone) {
         if (over_ranks_) over_ranks_->leave_slices(alone);
     }
@@ -50,27 +52,27 @@ protected:
     step_result update_with(ir::program& p);
 
 private:
-    /// Elements of a variable that lie side by side in the sums of this rank.
+    /// Elements of a variable that are contiguous in the sums of this rank.
     struct run {
         std::int64_t first, count;
     };
     struct sliced_variable {
         int variable, sum;
         std::vector<run> runs;   ///< in order of elements
-        std::int64_t count = 0;  ///< of them all
+        std::int64_t count = 0;  ///< of all elements
         std::vector<int> states; ///< their numbers
         any_tensor weight, gradient, next;
     };
     static void gather_in(model_base& m) { static_cast<basic_sliced_trainer&>(m).gather_state(); }
 
     bool moves(const sliced_variable& s) const { return !variables_.at(s.variable).frozen(); }
-    // What a slice is computed in; its first axis counts the elements.
+    // A tensor for a slice; its first axis counts the elements.
     static any_tensor slice_like(const variable& v, std::int64_t count) {
         shape dims{count};
         for (int i = 1; i < v.shape().rank(); ++i) dims.push_back(1);
         return any_tensor(v.type(), dims);
     }
-    // f(bytes behind the slice's begin, behind the whole's, bytes) for each run.
+    // Calls f(bytes after the slice's begin, after the whole's, bytes) for each run.
     template <class F>
     void each_run(const sliced_variable& s, const F& f) const {
         const std::size_t size = size_of(variables_.at(s.variable).type());
@@ -167,7 +169,7 @@ void basic_sliced_trainer<X>::cut_state() {
     cut_ = true;
 }
 
-// All get the whole state, one of each variable at a time, by way of the sums.
+// Gathers the whole state on all ranks, one state of each variable at a time, through the sums.
 template <class X>
 void basic_sliced_trainer<X>::gather_state() {
     if (!cut_) return;
@@ -202,7 +204,7 @@ void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
         if (moves(s))
             take(s, v.data, whole);
         else
-            v.extents[0] = 0; // a frozen one has no elements to update
+            v.extents[0] = 0; // a frozen variable has no elements to update
         return v;
     };
     for (int i = 0; i < p.view().inputs.size(); ++i) {
@@ -231,7 +233,7 @@ step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
     cut_state();
     set_frozen(p);
     connect_slices(p);
-    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
+    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc drops braces here
     p.run(random, options_.check_finite);
     for (sliced_variable& s : slices_)
         if (moves(s) && s.count > 0) put(s, s.next.read(), sums_.sum(s.sum));

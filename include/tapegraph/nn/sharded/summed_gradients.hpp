@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-/// What model.gradients gives of a model in shards.
+/// The result of model.gradients for a sharded model.
 
 namespace tapegraph::detail {
 

@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-/// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
+/// Sums over shards by one balanced binary tree, which depends only on the number of shards.
 
 namespace tapegraph::detail {
 
-/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
-/// of the others.
+/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in
+/// one pass over memory. `to` may be any of the operands.
 template <class T>
 void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
     using vector = cpu::vector<T, 32>;
@@ -48,7 +48,7 @@ void add_levels(T* to, const T* last, const T* const* parts, int levels, std::in
     });
 }
 
-/// A range of the sums that goes to other ranks by itself: some values, or a piece of one.
+/// A range of the sums that is sent to other ranks separately: some values, or a piece of one.
 struct sum_part {
     dtype type;
     std::size_t begin, end; ///< bytes
@@ -56,36 +56,41 @@ struct sum_part {
     std::string name;
 };
 
-/// What is smaller goes together with the next: at 10 Gb/s so many bytes take as long as a message's way.
+/// Smaller parts are merged with the next: at 10 Gb/s this many bytes take as long as a message's
+/// latency.
 inline constexpr std::size_t least_part = 64 * 1024;
-/// What is larger goes in pieces, of which one moves while another is added.
+/// Larger parts are split into pieces, so that one is sent while another is added.
 inline constexpr std::size_t most_part = 1 << 20;
 
-/// Where sums lie and are added, if not by the CPU in its memory: a device, and an exchange that adds and moves what lies there.
+/// Where sums are stored and added, if not by the CPU in its memory: a device, and an exchange that
+/// adds and sends device memory.
 struct sum_device {
     runtime::device_runtime* runtime = nullptr;
     distributed::exchange* exchange = nullptr;
 };
 
-/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
-/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
+/// Sums over the shards of a process, one after another: contiguous values, doubles first, in
+/// log2(shards) partial sums and the memory of the current shard. The sum of shards [0, 8) is
+/// ((0+1)+(2+3))+((4+5)+(6+7)).
 template <class = void>
 class basic_shard_sums {
 public:
-    /// A value of so many elements, f64 or f32; returns its number. Before the first shard. `ready`: the step of the shard's schedule
-    /// behind which nothing touches it, by which values lie in order.
+    /// Adds a value of this many elements, f64 or f32, before the first shard; returns its number.
+    /// `ready` is the step of the shard's schedule after which nothing touches it; values are
+    /// stored in this order.
     int add(dtype type, std::int64_t elements, int ready = 0, std::string name = {}) {
         values_.push_back({type, 0, elements, ready, std::move(name)});
         return static_cast<int>(values_.size()) - 1;
     }
-    /// Before the first `begin`.
+    /// Must be called before the first `begin`.
     void keep_on(const sum_device& where) { on_ = where; }
     bool on_device() const { return on_.runtime != nullptr; }
-    /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
+    /// Begins with the first of `shards` shards, a power of two. Allocates memory for them if
+    /// needed.
     void begin(int shards) {
         if (buffers_.empty()) place();
         const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
-        while (buffers_.size() < wanted) { // what lies between values is added, too
+        while (buffers_.size() < wanted) { // gaps between values are added, too
             buffers_.push_back(std::make_unique<ir::memory_block>());
             buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
             zero(buffers_.back()->data(), bytes_ + 1);
@@ -93,14 +98,14 @@ public:
         shard_ = 0;
         shards_ = shards;
     }
-    /// Where the shard at work writes a value.
+    /// Where the current shard writes a value.
     std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
-    /// A shard without records: it adds nothing.
+    /// Skips a shard without records, which adds nothing.
     void skip() {
         zero(leaf(), bytes_);
         next();
     }
-    /// The shard at work is done.
+    /// Finishes the current shard.
     void next() {
         const int levels = std::countr_one(static_cast<unsigned>(shard_++));
         if (levels == 0) return;
@@ -108,7 +113,7 @@ public:
         add_region<double>(to, levels, 0, doubles_);
         add_region<float>(to, levels, doubles_, bytes_);
     }
-    /// What `next` does behind the last shard, for a part alone.
+    /// Does the work of `next` after the last shard for a single part.
     void fold(const sum_part& p) const {
         const int levels = std::countr_one(static_cast<unsigned>(shard_));
         if (levels == 0) return;
@@ -117,19 +122,20 @@ public:
         else
             add_region<float>(partial(0), levels, p.begin, p.end);
     }
-    /// The last shard is done, whose parts were folded one by one.
+    /// Finishes the last shard, whose parts were folded one by one.
     void folded() { ++shard_; }
     bool at_last_shard() const { return shard_ + 1 == shards_; }
-    /// In the order in which they are ready; known from `begin` on, and the same wherever the same values were added.
+    /// The parts in the order in which they are ready; known from `begin` on, and the same wherever
+    /// the same values were added.
     const std::vector<sum_part>& parts() const { return parts_; }
     bool touches(int number, const sum_part& p) const {
         const value& v = values_[static_cast<std::size_t>(number)];
         return v.elements > 0 && v.offset < p.end &&
                p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
     }
-    /// The sum, behind the last shard.
+    /// The sum, after the last shard.
     std::byte* sum() const { return partial(0); }
-    /// A value's sum, to the CPU's memory.
+    /// Copies a value's sum to the CPU's memory.
     void read(int number, void* to) const {
         const value& v = values_[static_cast<std::size_t>(number)];
         const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
@@ -139,7 +145,7 @@ public:
         else
             std::memcpy(to, sum(number), bytes);
     }
-    /// Where a value begins, in bytes behind sum().
+    /// The offset of a value in bytes from sum().
     std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
     std::size_t bytes() const { return bytes_; }
@@ -155,14 +161,14 @@ private:
         std::string name;
     };
     std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)]->data(); }
-    // Every second shard is the first partial sum as it is.
+    // Every second shard is stored directly as the first partial sum.
     std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back()->data(); }
     void zero(std::byte* to, std::size_t bytes) const {
         if (!on_device()) {
             std::memset(to, 0, bytes);
             return;
         }
-        const std::vector<std::byte> zeros(bytes); // of shards without records, at the end of an epoch
+        const std::vector<std::byte> zeros(bytes); // for shards without records, at the end of an epoch
         on_.runtime->upload(to, zeros.data(), bytes);
     }
 
@@ -172,7 +178,7 @@ private:
         std::stable_sort(order.begin(), order.end(),
                          [](const value* a, const value* b) { return a->ready < b->ready; });
         for (const dtype type : {dtype::f64, dtype::f32}) {
-            const value* first = nullptr; // of the open part
+            const value* first = nullptr; // of the current part
             std::size_t begin = bytes_;
             int others = 0, ready = 0;
             const auto close = [&] {
@@ -185,7 +191,7 @@ private:
                 v->offset = bytes_;
                 bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
                 others = first == nullptr ? 0 : others + 1;
-                if (first == nullptr || v->elements > first->elements) first = v; // the largest gives its name
+                if (first == nullptr || v->elements > first->elements) first = v; // the largest value names the part
                 ready = v->ready;
                 if (bytes_ - begin >= least_part) close();
             }

@@ -6,23 +6,25 @@
 #include <string_view>
 #include <type_traits>
 
-/// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
-/// and updates the variables.
+/// A training step in two programs: one computes a shard's contribution to the step, the other
+/// takes the sums over all shards and updates the variables.
 
 namespace tapegraph::ir {
 
-/// What a shard adds up. In the shard's program each is the new value of a variable that nothing reads, so that its kernel writes
-/// into the memory where shards are added; these variables stand behind all others, in this order.
+/// The values that shards add up. In the shard's program each is the new value of a variable that
+/// nothing reads, so that its kernel writes into the memory where shards are added; these variables
+/// follow all others, in this order.
 namespace folded {
 inline constexpr std::string_view measured =
-    "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
-inline constexpr std::string_view metric = "shard_metric";     ///< what metrics accumulate: sums
+    "shard_measured"; ///< the loss, followed by accuracy if there is one: shares of means
+inline constexpr std::string_view metric = "shard_metric";     ///< accumulators of metrics: sums
 inline constexpr std::string_view gradient = "shard_gradient"; ///< shares of the mean's gradient
-inline constexpr std::string_view state = "shard_state"; ///< what layers assign, moving averages: shares of the mean
-inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
+/// Values assigned by layers, moving averages: shares of the mean.
+inline constexpr std::string_view state = "shard_state";
+inline constexpr std::string_view rows = "shard_rows"; ///< outputs: rows of a gradient, followed by their indices
 } // namespace folded
 
-/// A loss times a shard's share of the batch's records, an input of the program.
+/// A loss times a shard's fraction of the batch's records, an input of the program.
 constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
         const operand_info given = t.info(loss.id());
@@ -32,7 +34,7 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
     return eval(loss * tapegraph::detail::as_type_of(loss, share));
 }
 
-/// The model with its loss, where the mean over the steps that count is one over all shards.
+/// The model with its loss, where the mean over the steps that count extends over all shards.
 template <class Model, class Spec, class Loss>
 struct masked_shard_trace {
     static constexpr void build(trace& t) {
@@ -41,8 +43,8 @@ struct masked_shard_trace {
     }
 };
 
-/// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
-/// n_v / n times the mean over n_v records is the mean over all n.
+/// The model on a shard and the gradients of its share of the loss. Weights of shards are made for
+/// means over records: the sum of n_v / n times the mean over n_v records is the mean over all n.
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
     static constexpr bool masked =
@@ -75,7 +77,7 @@ struct shard_trace {
             if (is_metric_state(t, a.variable)) fold(t, folded::metric, a.variable, graph_node(&t, a.node));
         for (const gradient_entry& g : t.gradients) {
             if (g.indices >=
-                0) { // of rows the single ones, in their order: equal ones are added over all shards at once
+                0) { // for rows the individual ones, in their order: equal ones are added over all shards at once
                 t.outputs.push_back({folded::rows, t.argument(g.node, 0), output_role::result, g.variable});
                 t.outputs.push_back({folded::rows, g.indices, output_role::result, g.variable});
             } else {
@@ -97,13 +99,13 @@ private:
         v.name = name;
         v.node = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(), t.store(value.shape()),
                           nullptr, 0, t.words.push_back(number));
-        v.previous = of + 1; // it stands in no scope's list: the variable that it is of
+        v.previous = of + 1; // it is in no scope's list, so this names the variable that it belongs to
         t.variables.push_back(v);
         t.assignments.push_back({number, value.id()});
     }
 };
 
-/// Gradients by rows become sums over all shards' rows, which are inputs.
+/// Turns gradients by rows into sums over all shards' rows, which are inputs.
 constexpr void shard_row_inputs(trace& t) {
     for (gradient_entry& g : t.gradients) {
         if (g.indices < 0) continue;
@@ -121,8 +123,9 @@ constexpr void shard_row_inputs(trace& t) {
     }
 }
 
-/// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
-/// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
+/// The update's program. The step's own inputs, which nothing reads, are followed by the sums over
+/// shards, in the order of the variables of the shard's program, and for each gradient by rows all
+/// shards' rows and their indices.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct shard_update_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// A step of shards in graph mode, of models of any type.
+/// A sharded step in graph mode, for models of any type.
 
 namespace tapegraph::detail {
 
@@ -23,19 +23,20 @@ class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
 protected:
     using base::base;
 
-    /// What the shards of a batch add up: on several ranks under way when it returns.
+    /// Adds up the shards of a batch; with several ranks the sums are still in flight when it
+    /// returns.
     void add_shards(ir::program& p, batch_columns columns);
-    /// Feeds it to the update's program, and runs that.
+    /// Feeds the sums to the update's program, and runs it.
     step_result update_with(ir::program& p);
     gradient_list summed_gradients(const ir::program& p);
-    /// Behind add_shards, which knows what is awaited before which call.
+    /// To be called after add_shards, which knows which sums to await before which call.
     ir::program& update_program_of(const ir::program_view& program) {
         if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
         return *update_;
     }
-    /// Bytes of the programs of shards that run side by side, behind the first.
+    /// Bytes of the programs of shards that run in parallel, besides the first.
     std::size_t bytes_beside() const;
-    /// Metrics begin the step with what they had, and what the shards have measured.
+    /// Sets metrics to their values before the step plus the shards' contributions.
     void add_metrics();
 
     step_result measured() const;
@@ -48,7 +49,7 @@ private:
     void find_folded(const ir::program_view& view);
     void run_last(ir::program& p, const random_state& random);
     const ir::program_view& awaiting(const ir::program_view& program);
-    // f(input, sum) for each input of the update's program that is a sum.
+    // Calls f(input, sum) for each input of the update's program that is a sum.
     template <class F>
     void each_sum(const ir::program_view& view, const F& f) const {
         std::size_t next = 0;
@@ -66,7 +67,7 @@ private:
     void add_rows(const ir::program& p);
     void make_device_values(ir::program& p);
 
-    // A shard beside the first, with a program of its own.
+    // A shard other than the first, with a program of its own.
     struct lane {
         std::unique_ptr<ir::program> program;
         shard_values values;
@@ -74,15 +75,16 @@ private:
     ir::program& program_of(std::size_t number, ir::program& first);
 
     std::vector<double> metric_;
-    runtime::arena zeros_; // what metrics have measured before the shard
+    runtime::arena zeros_; // the metrics' accumulators before the shard
     std::unique_ptr<ir::memory_block> device_zeros_;
     shard_values on_device_;
     std::vector<lane> lanes_; // by shard; the first one's program is the model's
     buffer_view columns_[column_match::most];
     std::size_t column_count_ = 0;
     std::unique_ptr<reordered_view> update_order_;
-    std::vector<std::vector<int>> awaited_;                             // by call of the update: buckets
-    const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr; // whose numbers these are; whose order of sums
+    std::vector<std::vector<int>> awaited_; // per call of the update: the buckets to await
+    // The program of these numbers; the program that set the order of sums.
+    const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr;
     int share_ = -1;
     bool in_turns_ = false; // shards of this program wait for each other
 };
@@ -96,7 +98,7 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     in_turns_ = false;
     for (const ir::step_entry& step : view.steps)
         in_turns_ = in_turns_ || view.nodes[step.node].is(ir::descriptor_of<sum_over_shards_op>);
-    if (ready_in_ != nullptr) { // without a scale of the loss, or with one: what is added up has other numbers there
+    if (ready_in_ != nullptr) { // with and without a scale of the loss, the sums have different numbers
         auto next = folded_.begin();
         for (int i = 0; i < view.variables.size(); ++i)
             if (view.variables[i].name.starts_with("shard_")) (next++)->variable = i;
@@ -104,7 +106,8 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     }
     ready_in_ = &view;
     std::size_t metric_bytes = 1;
-    // Behind which call nothing touches what is assigned; what is copied there is behind all.
+    // Finds the call after which nothing touches an assigned value; a copied one is ready after all
+    // calls.
     const ir::lifetimes live(view);
     std::vector<int> ready(static_cast<std::size_t>(view.variables.size()), view.steps.size());
     for (const ir::assignment_entry& a : view.assignments)
@@ -200,7 +203,7 @@ void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t
     watched ? sums_.folded() : sums_.next();
 }
 
-// The program of a shard beside the first, with the first one's numbers.
+// The program of a shard other than the first, with the first one's numbers.
 template <class X>
 ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::program& first) {
     while (lanes_.size() <= number) lanes_.emplace_back();
@@ -214,7 +217,8 @@ ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::progra
     return *mine.program;
 }
 
-// Shards that wait for each other: each has a program, and memory for what it adds up, and they end in their order.
+// Runs shards that wait for each other: each has a program, and memory for its values, and they end
+// in order.
 template <class X>
 void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t records) {
     if (ranks_ != nullptr) over_ranks_->open(sums_); // channels open in the same order on a rank without records
@@ -253,7 +257,7 @@ std::size_t basic_sharded_trainer<X>::bytes_beside() const {
     return bytes;
 }
 
-// The last shard: what it completes starts behind the call that does.
+// Runs the last shard: sums that it completes start after the call that completes them.
 template <class X>
 void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& random) {
     over_ranks_->open(sums_);
@@ -281,7 +285,7 @@ step_result basic_sharded_trainer<X>::measured() const {
     return {values[0], values[1]};
 }
 
-// Updates in the order in which sums arrive, and what each call waits for.
+// Orders updates as sums arrive, and determines what each call awaits.
 template <class X>
 const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_view& program) {
     if (ranks_ == nullptr) return program;
@@ -343,9 +347,9 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
         if (sums_.on_device()) v.memory = runtime::memory_of(p.device());
         p.set_input(input, v);
     });
-    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
+    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc drops braces here
     if (ranks_ == nullptr || p.device() != nullptr) {
-        wait_for_ranks(); // a device is given sums when it begins
+        wait_for_ranks(); // a device receives all sums before it starts
         p.run(random, options_.check_finite);
     } else {
         const int calls = p.view().steps.size();

@@ -19,14 +19,15 @@
 #include <thread>
 #include <vector>
 
-/// The shards of a process side by side: they take turns, so that each can wait for what the others bring.
+/// Runs the shards of a process in turns, so that each can wait for values of the others.
 
 namespace tapegraph::detail {
 
-/// A shard that comes to sum_over_shards brings its values and gives the turn to the next one; the last one adds all up by the tree of
-/// the shards, between ranks too, and the first goes on. Every shard has a thread, of which one runs at a time: a kernel has all of
-/// the process's threads, as ever, and nothing depends on how they are scheduled. Shards that never come to such a sum run one behind
-/// the other on the caller's thread.
+/// A shard that reaches sum_over_shards contributes its values and passes the turn to the next one;
+/// the last one adds up all by the tree of the shards, also between ranks, and the first continues.
+/// Every shard has a thread, of which one runs at a time: a kernel has all of the process's
+/// threads, as usual, and nothing depends on their scheduling. Shards that never reach such a sum
+/// run one after the other on the caller's thread.
 template <class = void>
 class basic_shard_turns final : public shard_group {
 public:
@@ -35,17 +36,19 @@ public:
     basic_shard_turns& operator=(const basic_shard_turns&) = delete;
     ~basic_shard_turns();
 
-    /// Calls f(k) for k = 0, 1, ..., live.size() - 1, in turns. `live`: which of the process's `own` shards these are; the others, which
-    /// have no records, bring zeros. With `idle` it runs one whose values count nothing, for the sake of other ranks. `device`: where
-    /// the calls run, each of which has one turn of it; null for the CPU. What one throws stops all, and is thrown.
+    /// Calls f(k) for k = 0, 1, ..., live.size() - 1, in turns. `live`: the indices of these shards
+    /// among the process's `own`; the others, which have no records, contribute zeros. With `idle`
+    /// it runs one whose values do not count, for the sake of other ranks. `device`: where the
+    /// calls run, each of which has one turn of it; null for the CPU. An exception in one stops
+    /// all, and is rethrown.
     template <class F>
     void run(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const F& f) {
         const auto call = [](const void* of, int k) { (*static_cast<const F*>(of))(k); };
         begin(own, live, idle, device, {call, &f});
     }
-    /// For the thread that runs the shard at work.
+    /// Called by the thread that runs the current shard.
     void add(const buffer_view& in, const buffer_view& out) override;
-    /// How many sums a shard of the last step came to.
+    /// The number of sums that a shard of the last step reached.
     std::size_t sums() const { return number_; }
     std::size_t memory() const { return (slots_[0].size() + slots_[1].size()) * sizeof(double); }
 
@@ -55,8 +58,8 @@ private:
         const void* of = nullptr;
     };
     static constexpr runtime::call_label taken{"sum_over_shards, taken"};
-    struct stopped {}; // thrown in shards that others' errors end
-    // What the caller's thread has of its own, for the shards' threads.
+    struct stopped {}; // thrown in shards that end because of another's error
+    // Thread-local settings of the caller, for the shards' threads.
     struct settings {
         runtime::device_runtime* device;
         std::optional<math_mode> mode;
@@ -71,7 +74,8 @@ private:
     void serve(int k);
     void check_alike(const buffer_view& in) const;
     void wait_for_others(const buffer_view& in, int k, runtime::call_observer* told);
-    // Of two turns one: the first shard comes to the next sum before the last one has taken this.
+    // Alternates between two buffers: the first shard reaches the next sum before the last one has
+    // read this one.
     std::vector<double>& slots(std::size_t number) { return slots_[number % 2]; }
     std::byte* slot(std::size_t number, int shard) {
         return reinterpret_cast<std::byte*>(slots(number).data()) + slot_bytes_ * static_cast<std::size_t>(shard);
@@ -84,25 +88,26 @@ private:
     std::vector<std::unique_ptr<distributed::tree_sum>> over_ranks_; // by number of the sum in a step
     std::vector<distributed::sum_kind> kinds_;
 
-    // Of a step. Whoever has the turn reads and writes it; mutex_ orders that.
+    // State of a step. The thread that has the turn reads and writes it; mutex_ orders the
+    // accesses.
     std::vector<int> live_;
-    int own_ = 1, shards_ = 1, at_work_ = 0; // at_work_: of whom this thread is
+    int own_ = 1, shards_ = 1, at_work_ = 0; // at_work_: the shard of this thread
     bool idle_ = false;
     runtime::device_runtime* device_ = nullptr;
     job job_;
     settings settings_{};
     std::exception_ptr error_;
     std::vector<char> ended_;
-    std::size_t number_ = 0;       // of sums that are done
-    int arrived_ = 0;              // shards at the next one
-    buffer_view first_{};          // what the first of them brought
-    std::vector<double> slots_[2]; // what each shard brings, aligned
+    std::size_t number_ = 0;       // number of finished sums
+    int arrived_ = 0;              // shards that have reached the next one
+    buffer_view first_{};          // the first shard's values
+    std::vector<double> slots_[2]; // the values of each shard, aligned
     std::size_t slot_bytes_ = 0;
 
     std::mutex mutex_;
     std::condition_variable turned_;
     int turn_ = 0;
-    bool quit_ = false, shared_ = false; // shared_: other threads have had turns in this step
+    bool quit_ = false, shared_ = false; // shared_: whether other threads have had turns in this step
     std::vector<std::thread> threads_;   // of shards 1, 2, ...
 };
 
@@ -136,12 +141,12 @@ void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idl
     if (shared_) {
         std::unique_lock lock(mutex_);
         pass(shards_ > 1 ? 1 : 0);
-        wait_for_turn(lock, 0); // the last shard's end
+        wait_for_turn(lock, 0); // until the last shard ends
     }
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-// On the thread of shard k, which has the turn.
+// Runs on the thread of shard k, which has the turn.
 template <class X>
 void basic_shard_turns<X>::run_shard(int k) {
     at_work_ = k;
@@ -173,7 +178,7 @@ void basic_shard_turns<X>::wait_for_turn(std::unique_lock<std::mutex>& lock, int
     at_work_ = k;
 }
 
-// The thread of shard k: in each step that has so many shards, when its turn first comes.
+// The thread of shard k: runs in each step that has that many shards, once its first turn comes.
 template <class X>
 void basic_shard_turns<X>::serve(int k) {
     std::unique_lock lock(mutex_);
@@ -214,7 +219,8 @@ void basic_shard_turns<X>::fold(std::size_t count) {
         }
 }
 
-// All have come. Sums of a rank by the lower levels of the tree, then those of all ranks.
+// Called when all shards have arrived. Sums the rank's shards by the lower levels of the tree, then
+// sums over all ranks.
 template <class X>
 void basic_shard_turns<X>::add_up(const buffer_view& in) {
     const auto count = static_cast<std::size_t>(in.elements());
@@ -253,13 +259,15 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
         const std::size_t all = slot_bytes_ * static_cast<std::size_t>(own_) / sizeof(double);
         std::vector<double>& now = slots(number_);
         if (now.size() < all) now.resize(all);
-        std::fill_n(now.begin(), all, 0.0); // what a shard without records brings, and one that counts nothing
+        // The contribution of a shard without records, or of one that does not count.
+        std::fill_n(now.begin(), all, 0.0);
     }
     check_alike(in);
     const std::size_t number = number_;
     if (!idle_ && in.bytes() > 0) std::memcpy(slot(number, live_[static_cast<std::size_t>(k)]), in.data, in.bytes());
     ++arrived_;
-    // The call of a shard that waits is over: others' calls come before this one's end.
+    // Reports the call of a waiting shard as ended, because others' calls come before it really
+    // ends.
     runtime::call_observer* const told = shards_ > 1 ? runtime::observer() : nullptr;
     wait_for_others(in, k, told);
     if (error_) throw stopped();
@@ -268,7 +276,7 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
     if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
 
-// Behind the last shard's values the turn comes back to the first.
+// After the last shard's values the turn returns to the first.
 template <class X>
 void basic_shard_turns<X>::wait_for_others(const buffer_view& in, int k, runtime::call_observer* told) {
     const runtime::device_pause others(device_);

@@ -12,16 +12,17 @@ namespace tapegraph::detail {
 
 /// A value that shards add up.
 struct folded_value {
-    int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
+    int variable, sum, of; ///< its number in the shard's program, its number in the sums, and its owner (-1: none)
     std::string_view kind;
 };
 
-/// What a shard adds up, where it cannot be written where it is added: on a device, whose programs are recorded with their addresses, and
-/// from which values are brought home behind the shard unless sums are there, too; and of shards that run side by side.
+/// Staging for values that a shard cannot write straight into the sum: on a device, whose programs
+/// are captured with their addresses, and from which values are copied to the host after the shard
+/// unless the sums are on the device, too; and for shards that run in parallel.
 template <class = void>
 class basic_shard_values {
 public:
-    /// Memory where the program runs, the first time.
+    /// Allocates memory on the program's device, the first time.
     void make(const std::vector<folded_value>& folded, const ir::program& p) {
         if (!of_.empty()) return;
         for (const folded_value& f : folded) {
@@ -34,7 +35,7 @@ public:
         }
     }
     void* at(std::size_t number) const { return of_[number]->data(); }
-    /// To where the shard at work is added.
+    /// Copies the values to where the current shard is added.
     void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
         for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
         if (sums.on_device()) {

@@ -2,16 +2,18 @@
 
 #include <tapegraph/nn/sharded/traces.hpp>
 
-/// Optimizers whose state is shared out among ranks: the update of a slice of every variable.
+/// Optimizers whose state is divided among ranks: the update of a slice of every variable.
 
 namespace tapegraph {
 
-/// An optimizer of which each rank keeps the state of its own slices of the variables alone (PyTorch's ZeroRedundancyOptimizer, stage 1
-/// of DeepSpeed's ZeRO; S. Rajbhandari et al.: ZeRO, 2020): `compile<graph>(model{}, spec, loss{}, zero_redundancy{adam{}},
-/// sharded{.shards = 8, .ranks = &ranks})`. Gradients are reduce-scattered by the tree of the shards, each rank updates its slices, and
-/// all gather the weights, which have the bits of the optimizer without this. What an optimizer does to a variable must be elementwise;
-/// a norm of all gradients (clip_by_global_norm) is none of that: then gradients go to all ranks whole. State of sparse gradients stays
-/// whole. In models that are not cut into shards it is the optimizer.
+/// An optimizer of which each rank keeps only the state of its own slices of the variables
+/// (PyTorch's ZeroRedundancyOptimizer, stage 1 of DeepSpeed's ZeRO; S. Rajbhandari et al.: ZeRO,
+/// 2020): `compile<graph>(model{}, spec, loss{}, zero_redundancy{adam{}}, sharded{.shards = 8,
+/// .ranks = &ranks})`. Gradients are reduce-scattered by the tree of the shards, each rank updates
+/// its slices, and all gather the weights, which have the bits of the plain optimizer. The
+/// optimizer's update of a variable must be elementwise. A norm of all gradients
+/// (clip_by_global_norm) is not; then all ranks receive whole gradients. State of sparse gradients
+/// stays whole. In models that are not sharded it is the plain optimizer.
 template <class Optimizer>
 struct zero_redundancy : Optimizer {
     constexpr explicit zero_redundancy(const Optimizer& optimizer) : Optimizer(optimizer) {}
@@ -29,11 +31,12 @@ namespace ir {
 namespace folded {
 inline constexpr std::string_view slice = "shard_slice"; ///< inputs: the rank's slice of a gradient
 inline constexpr std::string_view weight =
-    "shard_weight"; ///< the same of the variable; and, behind all variables, its next value
+    "shard_weight"; ///< the same of the variable; also, after all variables, its next value
 } // namespace folded
 
-/// What an optimizer sees of a slice of one variable: [n, 1, 1, ...], as many axes as the variable has, so that what looks at these, or
-/// at rows, finds what a slice is not.
+/// An optimizer's view of a slice of one variable: [n, 1, 1, ...], with as many axes as the
+/// variable. An optimizer that inspects the axes, or rows, thereby notices that a slice is
+/// different.
 class graph_slice_slots {
 public:
     constexpr graph_slice_slots(trace& t, const gradient_entry& of, const graph_node& w, int* next)
@@ -46,7 +49,7 @@ public:
     constexpr graph_node state(const graph_node&, std::string_view name) const {
         const int before = t_->variables.size();
         const graph_node made = whole_.state({t_, t_->variables[of_].node}, name);
-        if (t_->variables.size() > before) { // its slice alone
+        if (t_->variables.size() > before) { // only its slice
             t_->nodes[made.id()].dims = t_->nodes[w_.id()].dims;
             t_->nodes[made.id()].rank = t_->nodes[w_.id()].rank;
         } else if (!t_->same_shape(made.id(), w_.id())) {
@@ -73,9 +76,10 @@ private:
     int *next_, of_;
 };
 
-/// The update's program of a rank's slices. Its inputs, behind the step's own, which nothing reads: gradients by rows as in
-/// shard_update_trace, whole gradients where the optimizer has something `shared`, and of each dense one the slice and that of its
-/// variable. What these become are variables behind all others, so that it is written where the caller says.
+/// The program that updates a rank's slices. The step's own inputs, which nothing reads, are
+/// followed by gradients by rows as in shard_update_trace, whole gradients where the optimizer has
+/// a `shared` function, and for each dense one its slice and that of its variable. The results are
+/// variables after all others, so that they are written where the caller says.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct slice_update_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -138,7 +142,7 @@ private:
         }
     }
 
-    // Whose slice's extent is among a node's; null: nobody's.
+    // The slice whose extent occurs in a node's shape; null: none.
     static constexpr const slice* found_in(const trace& t, const list<slice>& slices, int at) {
         const entry& e = t.nodes[at];
         for (int i = 0; i < e.rank; ++i) {
@@ -148,7 +152,7 @@ private:
         }
         return nullptr;
     }
-    // Nothing but elementwise operations makes a slice, or looks at one.
+    // Requires that only elementwise operations compute and read slices.
     static constexpr void require_elementwise(trace& t, const list<slice>& slices, int first) {
         for (int at = first; at < t.nodes.size(); ++at) {
             const entry e = t.nodes[at];
@@ -173,7 +177,8 @@ private:
                           t.words.push_back(number));
         v.previous = s.variable + 1;
         t.variables.push_back(v);
-        const assignment_entry update{number, s.next}; // in place nvcc writes half of it into the host's code
+        // Named, because in place nvcc writes half of it into the host code.
+        const assignment_entry update{number, s.next};
         t.assignments.push_back(update);
     }
 };

@@ -19,7 +19,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
     using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
     using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
     using training = ir::step_updates<Step, Spec, Optimizers>;
-    struct forward { // what the step has
+    struct forward { // the results of the step's forward pass
         static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
     };
 
@@ -68,7 +68,7 @@ private:
         std::vector<any_tensor> sources, gradients;
         int optimizer = 0;
     };
-    // Whether loss number k changes a variable, as the trace has found out.
+    // Whether loss number k updates a variable, as found by the trace.
     bool changes(std::size_t k, const variable& v) const {
         using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
         for (int i = 0; i < stage::value.used.gradients; ++i)
@@ -76,7 +76,7 @@ private:
                 return g.loss == static_cast<int>(k);
         return false;
     }
-    // Where an optimizer has its scale of the loss; see ir::step_scale_scope.
+    // The path of an optimizer's scale of the loss; see ir::step_scale_scope.
     static std::string scale_path(int optimizer) {
         return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
     }
@@ -99,7 +99,8 @@ private:
         u.gradients = tape.gradient(m.loss, u.sources);
         return u;
     }
-    // Gradients in the order of the losses, each with the variables in theirs: the order of graph mode.
+    // Computes gradients in the order of the losses, each with the variables in their order, as in
+    // graph mode.
     template <class Optimizer>
     void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
         const auto numbers = optimizer.numbers(this->step_);

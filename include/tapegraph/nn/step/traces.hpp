@@ -8,11 +8,11 @@
 #include <tuple>
 #include <utility>
 
-/// The traces of a step of one's own: what it computes, the gradients of its losses, the updates.
+/// The traces of a custom step: its computation, the gradients of its losses, the updates.
 
 namespace tapegraph::ir {
 
-/// What a step computes, without its updates.
+/// The computation of a step, without its updates.
 template <class Step, class Spec>
 struct step_trace {
     static constexpr auto call(trace& t) {
@@ -40,7 +40,8 @@ struct step_trace {
     }
 };
 
-/// Where a step's optimizer has its scale of the loss: a step with one has it where a model has it.
+/// The scope of the loss scale of a step's optimizer: a step with one optimizer has it where a
+/// model has it.
 constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
 
 /// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer that scales its losses.
@@ -72,7 +73,7 @@ struct step_gradients {
                 return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
             };
             list<int> found = gradient(t, scaled(m.node), nodes);
-            if (t.regularizers.size() > 0) { // penalties go with the loss that changes the variable
+            if (t.regularizers.size() > 0) { // penalties are added to the loss that updates the variable
                 list<int> changed(t.variables.size(), 0);
                 for (int k = 0; k < found.size(); ++k)
                     if (found[k] >= 0) changed[indices[k]] = 1;

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <tuple>
 
-/// What steps of one's own do alike in both modes.
+/// Shared by custom steps of both modes.
 
 namespace tapegraph {
 
-/// A step of the user's own, in one of the two modes.
+/// A custom step, in one of the two modes.
 template <class Mode, class Step, class Spec, class Optimizers>
 class compiled_step;
 
@@ -21,7 +21,7 @@ struct step_type {
     static constexpr Step get() { return Step{}; }
 };
 
-/// What both modes do alike. `Elements`: a tuple of the inputs' element types.
+/// The common part of both modes. `Elements`: a tuple of the inputs' element types.
 template <class Derived, class Spec, class Optimizers, class Trainer,
           class Elements = typename input_pack<Spec>::element_types>
 class trainable_step;
@@ -32,8 +32,8 @@ public:
     trainable_step(const compile_options& options, const optimizers<Each...>& them)
         : Trainer(options), optimizers_(them) {}
 
-    /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
-    /// then nothing has changed.
+    /// Takes one step. Returns the step's result, computed with the variables before it. Throws
+    /// shape_error or dtype_error for inputs that do not fit; then nothing has changed.
     auto operator()(const tensor<Elements>&... x) {
         const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
@@ -67,7 +67,7 @@ protected:
             optimizers_.each);
         return them;
     }
-    // Each optimizer says what its own state begins with.
+    // Sets the initial values of each optimizer's state.
     void set_first_values_of_all(const ir::program_view& view) {
         int number = 0;
         const auto set = [&](const auto& optimizer) {

@@ -3,11 +3,11 @@
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/vmap/batching.hpp>
 
-/// Convolutions for a batch.
+/// Batching rules of convolutions.
 
 namespace tapegraph {
 
-/// Filters for all examples: more images. Filters per example: more groups of channels.
+/// Filters common to all examples: more images. Filters per example: more groups of channels.
 template <>
 struct batching_rule<convolution_op> {
     template <class C, class X, class W>
@@ -25,7 +25,7 @@ struct batching_rule<convolution_op> {
                 c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
             const shape found = shape_of(y), filters = shape_of(w);
             const int rank = found.rank();
-            shape parted = found; // [..., examples, filters of one]
+            shape parted = found; // [..., examples, one example's filters]
             parted.set(rank - 1, c.count);
             parted.push_back(filters[filters.rank() - 1]);
             return c.move_axis(c.reshape(y, parted), rank - 1, 0);

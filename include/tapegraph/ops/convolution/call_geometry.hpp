@@ -4,11 +4,12 @@
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/geometry.hpp>
 
-/// The geometry of a convolution from a kernel's call: the CPU's kernels and a device's read the same numbers.
+/// Derives the geometry of a convolution from a kernel's call, for the CPU's and a device's kernels
+/// alike.
 
 namespace tapegraph::runtime {
 
-/// From the image, the filters and the output. Rank 3 (NWC) is height 1.
+/// The geometry for the image, the filters and the output. Rank 3 (NWC) means height 1.
 inline convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
                                      const buffer_view& y) {
     const bool flat = x.rank == 3;
@@ -33,8 +34,9 @@ inline convolution_geometry geometry(const window_attributes& a, const buffer_vi
     return g;
 }
 
-/// Of a call of convolution_op (x, w -> y), convolution_bias_op, which share their first operands,
-/// convolution_input_gradient_op (dy, w -> dx) and convolution_filter_gradient_op (x, dy -> dw).
+/// The geometry of a call of convolution_op (x, w -> y), convolution_bias_op, which has the same
+/// first operands, convolution_input_gradient_op (dy, w -> dx) and convolution_filter_gradient_op
+/// (x, dy -> dw).
 template <class Op>
 convolution_geometry geometry_of(const kernel_call& c) {
     const auto a = attributes_from_words<convolution_op>(c.attributes);
@@ -54,7 +56,7 @@ inline convolution_geometry unpooled_geometry(const kernel_call& c) {
     for (int i = 0; i < 2; ++i) y.extents[i + 1] = a.output(i, x.extents[i + 1], w.extents[i]).value;
     return geometry(a, x, w, y);
 }
-/// That geometry without a last row or column that no window of 2 by 2 covers.
+/// The same geometry without a last row or column that no window of 2 by 2 covers.
 inline convolution_geometry pooled_geometry(const kernel_call& c) {
     convolution_geometry g = unpooled_geometry(c);
     g.out_height = 2 * c.out[0].extents[1];

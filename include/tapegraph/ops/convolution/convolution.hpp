@@ -25,19 +25,20 @@ struct window_attributes {
     std::int64_t window[2]{};       ///< pooling only
     std::int64_t algorithm = 0;     ///< a convolution_algorithm; convolutions only
 
-    /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
-    /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
+    /// The output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps, as
+    /// defined by TensorFlow: valid ceil((in - effective + 1) / stride), same and causal ceil(in /
+    /// stride).
     constexpr extent output(int i, extent in, std::int64_t size) const {
         const std::int64_t effective = (size - 1) * dilation[i] + 1;
         if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
         return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
     }
-    /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
-    /// extent this is checked when it is bound, in the operation's name.
+    /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
+    /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
     constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
         const extent out = output(i, in, size);
         if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-        const bool always = output(i, extent(1), size).value > 0; // then what is empty stays empty, too
+        const bool always = output(i, extent(1), size).value > 0; // then the output for an empty input is empty, too
         return always || at_least_or_required(out, 1, operation);
     }
     constexpr bool sensible() const {
@@ -45,7 +46,7 @@ struct window_attributes {
     }
     constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
     constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
-    /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
+    /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
     constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
         if (is(padding_mode::causal)) return (size - 1) * dilation[i];
         if (!is(padding_mode::same)) return before[i];
@@ -59,17 +60,20 @@ struct convolution_operation {
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
     using attributes = window_attributes;
-    /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
+    /// 2 per multiply-add: an element of the convolution's image sums over a filter without its
+    /// last axis.
     static double flops_of(const buffer_view& image, const buffer_view& filter) {
         const std::int64_t last = filter.extents[filter.rank - 1];
         return last == 0 ? 0
                          : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
     }
-    /// The name of what the CPU computes a call of Op by, where it is not direct sums, or what a GPU says; empty otherwise.
+    /// The name of the CPU's algorithm for a call of Op, where it is not direct sums, or that of a
+    /// GPU; empty otherwise.
     template <class Op>
     static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
 };
-/// What a GPU's backend says of how it computes a call of Op on floats, beyond the math_mode; null without one.
+/// A GPU backend's name for its algorithm for a call of Op on floats, beyond the math_mode; null
+/// without one.
 template <class Op>
 inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
 } // namespace detail
@@ -112,12 +116,14 @@ struct convolution_op : detail::convolution_operation {
     static std::string_view method(const kernel_call& c);
 };
 
-/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
+/// dL/dx from (dy, w); the target is x's shape. It is linear in both operands, so its own
+/// derivatives are convolutions.
 struct convolution_input_gradient_op : detail::convolution_operation {
     static constexpr std::string_view name = "convolution_input_gradient";
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
-    // The operation is conv_transpose, too. A gradient always fits, so errors are worded for conv_transpose.
+    // This operation also implements conv_transpose. A gradient always fits, so errors are worded
+    // for conv_transpose.
     static constexpr void infer(const attributes& a, inference& io) {
         const shape &y = io.in[0].dims, &w = io.in[1].dims;
         io.type = io.in[0].type;
@@ -151,7 +157,7 @@ struct convolution_filter_gradient_op : detail::convolution_operation {
     static std::string_view method(const kernel_call& c);
 };
 
-/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
+/// Convolution plus bias, then relu if Relu, fused by a pass. Never differentiated.
 template <bool Relu>
 struct convolution_bias_op : detail::convolution_operation {
     static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
@@ -163,7 +169,8 @@ struct convolution_bias_op : detail::convolution_operation {
 };
 
 namespace detail {
-// The result's type is named, not deduced, because these derivatives refer to one another in a circle.
+// The result's type is named, not deduced, because these derivatives refer to one another in a
+// circle.
 template <class Op, class Handle>
 constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
     const shape target = shape_of(like);
@@ -193,7 +200,8 @@ constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, 
         return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
 }
 
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
+/// Padding of a window: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d,
+/// `causal`.
 struct padding {
     padding_mode mode = padding_mode::valid;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;
@@ -203,12 +211,12 @@ struct padding {
     static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
         return {padding_mode::explicit_amounts, top, bottom, left, right};
     }
-    /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
-    /// Keras's "causal").
+    /// (kernel - 1) * dilation zeros before the input and none after it: output t sees inputs up to
+    /// t * stride (van den Oord et al. 2016; Keras's "causal").
     static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
-/// An extent of height and one of width; a single number is both.
+/// A value for height and one for width; a single number sets both.
 struct height_width {
     std::int64_t extents[2];
 
@@ -223,14 +231,14 @@ struct conv2d_options {
     tapegraph::padding padding{};
     height_width dilation = 1;
     std::int64_t groups = 1;
-    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
 };
 struct conv1d_options {
     std::int64_t stride = 1;
     tapegraph::padding padding{};
     std::int64_t dilation = 1;
     std::int64_t groups = 1;
-    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
 };
 
 namespace detail {

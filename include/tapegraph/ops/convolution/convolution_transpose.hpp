@@ -8,7 +8,7 @@
 
 namespace tapegraph {
 
-/// Keras leaves the output as long as it can be; `default_output` stands for that.
+/// Selects the longest possible output, as Keras does by default.
 inline constexpr std::int64_t default_output = -1;
 
 struct conv2d_transpose_options {
@@ -17,7 +17,7 @@ struct conv2d_transpose_options {
     height_width output_padding = default_output;
     height_width dilation = 1;
     std::int64_t groups = 1;
-    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
 };
 struct conv1d_transpose_options {
     std::int64_t stride = 1;
@@ -25,7 +25,7 @@ struct conv1d_transpose_options {
     std::int64_t output_padding = default_output;
     std::int64_t dilation = 1;
     std::int64_t groups = 1;
-    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
 };
 
 namespace detail {
@@ -61,8 +61,9 @@ struct convolution_texts {
     }
 };
 
-/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same; with amounts
-/// (in - 1) * stride + span - before - after + output_padding, as PyTorch has it. `fits`: the convolution gives `in`.
+/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same;
+/// with explicit amounts (in - 1) * stride + span - before - after + output_padding, as in PyTorch.
+/// `fits`: the convolution gives `in`.
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
                                    std::int64_t output_padding, bool& fits) {
     const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
@@ -73,7 +74,7 @@ constexpr extent transposed_length(const window_attributes& a, int i, extent in,
         if (valid) return in * stride + (span > stride ? span - stride : 0);
         output_padding = 0;
     }
-    // What lies behind the first (in - 1) * stride positions.
+    // The length after the first (in - 1) * stride positions.
     const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
     fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
     return (in - 1) * stride + rest;
@@ -128,9 +129,9 @@ constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Op
 
 } // namespace detail
 
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
-/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
-/// in * stride for same.
+/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height,
+/// kernel width, out, in] (out of one group). The output is as long as in Keras: in * stride +
+/// max(span - stride, 0) for valid padding, in * stride for same.
 template <tensor_like X, tensor_like W>
 constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
                                 std::source_location where = std::source_location::current()) {
@@ -156,8 +157,9 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
 }
 no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
-/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
+/// Convolves each channel with filters of its own. x [batch, height, width, in], w [kernel height,
+/// kernel width, in, multiplier]; channel c gives channels c * multiplier ... of the result.
+/// `options.groups` is ignored.
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
                                 std::source_location where = std::source_location::current()) {
@@ -176,7 +178,8 @@ constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& op
 }
 no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
+/// A depthwise convolution followed by a 1 by 1 convolution across channels: `pointwise` is [1, 1,
+/// in * multiplier, out].
 template <tensor_like X, tensor_like W, tensor_like P>
 constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
                                 std::source_location where = std::source_location::current()) {

@@ -6,12 +6,14 @@
 #include <tapegraph/ops/convolution/cpu_input_gradient.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
-/// Direct convolutions in NHWC, 1-D and 2-D, any stride, padding, dilation and number of groups. No pass allocates: the
-/// caller brings a workspace of convolution_workspace_bytes, aligned to 64 bytes.
+/// Direct convolutions in NHWC, 1-D and 2-D, any stride, padding, dilation and number of groups. No
+/// pass allocates: the caller provides a workspace of convolution_workspace_bytes, aligned to 64
+/// bytes.
 
 namespace tapegraph::cpu {
 
-/// Workspace a pass needs when thread_count() is at most `threads`, for any instruction set; grows with the batch.
+/// The workspace that a pass needs when thread_count() is at most `threads`, for any instruction
+/// set; grows with the batch.
 template <class T>
 std::size_t convolution_workspace_bytes(const convolution_geometry& g, convolution_pass pass, int threads) {
     if (g.batch <= 0 || g.in_channels <= 0 || g.out_channels <= 0 || g.kernel_height <= 0 || g.kernel_width <= 0)

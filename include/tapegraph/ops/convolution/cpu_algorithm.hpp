@@ -7,24 +7,27 @@
 #include <atomic>
 #include <type_traits>
 
-/// Which algorithm computes a convolution of float: what its layer asks for, the process (tapegraph/fast_convolution.hpp) or the shape;
-/// those by fewer products are in cpu_fast.hpp.
+/// Selects the algorithm of a float convolution by the layer's request, the process's
+/// (tapegraph/fast_convolution.hpp) or the shape. The fast (Winograd and Fourier) algorithms are in
+/// cpu_fast.hpp.
 
 namespace tapegraph::cpu {
 
-/// Transformed filters: how many floats, and what beside w their values and places depend on.
+/// Transformed filters: the number of floats, and the values besides w that their content and
+/// layout depend on.
 struct transformed_filters {
     std::int64_t floats;
     std::array<std::int64_t, 4> key;
 };
 
-/// Passes by fewer products, of a geometry whose algorithm is one of them. Workspaces are aligned to 64 bytes and as large as `workspace`
-/// says.
+/// Passes of the fast algorithms, for a geometry that selects one of them. Workspaces are aligned
+/// to 64 bytes and have the size that `workspace` returns.
 struct convolution_algorithm_passes {
-    /// `keeps`: a forward pass that is given transformed filters.
+    /// `keeps`: a forward pass that receives transformed filters.
     std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads, bool keeps);
-    /// `pooled`: y holds the maximum of every 2 by 2 outputs; both extents of the output are even. `filters`: w as `filters` has
-    /// transformed it; null: that is done here.
+    /// `pooled`: y receives the maximum of every 2 by 2 outputs; both extents of the output are
+    /// even. `filters`: w as transformed by the function `filters`; null: the pass transforms w
+    /// itself.
     void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
                     const convolution_epilogue<float>& epilogue, bool pooled, const float* filters);
     void (*filters)(const convolution_geometry& g, const float* w, float* to);
@@ -43,7 +46,7 @@ void fast_filter_gradient(const convolution_geometry& g, const float* x, const f
 std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads, bool keeps);
 } // namespace detail
 
-/// The passes by fewer products.
+/// The passes of the fast algorithms.
 inline constexpr convolution_algorithm_passes fast_convolution{
     &detail::fast_workspace,     &detail::fast_forward,        &detail::fast_filters,
     &detail::fast_filter_layout, &detail::fast_input_gradient, &detail::fast_filter_gradient};
@@ -57,7 +60,8 @@ inline convolution_choice& chosen_convolution() {
     static convolution_choice choice;
     return choice;
 }
-/// Of a convolution of T: what its geometry asks for, or else the process, where the shape allows it.
+/// The algorithm of a convolution of T: the one its geometry requests, or else the process's, where
+/// the shape allows it.
 template <class T>
 convolution_algorithm resolved(const convolution_geometry& g) {
     if constexpr (!std::is_same_v<T, float>) return convolution_algorithm::direct;
@@ -66,7 +70,8 @@ convolution_algorithm resolved(const convolution_geometry& g) {
 }
 } // namespace detail
 
-/// Resolves the geometry's algorithm, for which memory is planned from here on. Returns its passes; null: direct sums.
+/// Resolves the geometry's algorithm, for which memory is planned from here on. Returns its passes;
+/// null means direct sums.
 template <class T>
 const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
     if constexpr (std::is_same_v<T, float>) {

@@ -4,8 +4,9 @@
 
 #include <numeric>
 
-/// Depthwise convolutions (one input and one output channel a group): there is nothing to multiply matrices for, so
-/// lanes are channels and every pass is a sum of elementwise products over a grid of two strides,
+/// Depthwise convolutions (one input and one output channel per group). There are no matrices to
+/// multiply, so lanes are channels, and every pass is a sum of elementwise products over a grid of
+/// two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
 
 namespace tapegraph::cpu::detail {
@@ -16,7 +17,8 @@ inline bool is_depthwise(const convolution_geometry& g) {
 
 inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// Positions along one axis that take part: `count` of them, a at first_a + t * step_a, b at first_b + t * step_b.
+/// The positions along one axis that contribute: `count` of them, a at first_a + t * step_a, b at
+/// first_b + t * step_b.
 struct depthwise_axis {
     std::int64_t count, first_a, step_a, first_b, step_b;
 };

@@ -5,21 +5,22 @@
 #include <tapegraph/ops/convolution/cpu_fast_line.hpp>
 #include <tapegraph/ops/convolution/cpu_fast_transforms.hpp>
 
-/// Convolutions by fewer products: of every tile of 4 by 4 outputs, 64 products for each pair of channels instead of 400 with kernels of
-/// 5 by 5, 36 instead of 144 with 3 by 3; of long kernels along a line about two for every output (cpu_fast_line.hpp). Inputs and
-/// filters are transformed, multiplied product by product by the tile kernels of matrix products, and the results are transformed to
-/// outputs.
+/// Fast convolutions, with fewer products: for every tile of 4 by 4 outputs, 64 products for each
+/// pair of channels instead of 400 with kernels of 5 by 5, 36 instead of 144 with 3 by 3; for long
+/// kernels along a line about two per output (cpu_fast_line.hpp). Inputs and filters are
+/// transformed, multiplied by the tile kernels of matrix products, and the results are transformed
+/// to outputs.
 ///
-///     forward          a thread keeps a block of transformed tiles, and goes through the panels of output channels with it
-///     input gradient   the adjoint of the transforms: blocks of whole images, whose tiles add to dx one after the other
-///     filter gradient  group by group of tiles: inputs and gradients are transformed, then products are added up over the group
+///     forward          a thread keeps a block of transformed tiles and multiplies it by every panel of output channels
+///     input gradient   the adjoint of the transforms: blocks of whole images, whose tiles are added to dx one by one
+///     filter gradient  by groups of tiles: transforms inputs and gradients, then adds up products over the group
 
 namespace tapegraph::cpu {
 
 #if TG_DEFINES(convolution)
 namespace detail {
 
-/// dispatch_fused of a transform for the plan's kernels.
+/// Runs dispatch_fused on a transform for the plan's kernels.
 template <template <int> class Transform, class Job>
 void transform(const fast_plan& plan, const Job& job) {
     if (plan.taps == 3)
@@ -38,12 +39,12 @@ void for_channels(std::int64_t count, const F& f) {
               [&](std::int64_t task, int) { f(task * part, std::min(count, (task + 1) * part)); });
 }
 
-/// Parts of the workspace of a forward pass or, `turned`, of an input gradient.
+/// The workspace of a forward pass or, if `turned`, of an input gradient.
 struct fast_forward_scratch {
     float *filters, *channels, *results;
     std::int64_t block; ///< floats of a thread's transformed channels
 
-    /// `keeps`: the filters are elsewhere.
+    /// `keeps`: the filters are stored elsewhere.
     fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned, bool keeps = false)
         : filters(keeps ? nullptr
                         : cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
@@ -79,7 +80,8 @@ inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& ker
     }
 }
 
-/// Few tasks: threads share the panels of each, and every one transforms its channels for itself.
+/// With few tasks, threads share the panels of each task, and each thread transforms its channels
+/// itself.
 inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
     return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
 }
@@ -167,7 +169,7 @@ TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const 
     });
 }
 
-/// Parts of the workspace of a filter gradient.
+/// The workspace of a filter gradient.
 struct fast_filter_scratch {
     float *inputs, *gradients, *sums;
 
@@ -189,7 +191,7 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
     workspace_cutter cut(workspace);
     const fast_filter_scratch scratch(cut, plan);
     const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
-    constexpr std::int64_t part = 8; // tiles that a thread transforms before it asks for others
+    constexpr std::int64_t part = 8; // tiles that a thread transforms per task
     for (std::int64_t begin = 0; begin < plan.tiles; begin += plan.group) {
         const std::int64_t end = std::min(plan.tiles, begin + plan.group);
         for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {

@@ -3,12 +3,13 @@
 #include <tapegraph/ops/convolution/cpu_fast_transforms.hpp>
 #include <tapegraph/ops/convolution/cpu_real_fourier.hpp>
 
-/// The transforms of long kernels along one dimension (overlap-save): tiles of n inputs give n - taps + 1 outputs. A product of complex
-/// numbers, (a + bi)(c + di), is three of real ones: (a + b) c, a (d - c) and b (c + d).
+/// The transforms of long kernels along one dimension (overlap-save): tiles of n inputs give n -
+/// taps + 1 outputs. A product of complex numbers, (a + bi)(c + di), takes three real products: (a
+/// + b) c, a (d - c) and b (c + d).
 
 namespace tapegraph::cpu::detail {
 
-/// n numbers at their places, and what stands for their transform in products.
+/// n numbers in transform order, and the representation of their transform in products.
 template <class V>
 struct line_numbers {
     using type = typename V::type;
@@ -26,7 +27,7 @@ struct line_numbers {
     TG_INLINE void backward() { real_fourier<V>::backward(a, n, angles); }
     TG_INLINE static void load(type& to, const float* from) { V::load(to, from); }
 
-    /// Inputs: a + b, a and b of each complex number, `stride` floats from one to the next.
+    /// Stores inputs: a + b, a and b of each complex number, `stride` floats apart.
     TG_INLINE void store_inputs(float* to, std::int64_t stride) const {
         V::store(to, a[0]);
         V::store(to + stride, a[half]);
@@ -50,7 +51,7 @@ struct line_numbers {
             a[n - k] = sum + imaginary;
         }
     }
-    /// Filters: c, d - c and c + d of each conjugate, weighted as an inverse transform asks for.
+    /// Stores filters: c, d - c and c + d of each conjugate, weighted for the inverse transform.
     TG_INLINE void store_filters(float* to, std::int64_t stride) const {
         const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
         V::store(to, a[0] * one);
@@ -78,7 +79,7 @@ struct line_numbers {
             a[n - k] = (difference + sum) * -two;
         }
     }
-    /// Outputs: the first less the third product, and the first and the second.
+    /// Loads outputs: the first product minus the third, and the first plus the second.
     TG_INLINE void load_outputs(const float* from, std::int64_t stride) {
         type first, second, third;
         load(a[0], from);
@@ -104,7 +105,8 @@ struct line_numbers {
     }
 };
 
-/// Channels from `channel` on that a pixel of a line has: the last pixel of an image may lack phases.
+/// The number of channels from `channel` on in a pixel of a line: the last pixel of an image may
+/// have fewer phases.
 TG_INLINE std::int64_t channels_left(const fast_plan& plan, std::int64_t pixel, std::int64_t channel) {
     if (pixel < 0 || pixel >= plan.g.in_width) return 0;
     return std::min(plan.g.in_channels, plan.image - pixel * plan.g.in_channels) - channel;
@@ -247,7 +249,7 @@ struct input_gradient_transform<0> {
                 const std::int64_t channel = first_channel + n;
                 numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.result_stride());
                 numbers.backward();
-                // Those past the last output's inputs are zeros, and roundings of zeros.
+                // Elements past the last output's inputs are zeros, or rounding errors of zeros.
                 for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {
                     const std::int64_t left = channels_left(plan, pixel + i, channel);
                     if (left <= 0) continue;

@@ -4,12 +4,13 @@
 
 #include <limits>
 
-/// How a convolution by fewer products is cut. Everything follows from the shape and the vectors' width, nothing from the number of
-/// threads, and what follows from the batch changes no sum of an output.
+/// The tiling of a fast convolution. It follows from the shape and the vectors' width, never from
+/// the number of threads, and the parts that depend on the batch change no sum of an output.
 
 namespace tapegraph::cpu::detail {
 
-/// Outputs of a tile in each direction; with 5 taps 8 by 8 products make 16 outputs of 25 each, with 3 taps 6 by 6.
+/// Outputs of a tile in each direction. With 5 taps, 8 by 8 products give 16 outputs that take 25
+/// each directly; with 3 taps, 6 by 6.
 inline constexpr int fast_outputs = 4;
 
 /// Stride 1 along undilated kernels of 3 by 3 and 5 by 5, padded by less than a kernel.
@@ -19,9 +20,9 @@ inline bool winograd_can(const convolution_geometry& g) {
            g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
            g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
-/// Between enough channels and with enough outputs for the transforms to pay at any batch. Of smaller images, whose tiles are well
-/// filled, the batch must bring enough tiles to pay for the filters' transforms, so that an image's results are rounded otherwise
-/// in a small batch than in a large one.
+/// Whether there are enough channels and outputs for the transforms to pay at any batch size. For
+/// smaller images with well-filled tiles, the batch must have enough tiles to pay for the filters'
+/// transforms, so an image's results are rounded differently in a small batch than in a large one.
 inline bool winograd_pays(const convolution_geometry& g) {
     constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16, fewest_of_batch = 32, least_gain = 3;
     if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
@@ -32,12 +33,13 @@ inline bool winograd_pays(const convolution_geometry& g) {
     return tiles * g.batch >= fewest_of_batch && direct >= least_gain * made;
 }
 
-/// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride becomes channels: `stride` neighbouring
-/// pixels are one, and a kernel of 40 with stride 4 is one of 10 for four times the channels.
+/// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride
+/// becomes channels: `stride` neighbouring pixels form one, and a kernel of 40 with stride 4
+/// becomes one of 10 with four times the channels.
 struct line_tiles {
-    std::int64_t lead;      ///< taps of zeros before the kernel's, so that padding is whole pixels
-    std::int64_t taps;      ///< of the kernel in phases
-    std::int64_t transform; ///< real numbers of a transform; 0 where none pays
+    std::int64_t lead;      ///< zeros prepended to the kernel's taps, so that padding is whole pixels
+    std::int64_t taps;      ///< taps of the kernel, counted in merged pixels
+    std::int64_t transform; ///< real numbers per transform; 0 where none pays
     std::int64_t outputs;   ///< of a tile
     std::int64_t across;    ///< tiles of an image
 
@@ -78,21 +80,23 @@ struct line_tiles {
     }
 };
 
-/// Undilated kernels of one dimension, strides as phases, no longer than the longest transform has room for.
+/// Undilated kernels of one dimension, with strides as phases, that fit into the longest transform.
 inline bool fourier_can(const convolution_geometry& g) {
     return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
            g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_width > 0 && g.out_width > 0 &&
            g.in_channels > 0 && g.out_channels > 0 && line_tiles(g, false).transform != 0;
 }
-/// Between enough channels, and with enough pixels in the whole batch for transformed filters, which are several times as many numbers,
-/// to be worth reading. As of small images above, the results of a batch smaller than that are rounded otherwise.
+/// Whether there are enough channels, and enough pixels in the whole batch to pay for reading
+/// transformed filters, which have several times as many numbers. As for small images above, the
+/// results of a smaller batch are rounded differently.
 inline bool fourier_pays(const convolution_geometry& g) {
     constexpr std::int64_t fewest_channels = 32, fewest_pixels = 64;
     return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
            g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
 
-/// What computes a shape: the algorithm that is asked for, where it can; direct sums otherwise. `automatic`: the one that pays.
+/// The algorithm for a shape: the requested one, where it applies, otherwise direct sums.
+/// `automatic` selects the one that pays.
 inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm asked) {
     using enum convolution_algorithm;
     const bool open = asked == automatic;
@@ -104,19 +108,19 @@ inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, 
 struct fast_plan {
     convolution_geometry g;           ///< strides as phases: more channels, stride 1
     std::int64_t taps;                ///< 3 or 5 in both directions; 0: a transform along a line
-    std::int64_t transform;           ///< its real numbers
-    std::int64_t outputs;             ///< of a tile from left to right
+    std::int64_t transform;           ///< real numbers per transform
+    std::int64_t outputs;             ///< per tile, from left to right
     std::int64_t lead_rows, rows;     ///< rows of zeros before those of w, and those of w ([tap][in channel])
-    std::int64_t image;               ///< floats of an image
-    std::int64_t products;            ///< of a tile: what the transforms make
-    std::int64_t down, across, tiles; ///< tiles of an image, and of all
+    std::int64_t image;               ///< floats per image
+    std::int64_t products;            ///< per tile, as the transforms give them
+    std::int64_t down, across, tiles; ///< tiles per image, and in total
     std::int64_t in_row, out_row;     ///< floats from one tile's channels to the next
     std::int64_t block, blocks;       ///< tiles that a thread keeps transformed, one after the other
-    std::int64_t images;              ///< of a block of the input gradient, which has whole images or parts of one
-    std::int64_t group;               ///< tiles of which the filter gradient adds up products at once
+    std::int64_t images;              ///< per block of the input gradient, which has whole images or parts of one
+    std::int64_t group;               ///< tiles over which the filter gradient adds up products at once
     panel_layout filters, turned;     ///< panels of out channels, and of in channels
 
-    /// About a second-level cache full of 150 channels; and more than a thread's part of a group.
+    /// About a second-level cache full of 150 channels, and more than a thread's part of a group.
     static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
 
     fast_plan(const convolution_geometry& given, int lanes)
@@ -150,7 +154,7 @@ struct fast_plan {
         filters = {g.out_channels, lanes};
         turned = {g.in_channels, lanes};
         tiles = g.batch * down * across;
-        // As many whole images as make about a block's tiles; of a larger image, parts of it.
+        // As many whole images as make about a block's tiles, or parts of a larger image.
         const std::int64_t each = down * across;
         images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
         block = std::max(block_tiles, std::min(images * each, block_tiles * 3 / 2));
@@ -160,19 +164,22 @@ struct fast_plan {
         in_row = row_of(g.in_channels, lanes);
         out_row = row_of(g.out_channels, lanes);
     }
-    /// Floats from one product's filters to the next's, [panel][in channel][columns]; and the other way round, [panel of in
-    /// channels][out channel][columns].
+    /// Floats from one product's filters to the next's, [panel][in channel][columns]; for the
+    /// turned filters, [panel of in channels][out channel][columns].
     std::int64_t filter_stride() const { return spread(filters.size(turned.n)); }
     std::int64_t turned_stride() const { return spread(turned.size(filters.n)); }
-    /// Of a block's transformed channels, [tile][row], and of a panel's results, [tile][columns].
+    /// The strides of a block's transformed channels, [tile][row], and of a panel's results,
+    /// [tile][columns].
     std::int64_t channel_stride(std::int64_t row) const { return spread(block * row); }
     std::int64_t result_stride() const { return spread(block * 2 * filters.lanes); }
-    /// Of a group's transformed inputs, [tile][row], and gradients, [panel][tile][columns].
+    /// The strides of a group's transformed inputs, [tile][row], and gradients,
+    /// [panel][tile][columns].
     std::int64_t input_stride() const { return spread(group * in_row); }
     std::int64_t gradient_stride() const { return spread(group * filters.size(1)); }
 
 private:
-    // A transform reads or writes all products of a tile: an odd number of cache lines apart they lie in different sets of a cache.
+    // A transform reads or writes all products of a tile; an odd number of cache lines between them
+    // places them in different cache sets.
     static std::int64_t spread(std::int64_t floats) { return (divide_up(floats, 16) | 1) * 16; }
     static std::int64_t row_of(std::int64_t channels, int lanes) {
         const std::int64_t row = panel_layout::padded(channels, lanes);
@@ -180,7 +187,7 @@ private:
     }
 };
 
-/// Where the pixels of a tile lie: the first row and column in the image, and which image.
+/// The position of a tile's pixels: the first row and column in the image, and the image.
 struct fast_tile {
     std::int64_t image, row, column;
 

@@ -3,7 +3,8 @@
 #include <tapegraph/ops/convolution/cpu_fast_plan.hpp>
 #include <tapegraph/ops/convolution/cpu_toom_cook.hpp>
 
-/// Between images or filters and what products are made of, a vector of channels at a time, for one instruction set each.
+/// Transforms between images or filters and factors of products, a vector of channels at a time,
+/// for one instruction set each.
 
 namespace tapegraph::cpu::detail {
 
@@ -16,8 +17,8 @@ TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64
     else
         V::load_first(to, from, static_cast<int>(left));
 }
-/// The same from channel `c` of a row on, where nobody looks at channels that the row has not: they may be its neighbour's. Rows end at
-/// `end`.
+/// The same from channel `c` of a row on, where lanes beyond the row's channels are ignored and may
+/// hold its neighbour's. Rows end at `end`.
 template <class V>
 TG_INLINE void load_beside(typename V::type& to, const float* row, std::int64_t c, const float* end) {
     if (row == nullptr)
@@ -33,7 +34,7 @@ TG_INLINE void store_channels(float* to, const typename V::type& value, std::int
         V::store_first(to, value, static_cast<int>(left));
 }
 
-/// Pixels of a tile in an image, null outside of it.
+/// The pixels of a tile in an image; null outside of it.
 template <int Side>
 TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* images, std::int64_t height,
                            std::int64_t width, std::int64_t channels, const fast_tile& at, std::int64_t row,
@@ -46,7 +47,8 @@ TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* imag
         }
 }
 
-/// Inputs of tiles [first, last) to v, [product][tile - first][channel], `tile_stride` floats from product to product.
+/// Transforms inputs of tiles [first, last) to v, [product][tile - first][channel], with
+/// `tile_stride` floats from product to product.
 struct input_job {
     convolution_geometry g;
     const fast_plan* plan;
@@ -82,13 +84,14 @@ struct input_transform {
     }
 };
 
-/// Gradients of tiles to w: of a group, [product][panel][tile - begin][columns], or of a block, [product][tile - begin][out channel].
+/// Transforms gradients of tiles to w: for a group, [product][panel][tile - begin][columns]; for a
+/// block, [product][tile - begin][out channel].
 struct gradient_job {
     convolution_geometry g;
     const fast_plan* plan;
     const float* dy;
     float* w;
-    std::int64_t first, last, begin, size; ///< tiles, and those of the group or block
+    std::int64_t first, last, begin, size; ///< the tiles, and those of the group or block
     std::int64_t product_stride;
     bool in_panels;
 };
@@ -124,10 +127,10 @@ struct gradient_transform {
     }
 };
 
-/// Filters of input channels [first, last) to u, [product][panel][in channel][columns]; `turned`: of output channels, to [product][panel
-/// of in channels][out channel][columns].
+/// Transforms filters of input channels [first, last) to u, [product][panel][in channel][columns];
+/// if `turned`, of output channels, to [product][panel of in channels][out channel][columns].
 struct filter_job {
-    static constexpr int most = 8; ///< channels of a job
+    static constexpr int most = 8; ///< channels per job
     convolution_geometry g;
     const fast_plan* plan;
     const float* w;
@@ -169,7 +172,8 @@ struct filter_transform {
     }
 };
 
-/// Results of a panel, [product][tile - first][columns], to outputs: bias, relu, and the maximum of 2 by 2 where pooled.
+/// Transforms the results of a panel, [product][tile - first][columns], to outputs, and applies
+/// bias, relu, and the maximum of 2 by 2 where pooled.
 struct output_job {
     convolution_geometry g;
     const fast_plan* plan;
@@ -224,14 +228,15 @@ struct output_transform {
             }
         }
     }
-    // As max pooling compares: of equal ones the later, and a NaN stays.
+    // Compares like max pooling: of equal values the later is taken, and a NaN stays.
     template <class Value>
     TG_INLINE static void take_larger(Value& best, const Value& other) {
         best = best > other ? best : best != best ? best : other;
     }
 };
 
-/// Results of a panel of in channels, [product][tile - first][columns], added to dx.
+/// Transforms the results of a panel of in channels, [product][tile - first][columns], and adds
+/// them to dx.
 struct input_gradient_job {
     convolution_geometry g;
     const fast_plan* plan;
@@ -274,7 +279,8 @@ struct input_gradient_transform {
     }
 };
 
-/// Sums of products, [product][panel][in channel][columns], to dw for input channels [first, last).
+/// Transforms sums of products, [product][panel][in channel][columns], to dw for input channels
+/// [first, last).
 struct filter_gradient_job {
     convolution_geometry g;
     const fast_plan* plan;

@@ -3,21 +3,22 @@
 #include <tapegraph/ops/convolution/cpu_depthwise.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
-/// Gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs over the output pixels
-/// and columns are output channels,
+/// The gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs
+/// over the output pixels and columns are output channels,
 ///   dw[u, (v, c), o] = sum over b, i, j of x[b, i * stride - pad + u * dilation, j * stride - pad + v * dilation, c]
 ///                                        * dy[b, i, j, o].
-/// dy is packed chunk by chunk of pixels. Where dw has many tiles the threads share them out, chunk after chunk;
-/// where it has few (a layer of 3 channels) the pixels are cut into parts whose sums are added in order. Both the
-/// chunks and the parts depend on the shape alone, so the result does not depend on the number of threads.
+/// dy is packed by chunks of pixels. Where dw has many tiles, the threads divide them among
+/// themselves, chunk after chunk; where it has few (a layer of 3 channels), the pixels are cut into
+/// parts whose sums are added in order. Both the chunks and the parts depend only on the shape, so
+/// the result does not depend on the number of threads.
 
 namespace tapegraph::cpu::detail {
 
 struct filter_gradient_plan {
     // Images at once, or rows of one image, or columns of one row.
     std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
-    std::int64_t runs, run_rows; // rows of the product: one run of (v, c), or a run for each v
-    std::int64_t parts;          // 1: the tiles are shared out
+    std::int64_t runs, run_rows; // rows of the product: one run of (v, c), or a run per v
+    std::int64_t parts;          // 1: threads divide the tiles
 
     explicit filter_gradient_plan(const convolution_geometry& g) {
         runs = g.row_is_contiguous() ? 1 : g.kernel_width;
@@ -25,7 +26,8 @@ struct filter_gradient_plan {
         const std::int64_t tiles =
             g.groups * g.kernel_height * runs * divide_up(run_rows, 12) * divide_up(g.group_out(), 32);
         const bool few_tiles = tiles < 48;
-        // A chunk's numbers are read by every tile: few tiles want them in L1, many hide what adding to dw costs.
+        // Every tile reads a chunk's numbers: with few tiles they should be in L1, with many the
+        // cost of adding to dw is hidden.
         const std::int64_t pixels = few_tiles ? 288 : 400;
         chunk_columns = g.out_width <= 2 * pixels ? g.out_width : equal_part(g.out_width, pixels);
         if (chunk_columns == g.out_width) chunk_rows = equal_part(g.out_height, divide_up(pixels, g.out_width));
@@ -37,7 +39,7 @@ struct filter_gradient_plan {
         return divide_up(g.batch, chunk_images) * divide_up(g.out_height, chunk_rows) *
                divide_up(g.out_width, chunk_columns);
     }
-    // The input a chunk needs; where it lies depends on the chunk.
+    // The input that a chunk needs; its position depends on the chunk.
     image_window window(const convolution_geometry& g) const {
         return {0, 0, (chunk_rows - 1) * g.stride_height + g.span_height(),
                 (chunk_columns - 1) * g.stride_width + g.span_width()};
@@ -58,7 +60,7 @@ struct filter_gradient_plan {
     }
 };
 
-/// One chunk: where its numbers lie, and the scratch that holds the packed copies.
+/// One chunk: the position of its numbers, and the scratch memory of the packed copies.
 template <class T>
 struct filter_gradient_chunk {
     const convolution_geometry& g;
@@ -69,7 +71,7 @@ struct filter_gradient_chunk {
     T* panels;
     T* windows;
     std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
-    bool direct = false; // dy is read where it lies: its last panel reads on into the next pixel
+    bool direct = false; // dy is read in place: its last panel extends into the next pixel
 
     void select(std::int64_t chunk) {
         const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
@@ -80,7 +82,8 @@ struct filter_gradient_chunk {
         rows = std::min(plan.chunk_rows, g.out_height - row);
         image = chunk / across / down * plan.chunk_images;
         images = std::min(plan.chunk_images, g.batch - image);
-        // Packing pays when many tiles read the panels. Near its end dy has nothing behind it to read on into.
+        // Packing pays when many tiles read the panels. At the end of dy there is nothing after it
+        // to read into.
         const std::int64_t behind = g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) -
                                     pixels() * g.out_channels;
         direct = plan.parts > 1 && g.groups == 1 && behind >= 2 * kernels.lanes;
@@ -90,8 +93,8 @@ struct filter_gradient_chunk {
     const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
     panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
 
-    // Packing is cut into tasks of some pixels of dy, all panels, so that dy is read once and in order; and one an
-    // image of x.
+    // Packing is divided into tasks of some pixels of dy, all panels, so that dy is read once and
+    // in order, and one task per image of x.
     static constexpr std::int64_t pack_pixels = 64;
     std::int64_t dy_tasks() const { return direct ? 0 : divide_up(pixels(), pack_pixels); }
     std::int64_t pack_tasks() const { return dy_tasks() + (plan.padded(g) ? images : 0); }
@@ -152,7 +155,7 @@ struct filter_gradient_chunk {
         job.a_row = 1;
         job.c_row = g.out_channels;
         job.accumulate = accumulate;
-        if (direct) job.b_ahead = 32 * g.out_channels; // rows are too far apart for the processor's own prefetching
+        if (direct) job.b_ahead = 32 * g.out_channels; // the processor does not prefetch rows that far apart
         const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
                      group * g.group_in();
         T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
@@ -173,7 +176,7 @@ struct filter_gradient_chunk {
 
 namespace tapegraph::cpu {
 
-/// dw from x and dy, shapes as in convolution_geometry.
+/// Computes dw from x and dy, with shapes as in convolution_geometry.
 template <class T>
 void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
     if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
@@ -222,7 +225,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
     T* panels = cut.take<T>(panel_elements);
     T* windows = cut.take<T>(window_elements);
     detail::filter_gradient_chunk<T> chunk{g, plan, kernels, x, dy, panels, windows};
-    // A share of a run's rows: two tiles.
+    // Divides a run's rows into shares of two tiles.
     const std::int64_t share = 2 * kernels.rows;
     const std::int64_t shares = detail::divide_up(plan.run_rows, share);
     for (std::int64_t i = 0; i < chunks; ++i) {

@@ -3,25 +3,29 @@
 #include <tapegraph/ops/convolution/cpu_depthwise.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
-/// Forward pass as an implicit product: rows are neighbouring output pixels of one image row, k runs over
-/// (kernel row, kernel column, channel), columns are output channels. Nothing is unfolded: with dilation 1 a kernel row
-/// is one contiguous run of kernel_width * channels numbers, and the next pixel starts stride * channels further.
+/// The forward pass as an implicit matrix product: rows are neighbouring output pixels of one image
+/// row, k runs over (kernel row, kernel column, channel), columns are output channels. Nothing is
+/// unfolded: with dilation 1 a kernel row is one contiguous run of kernel_width * channels numbers,
+/// and the next pixel starts stride * channels further.
 ///
-/// Filters are packed into panels first, unless so few pixels meet them that this would be most of the work: then they are read
-/// where they lie, some rows of k for all panels at a time, while the next rows come in from memory.
+/// Filters are first packed into panels, unless they apply to so few pixels that packing would be
+/// most of the work. Then they are read in place, some rows of k for all panels at a time, while
+/// the next rows arrive from memory.
 
 namespace tapegraph::cpu {
 
 namespace detail {
 
-/// How the forward pass is cut: a task is a block of output pixels of one image and a share of the panels.
+/// The tiling of the forward pass: a task is a block of output pixels of one image and a share of
+/// the panels.
 struct forward_plan {
     std::int64_t block_height, block_width;
     std::int64_t blocks_down, blocks_across;
-    image_window window; // the input a block needs (its size; where it lies depends on the block)
+    image_window window; // size of the input that a block needs; its position depends on the block
 
     explicit forward_plan(const convolution_geometry& g) {
-        // About 128 pixels: enough for a panel fetched from L3 to be used often, few enough to share out evenly.
+        // About 128 pixels: enough to reuse a panel fetched from L3, few enough to divide evenly
+        // among threads.
         constexpr std::int64_t pixels = 128;
         block_width = equal_part(g.out_width, 2 * pixels);
         block_height = equal_part(g.out_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
@@ -32,18 +36,19 @@ struct forward_plan {
     }
 };
 
-/// Whether filters along one dimension are read where they lie: for one line of few pixels. Their sums are cut otherwise than those of
-/// packed ones, so that the last bits of a line depend on whether it is alone.
+/// Whether filters along one dimension are read in place: for one line of few pixels. Their sums
+/// are divided differently from those of packed filters, so the last bits of a line depend on
+/// whether it is the only one.
 inline bool filters_stay(const convolution_geometry& g) {
     constexpr std::int64_t few_pixels = 256;
     return g.batch == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.row_is_contiguous() &&
            g.kernel_width * g.in_channels > 0 && g.out_width <= few_pixels;
 }
 
-// A panel's share of k that stays in L2 while the pixels of a block pass by.
+// A panel's share of k that stays in L2 while the pixels of a block stream past.
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
 
-/// `w` null: all filters are packed; else those of the last panel, if that is not whole.
+/// With a null `w`, all filters are packed; otherwise those of an incomplete last panel.
 template <class T>
 void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels, const T* x,
                    const T* packed, const T* w, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
@@ -79,7 +84,8 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
     job.a_row = g.stride_width * channels;
     job.c_row = g.out_channels;
 
-    // Panels of all groups are numbered through. Adds `count` kernel rows from u on; of a contiguous one, from v to `end`.
+    // Panels of all groups are numbered consecutively. Adds `count` kernel rows from u on; of a
+    // contiguous one, from v to `end`.
     const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
         const std::int64_t group = p / layout.count(), panel = p % layout.count();
         const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes, at = u * row_k + v;
@@ -129,7 +135,7 @@ std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t
     return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
 }
 
-/// Scratch of all threads, without the packed filters.
+/// Scratch memory of all threads, without the packed filters.
 template <class T>
 T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
     const forward_plan plan(g);
@@ -147,8 +153,8 @@ std::size_t packed_filter_bytes(const convolution_geometry& g) {
     return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
 }
 
-/// Rearranges w into the panels the forward pass reads, from panel `first_panel` of each group on, for the active instruction set.
-/// `packed` is aligned to 64 bytes.
+/// Rearranges w into the panels that the forward pass reads, from panel `first_panel` of each group
+/// on, for the active instruction set. `packed` is aligned to 64 bytes.
 template <class T>
 void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int64_t first_panel = 0) {
     if (detail::is_depthwise(g)) {
@@ -158,7 +164,8 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int
     const auto& kernels = active_tile_kernels<T>();
     const panel_layout layout{g.group_out(), kernels.lanes};
     const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
-    // A few rows at a time go to all panels, so that w comes from memory as it lies and not in pieces of 128 bytes.
+    // A few rows at a time go to all panels, so that w is read sequentially and not in pieces of
+    // 128 bytes.
     constexpr std::int64_t part = 8;
     const std::int64_t parts = detail::divide_up(k, part);
     parallel_for(g.groups * parts, detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
@@ -173,8 +180,9 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int
                  });
 }
 
-/// y from filters packed by pack_filters; `w` not null: from w where it lies, of which the last panel is packed if it is not whole
-/// (detail::filters_stay). The workspace holds convolution_workspace_bytes.
+/// Computes y from filters packed by pack_filters. If `w` is not null, it is read in place, except
+/// for an incomplete last panel, which is packed (detail::filters_stay). The workspace holds
+/// convolution_workspace_bytes.
 template <class T>
 void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
                                 const convolution_epilogue<T>& epilogue = {}, const T* w = nullptr) {
@@ -190,8 +198,8 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
 
     const std::int64_t panels = g.groups * panel_layout{g.group_out(), kernels.lanes}.count();
     const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
-    // Few pixels: the panels are shared out as well, until there are about eight tasks for each thread; two where the rows of w had
-    // better be read in long pieces.
+    // With few pixels the panels are divided as well, until there are about eight tasks per thread;
+    // two where the rows of w are better read in long pieces.
     const std::int64_t wanted = (w != nullptr ? 2 : 8) * thread_count();
     const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(wanted, blocks), 1, panels);
     detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
@@ -204,7 +212,7 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
     });
 }
 
-/// y = x * w, shapes as in convolution_geometry.
+/// Computes y = x * w, with shapes as in convolution_geometry.
 template <class T>
 void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
                          const convolution_epilogue<T>& epilogue = {}) {

@@ -5,25 +5,29 @@
 
 #include <numeric>
 
-/// Gradient with respect to x, without multiplying zeros: for one row of dx, rows of the product are the pixels of a
-/// row of dy, k runs over (the kernel rows that reach this row, output channel) and columns are (kernel column, channel),
+/// The gradient with respect to x, without multiplying zeros: for one row of dx, rows of the
+/// product are the pixels of a row of dy, k runs over (the kernel rows that reach this row, output
+/// channel) and columns are (kernel column, channel),
 ///   t[j, (v, c)] = sum over u, o of dy[(row + pad - u * dilation) / stride, j, o] * w[u, v, c, o],
-/// and t[j, (v, c)] is added to dx at pixel j * stride - pad + v * dilation. Those targets overlap for neighbouring j,
-/// which the kernel allows because it updates row after row. The sums go through a buffer as wide as the padded image,
-/// so that padding is dropped when a row is copied out.
+/// and t[j, (v, c)] is added to dx at pixel j * stride - pad + v * dilation. Those targets overlap
+/// for neighbouring j, which the kernel allows because it updates row after row. The sums go
+/// through a buffer as wide as the padded image, so that padding is dropped when a row is copied
+/// out.
 
 namespace tapegraph::cpu::detail {
 
 struct input_gradient_plan {
     std::int64_t block_height, block_width; // of dx
     std::int64_t blocks_down, blocks_across;
-    std::int64_t buffer_width; // pixels of the widest buffer
-    std::int64_t runs;         // column runs: 1 when (kernel column, channel) is contiguous, else one a kernel column
+    std::int64_t buffer_width; // pixels
+    // Column runs: 1 when (kernel column, channel) is contiguous, else one per kernel column.
+    std::int64_t runs;
     std::int64_t run_columns;
 
     explicit input_gradient_plan(const convolution_geometry& g) {
         constexpr std::int64_t pixels = 128;
-        // Blocks across recompute what reaches over their edges, so they are much wider than that.
+        // Blocks side by side recompute the overlap at their edges, so they are much wider than
+        // that.
         const std::int64_t widest = std::max<std::int64_t>(512, 8 * g.span_width());
         block_width = equal_part(g.in_width, widest);
         block_height = equal_part(g.in_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
@@ -33,8 +37,8 @@ struct input_gradient_plan {
         runs = g.row_is_contiguous() ? 1 : g.kernel_width;
         run_columns = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
     }
-    /// Few images: lower blocks, until there are about four tasks for each thread. Rows of dx are independent, so this
-    /// changes no result.
+    /// With few images, makes blocks lower until there are about four tasks per thread. Rows of dx
+    /// are independent, so this changes no result.
     void share_out(const convolution_geometry& g, int threads) {
         while (block_height > 1 && block_height * block_width > 16 &&
                g.batch * blocks_down * blocks_across < 4 * threads) {
@@ -119,7 +123,8 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
                 }
             }
 
-    // Of the buffer's columns [left, left + width), those of the block; the rest of the block is reached by nothing.
+    // The buffer's columns [left, left + width) that are in the block; no output reaches the rest
+    // of the block.
     const std::int64_t begin = std::clamp<std::int64_t>(left, column0, column0 + columns);
     const std::int64_t end = std::clamp<std::int64_t>(left + width, begin, column0 + columns);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -136,8 +141,8 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
 
 namespace tapegraph::cpu {
 
-/// Rearranges w into the panels the input gradient reads, for the active instruction set. `packed` is aligned to 64
-/// bytes.
+/// Rearranges w into the panels that the input gradient reads, for the active instruction set.
+/// `packed` is aligned to 64 bytes.
 template <class T>
 void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed) {
     if (detail::is_depthwise(g)) {
@@ -161,7 +166,8 @@ void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed)
                  });
 }
 
-/// dx from dy and filters packed by pack_gradient_filters. The workspace holds convolution_workspace_bytes.
+/// Computes dx from dy and filters packed by pack_gradient_filters. The workspace holds
+/// convolution_workspace_bytes.
 template <class T>
 void convolution_input_gradient_packed(const convolution_geometry& g, const T* dy, const T* packed, T* dx,
                                        void* workspace) {
@@ -180,7 +186,7 @@ void convolution_input_gradient_packed(const convolution_geometry& g, const T* d
     });
 }
 
-/// dx from dy and w, shapes as in convolution_geometry.
+/// Computes dx from dy and w, with shapes as in convolution_geometry.
 template <class T>
 void convolution_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
     if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;

@@ -9,17 +9,18 @@
 #include <numbers>
 #include <utility>
 
-/// Fourier transforms of real numbers in place, a vector of channels at a time, and their adjoints; n a power of two from 4 to 256,
-/// or three times one from 4 to 64.
+/// In-place Fourier transforms of real numbers, a vector of channels at a time, and their adjoints;
+/// n is a power of two from 4 to 256, or three times one from 4 to 64.
 ///
-/// X[k] = sum over j of x[j] exp(-2 pi i j k / n) for k from 0 to n / 2. The real part of X[k] stands at k, the imaginary part at n - k
-/// (Sorensen et al. 1987). Decimation in time: halves of even and of odd numbers, transformed, make the whole, and so do thirds.
+/// X[k] = sum over j of x[j] exp(-2 pi i j k / n) for k from 0 to n / 2. The real part of X[k] is
+/// stored at k, the imaginary part at n - k (Sorensen et al. 1987). Decimation in time: the
+/// transforms of the even and of the odd elements are combined, or those of thirds.
 
 namespace tapegraph::cpu::detail {
 
 struct fourier_angles {
-    static constexpr int most = 256;        ///< numbers of a transform
-    static constexpr int circle = 3 * most; ///< angles of a whole turn: all transforms' angles are among them
+    static constexpr int most = 256;        ///< numbers per transform
+    static constexpr int circle = 3 * most; ///< angles of a full turn, which include those of all transforms
     std::array<float, circle / 2> cosine{}, sine{};
 
     fourier_angles() {
@@ -39,7 +40,7 @@ template <class V>
 struct real_fourier {
     using type = typename V::type;
 
-    /// Where x[i] stands before a transform of n numbers.
+    /// The index of x[i] before a transform of n numbers.
     TG_INLINE static int place(int i, int n) {
         int at = 0, part = n;
         for (; part % 3 == 0; i /= 3) at += i % 3 * (part /= 3);
@@ -47,15 +48,15 @@ struct real_fourier {
         return at;
     }
 
-    /// From x at its places to X.
+    /// Transforms x, in its order, to X.
     TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
         const int third = n % 3 == 0 ? n / 3 : n;
         for (int at = 0; at < n; at += third) forward_of_two(a + at, third, angles);
         if (third < n) join_thirds(a, third, angles);
     }
 
-    /// The transposed map: from n numbers that stand as X does to n at the places of x. With X[k] weighted by 1 / n, and by 2 / n where
-    /// it stands for two, the inverse.
+    /// The transposed map, from n numbers in the order of X to n in the order of x. It is the
+    /// inverse if X[k] is weighted by 1 / n, and by 2 / n where it stands for two.
     TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
         const int third = n % 3 == 0 ? n / 3 : n;
         if (third < n) part_thirds(a, third, angles);
@@ -74,9 +75,10 @@ private:
         V::multiply_add(imaginary, before, -s);
     }
 
-    // Of three transforms of n / 3 numbers, E0, E1 and E2, with T1 = E1[k] w^k, T2 = E2[k] w^2k and w = exp(-2 pi i / n): X[k] is the sum
-    // E0[k] + T1 + T2, and X[n / 3 + k] and the conjugate of X[n / 3 - k] are the sums with T1 and T2 turned by a third. They stand where
-    // the six numbers stood.
+    // Joins three transforms of n / 3 numbers, E0, E1 and E2. With T1 = E1[k] w^k, T2 = E2[k] w^2k
+    // and w = exp(-2 pi i / n), X[k] is the sum E0[k] + T1 + T2, and X[n / 3 + k] and the conjugate
+    // of X[n / 3 - k] are the sums with T1 and T2 turned by a third. They are stored in place of
+    // the six numbers.
     TG_INLINE static void join_thirds(type* a, int third, const fourier_angles& angles) {
         type *const b = a + third, *const c = b + third;
         const int step = fourier_angles::circle / (3 * third), middle = third / 2;

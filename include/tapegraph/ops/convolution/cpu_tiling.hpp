@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// What the three passes of a convolution share: the geometry and padded copies of an image.
+/// Shared by the three passes of a convolution: the geometry and padded copies of an image.
 
 namespace tapegraph::cpu {
 
@@ -18,7 +18,7 @@ using tapegraph::convolution_geometry;
 
 enum class convolution_pass { forward, input_gradient, filter_gradient };
 
-/// What happens to y after the sum: + bias[out_channels], then max(0, .).
+/// The epilogue of y after the sum: + bias[out_channels], then max(0, .).
 template <class T>
 struct convolution_epilogue {
     const T* bias = nullptr;

@@ -5,9 +5,10 @@
 
 #include <utility>
 
-/// Short convolutions by fewer products (Toom 1963, Cook 1966; two-dimensional: Winograd 1980, Lavin and Gray 2016): m outputs of a
-/// filter of r taps are A^T ((B d) . (G g)), where d are the n = m + r - 1 inputs and . multiplies element by element: n products
-/// instead of m r. In two dimensions the maps act on rows and on columns.
+/// Short convolutions with fewer products (Toom 1963, Cook 1966; two-dimensional: Winograd 1980,
+/// Lavin and Gray 2016): m outputs of a filter of r taps are A^T ((B d) . (G g)), where d are the n
+/// = m + r - 1 inputs and . multiplies element by element: n products instead of m r. In two
+/// dimensions the maps apply to rows and columns.
 ///
 /// B, G and A evaluate polynomials at 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, as many as there are products. Values at x and -x share
 /// the sums of their even and of their odd terms.
@@ -52,7 +53,7 @@ struct toom_cook {
             return i < products - 1 ? power(point(i), j) : j == outputs - 1 ? 1 : 0;
         }
     };
-    /// G [products, taps]: powers of the points, over what B's rows are at their own.
+    /// G [products, taps]: powers of the points, divided by the value of B's row at its own point.
     struct filter {
         static constexpr int rows = products, columns = taps;
         static constexpr double at(int i, int j) {
@@ -106,7 +107,7 @@ struct channel_map {
         (rows_from<I>(x, y), ...);
     }
 
-    // Column J of the map times values of which those of pairs have been added and subtracted.
+    // Multiplies column J of the map by values, those of pairs already added and subtracted.
     template <int I, int J>
     TG_INLINE static void add_folded(type& sum, const type (&folded)[rows]) {
         if constexpr (I == 0 || !Numbers::pairs(I - 1))
@@ -138,7 +139,8 @@ struct channel_map {
     using all_rows = std::make_integer_sequence<int, rows>;
     using all_columns = std::make_integer_sequence<int, columns>;
 
-    // x[K] = load(first + step K), and the other way round. The loops below stay loops; what is in them stays in registers.
+    // x[K] = load(first + step K), and the reverse. The loops below stay loops; their bodies stay
+    // in registers.
     template <class Load, int... K>
     TG_INLINE static void load_line(type* x, const Load& load, int first, int step, std::integer_sequence<int, K...>) {
         (load(x[K], first + step * K), ...);
@@ -149,7 +151,8 @@ struct channel_map {
         (store(first + step * K, y[K]), ...);
     }
 
-    /// M x M^T of a matrix [columns, columns] into one [rows, rows]: load(x, i) gives element i, store(i, y) takes one.
+    /// M x M^T from a matrix [columns, columns] to one [rows, rows]: load(x, i) loads element i,
+    /// store(i, y) stores it.
     template <class Load, class Store>
     TG_INLINE static void forward_both(const Load& load, const Store& store) {
         type half[rows * columns];
@@ -168,7 +171,7 @@ struct channel_map {
             store_line(y, store, i * rows, 1, all_rows{});
         }
     }
-    /// M^T x M of a matrix [rows, rows] into one [columns, columns].
+    /// M^T x M from a matrix [rows, rows] to one [columns, columns].
     template <class Load, class Store>
     TG_INLINE static void backward_both(const Load& load, const Store& store) {
         type half[columns * rows];

@@ -5,8 +5,8 @@
 
 namespace tapegraph::runtime::detail {
 
-/// The transformed filters of a call, operand 1, in a program that keeps them from run to run; null elsewhere. At batch 1 they take
-/// about as long as all that is made with them.
+/// The transformed filters of a call (operand 1), in a program that keeps them between runs; null
+/// elsewhere. At batch 1 transforming them takes about as long as the rest of the convolution.
 inline const float* kept_filters(const kernel_call& c, const convolution_geometry& g,
                                  const cpu::convolution_algorithm_passes& algorithm) {
     if (c.kept == nullptr || g.batch <= 0) return nullptr;

@@ -46,7 +46,8 @@ std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {
 namespace tapegraph::runtime {
 
 namespace detail {
-/// `direct`: bytes of direct sums. What is planned for a batch must do for smaller ones, whose sums may be direct where its own are not.
+/// `direct`: bytes of direct sums. Memory planned for a batch must suffice for smaller ones, which
+/// may use direct sums where the batch itself does not.
 template <class T>
 std::size_t convolution_workspace(convolution_geometry g, cpu::convolution_pass pass, bool keeps, std::size_t direct) {
     const auto* const algorithm = cpu::algorithm_for<T>(g);
@@ -120,7 +121,7 @@ struct kernel<convolution_filter_gradient_op, T> {
     }
 };
 
-// Sums are rounded once, with the bias and relu of the three operations that became one kernel.
+// Sums are rounded once, together with the bias and relu of the three fused operations.
 template <bool Relu, storage_type T>
 struct kernel<convolution_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {

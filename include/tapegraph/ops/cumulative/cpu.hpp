@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Running sums and products, kept in double for floats and in 64 bits for integers. Blocks and their offsets follow from
-/// the shape, so the bits do not depend on the number of threads.
+/// Running sums and products, accumulated in double for floats and in 64 bits for integers. Blocks
+/// and their offsets follow from the shape, so the bits do not depend on the number of threads.
 
 namespace tapegraph::cpu {
 
@@ -30,7 +30,8 @@ TG_INLINE A joined(A a, A b) {
     return S == scanning::sum ? a + b : a * b;
 }
 
-// x[k * stride] for k = 0 ... length - 1, the stride negative when running backwards; returns the total behind the last.
+// Scans x[k * stride] for k = 0 ... length - 1, with a negative stride when running backwards;
+// returns the total after the last.
 template <scanning S, class T>
 accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive,
                         accumulator<T> total) {
@@ -90,8 +91,9 @@ struct columns_body {
     }
 };
 
-// Several rows that lie `apart` elements from one another, step by step: a row by itself waits for one addition after
-// another. All operands of a step are read before its results are written, which may lie a multiple of 4 KiB behind them.
+// Scans several rows, `apart` elements from one another, in lockstep: a single row would wait for
+// one addition after another. All operands of a step are read before its results are written, which
+// may be a multiple of 4 KiB after them.
 template <scanning S, bool Exclusive, class T, std::size_t... R>
 void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::int64_t length, accumulator<T> start,
                std::index_sequence<R...>) {
@@ -107,8 +109,8 @@ void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::i
 
 } // namespace scan_detail
 
-/// y = running sums or products of x along one axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-/// y may be x.
+/// y = running sums or products of x along one axis; `exclusive` leaves out the element itself,
+/// `reverse` runs from the end. y may be x.
 template <scanning S, class T>
 void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
     using namespace scan_detail;
@@ -131,7 +133,7 @@ void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool 
         });
         return;
     }
-    // Few long rows: totals of blocks first, then every block from its offset.
+    // For few long rows: totals of blocks first, then every block from its offset.
     if (outer < 16 && length >= 2 * block_elements) {
         const std::int64_t blocks = std::min(most_blocks, length / block_elements);
         for (std::int64_t o = 0; o < outer; ++o) {
@@ -150,10 +152,11 @@ void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool 
         }
         return;
     }
-    // At least four rows, but where that would leave too few tasks for the threads.
+    // At least four rows per task, unless that would leave too few tasks for the threads.
     const std::int64_t in_task = std::max<std::int64_t>(outer < 64 ? 1 : 4, block_elements / 2 / length);
     parallel_for((outer + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
-        // Four rows at once, each from another quarter of the task's: memory is read and written in a few long runs.
+        // Scans four rows at once, each from another quarter of the task: memory is read and
+        // written in a few long runs.
         const std::int64_t begin = task * in_task, end = std::min(outer, begin + in_task), quarter = (end - begin) / 4;
         constexpr auto four = std::make_index_sequence<4>{};
         const auto rows = exclusive ? &scan_rows<S, true, T, 0, 1, 2, 3> : &scan_rows<S, false, T, 0, 1, 2, 3>;

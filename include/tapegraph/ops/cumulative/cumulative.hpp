@@ -49,7 +49,8 @@ struct cumulative_options {
     bool reverse = false, exclusive = false;
 };
 
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+/// The sum of the elements up to each one along an axis; `exclusive` leaves out the element itself,
+/// `reverse` runs from the end.
 template <tensor_like A>
 constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
                               std::source_location where = std::source_location::current()) {
@@ -57,11 +58,12 @@ constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options opti
                                      nullptr, where, x);
 }
 no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
-/// Products of the elements up to each along an axis. Derivatives, up to the fourth, divide by nothing: they are exact beside zeros.
+/// The product of the elements up to each one along an axis. Derivatives, up to the fourth, use no
+/// division: they are exact for zeros, too.
 template <tensor_like A>
 constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
                                   std::source_location where = std::source_location::current()) {
-    return detail::in_float(x, where, [&](const auto& operand) { // as prod
+    return detail::in_float(x, where, [&](const auto& operand) { // like prod
         return invoke<cumulative_product_op>(
             {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
             operand);

@@ -11,7 +11,7 @@
 namespace tapegraph::runtime {
 
 namespace detail {
-// Integers are added and multiplied as unsigned ones: they wrap around.
+// Integers are added and multiplied as unsigned, so that they wrap around.
 template <cpu::scanning S, class T>
 void run_scan(const kernel_call& c) {
     using element = typename reduced_element<sum_op, T>::type;
@@ -61,7 +61,7 @@ struct product_lines : product_axes {
     std::size_t workspace_bytes() const {
         return static_cast<std::size_t>(outer.size * tapegraph::detail::kept_places(along.size)) * sizeof(kept);
     }
-    /// dy is null where terms are asked for. v: M of them.
+    /// dy is null where terms are requested. v: M of them.
     void run(const T* dy, const T* x, const T* const* v, void* workspace, T* result) const {
         const std::int64_t n = along.size;
         if (outer.size == 0 || (n == 0 && a.total == 0)) return;

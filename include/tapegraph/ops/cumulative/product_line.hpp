@@ -11,7 +11,7 @@
 
 namespace tapegraph::detail {
 
-/// How lines lie in memory: element j of line u at base(u) + offset(j).
+/// The memory layout of lines: element j of line u is at base(u) + offset(j).
 template <class T, class Offset>
 struct product_operands {
     const T* x;
@@ -33,7 +33,7 @@ struct product_terms {
         of[0] = N(first);
         for (int s = 1; s < count; ++s) of[s] = N(0);
     }
-    /// times (x + sum of t_r v_r), at element `at` of what the operands are read from
+    /// Multiplies by (x + sum of t_r v_r) at element `at` of the operands.
     template <class T>
     TG_HD void multiply(const T* x, const T* const* v, std::int64_t at) {
         N by[M + 1];
@@ -46,7 +46,7 @@ struct product_terms {
             of[s] = sum;
         }
     }
-    /// The last coefficient of the product with another.
+    /// The last coefficient of the product with another polynomial.
     TG_HD double last_of_product(const product_terms& b) const {
         N sum = of[0] * b.of[count - 1];
         for (int s = 1; s < count; ++s) sum = sum + of[s] * b.of[count - 1 - s];
@@ -54,7 +54,8 @@ struct product_terms {
     }
 };
 
-/// Places of blocks before which a line's gradient keeps what the elements so far multiply to; the first block needs none.
+/// The number of blocks before which a line's gradient keeps the product of the elements so far;
+/// the first block needs none.
 TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 0 ? (length - 1) / product_block : 0; }
 
 /// What flows out of a block at its beginning: of what flows into it from behind, the product of its elements and, unless `total`, what the

@@ -6,14 +6,15 @@
 
 #include <tuple>
 
-/// Derivatives of prod and cumulative_product, of any of their orders up to four: exact beside zeros, and right where a product of
-/// some of the elements overflows or underflows while what is asked for does not (ops/cumulative/product_line.hpp).
+/// Derivatives of prod and cumulative_product up to the fourth order. They are exact for zeros, and
+/// correct where a product of some elements overflows or underflows while the result does not
+/// (ops/cumulative/product_line.hpp).
 
 namespace tapegraph::detail {
 
-/// Which products: of all elements along axes (prod), or running ones along one axis.
+/// The kind of product: of all elements along axes (prod), or running along one axis.
 struct product_attributes {
-    std::int64_t axes = 0; ///< bit i: along axis i
+    std::int64_t axes = 0; ///< bit i: axis i is multiplied
     std::int64_t total = 0, reverse = 0, exclusive = 0;
 };
 
@@ -32,7 +33,8 @@ struct product_operation {
 template <int M>
 struct product_terms_op;
 
-/// Op over some operands, v_1, ..., v_M (the K-th of them, but `instead` where K is Without) and, with `More`, one behind them.
+/// Op over some operands, v_1, ..., v_M (the K-th of them, but `instead` where K is Without) and,
+/// with `More`, one after them.
 template <class Op, int Without, bool More, std::size_t... K>
 constexpr auto product_derivative(const product_attributes& a, const auto& instead, const auto& v,
                                   std::index_sequence<K...>, const auto&... first) {
@@ -51,8 +53,8 @@ constexpr auto product_derivative(const product_attributes& a, const auto& inste
 template <int M>
 using product_places = std::make_index_sequence<static_cast<std::size_t>(M)>;
 
-/// By dy, whose reduced axes stay, and x, v_1, ..., v_M of one shape: what x receives. Linear in dy and in each v; the derivative by x
-/// is one order up, along the adjoint.
+/// The adjoint of x, from dy, whose reduced axes stay, and x, v_1, ..., v_M of one shape. It is
+/// linear in dy and in each v; its derivative by x is of the next order, along the adjoint.
 template <int M>
 struct product_gradient_op : product_operation {
     static constexpr std::string_view name = "product_gradient";
@@ -77,7 +79,7 @@ struct product_gradient_op : product_operation {
     static double flops(const kernel_call& c) { return (4 << M) * static_cast<double>(c.out[0].elements()); }
 };
 
-/// By x, v_1, ..., v_M: what a product_gradient_op<M - 1> of them receives by its dy.
+/// Computes from x, v_1, ..., v_M the adjoint of dy in a product_gradient_op<M - 1>.
 template <int M>
 struct product_terms_op : product_operation {
     static constexpr std::string_view name = "product_terms";
@@ -94,7 +96,7 @@ struct product_terms_op : product_operation {
         const auto v = std::tie(v_and_result...);
         if constexpr (I == 0)
             return product_derivative<product_gradient_op<M>, -1, false>(a, u, v, product_places<M>{}, u, x);
-        else // the last v stands where the I-th did: their order does not matter
+        else // the last v takes the place of the I-th, because their order does not matter
             return product_derivative<product_gradient_op<M - 1>, I - 1, false>(a, last_of(v), v,
                                                                                 product_places<M - 1>{}, u, x);
     }

@@ -7,16 +7,16 @@
 namespace tapegraph::detail {
 
 inline constexpr std::int64_t field_of_infinity = 0x7ff;
-/// The bits of the exponent.
+/// The exponent's bits.
 TG_HD constexpr std::int64_t exponent_field(double x) {
     return static_cast<std::int64_t>(math::detail::to_bits(x) >> 52 & 0x7ff);
 }
 
-/// A number of a double's digits and an exponent of 64 bits, so that a product of many neither overflows nor underflows on the way.
-/// Each sum and product rounds as one of doubles does.
+/// A number with a double's digits and a 64-bit exponent, so that a product of many factors neither
+/// overflows nor underflows on the way. Each sum and product rounds like one of doubles.
 struct wide_number {
-    double part = 0; ///< of a magnitude between 2^-400 and 2^401; or zero, infinite or NaN, and then all there is
-    std::int64_t exponent = 0; ///< part 2^exponent
+    double part = 0; ///< with magnitude between 2^-400 and 2^401; or zero, infinite or NaN, and then the whole value
+    std::int64_t exponent = 0; ///< the value is part 2^exponent
 
     wide_number() = default;
     /// Of a part that is zero, infinite, NaN or a normal number.
@@ -32,7 +32,7 @@ struct wide_number {
         x.normalize();
         if (x.exponent > 1023) return x.part * math::detail::traits<double>::infinity;
         if (x.exponent < -1080) return x.part * 0;
-        // Two factors, of which the last one alone rounds.
+        // Multiplies by two factors, of which only the last one rounds.
         const std::int64_t half = x.exponent / 2;
         return math::detail::product(math::detail::product(x.part, power(half)), power(x.exponent - half));
     }
@@ -44,7 +44,7 @@ struct wide_number {
         if (a.part == 0 || b.part == 0) return a.part == 0 ? b : a;
         const bool first = a.exponent >= b.exponent;
         const wide_number &large = first ? a : b, &small = first ? b : a;
-        const std::int64_t apart = large.exponent - small.exponent; // of parts that may themselves be 800 apart
+        const std::int64_t apart = large.exponent - small.exponent; // the parts themselves may be 800 apart
         return {large.part + (apart > 1000 ? 0 : math::detail::product(small.part, power(-apart))), large.exponent};
     }
 
@@ -54,7 +54,7 @@ private:
     TG_HD wide_number(double p, std::int64_t e, bool) : part(p), exponent(e) {}
     TG_HD wide_number(double p, std::int64_t e) : part(p), exponent(e) {
         const std::int64_t size = exponent_field(part) - 1023;
-        if (size < -400 || size > 400) normalize(); // seldom
+        if (size < -400 || size > 400) normalize(); // rarely
     }
     TG_HD static double power(std::int64_t e) {
         return math::detail::from_exponent<double>(static_cast<std::uint64_t>(e + 1023));

@@ -4,12 +4,13 @@
 #include <tapegraph/expr/operation.hpp>
 #include <tapegraph/expr/transforms.hpp>
 
-/// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
-/// it runs, whether or not anything reads their result; nothing else changes.
+/// print, check_finite and check observe values while a model runs. In both modes they run in
+/// program order, every time the model runs, whether or not anything reads their result; nothing
+/// else changes.
 
 namespace tapegraph {
 
-/// Base of operations that are run for what they do.
+/// Base of operations that run for their side effects.
 struct effect_op {
     static constexpr operation_kind kind = operation_kind::effect;
     static constexpr int arity = 1;
@@ -17,7 +18,8 @@ struct effect_op {
     static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
 };
 
-/// Which of them an operation is. Kernels are chosen by it: nvcc 13 finds no specialisation for a label.
+/// Identifies the effect. Kernels are selected by it, because nvcc 13 finds no specialisation for a
+/// label.
 enum class effect_kind : std::uint8_t { print, check_finite, check };
 template <class Op>
 concept labelled_effect = requires {
@@ -56,8 +58,8 @@ struct check_op : effect_op {
     }
 };
 
-/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or where set_print_sink says, and hands
-/// x through: `h = tg::print<"hidden">(h)`.
+/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or to the sink
+/// of set_print_sink, and returns x: `h = tg::print<"hidden">(h)`.
 template <fixed_string Label, tensor_like X>
 constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
@@ -65,7 +67,7 @@ constexpr auto print(const X& x, std::source_location where = std::source_locati
     return value;
 }
 
-/// Throws numeric_error naming the label and the first element that is NaN or infinite; hands x through.
+/// Throws numeric_error naming the label and the first element that is NaN or infinite; returns x.
 template <fixed_string Label, tensor_like X>
 constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);

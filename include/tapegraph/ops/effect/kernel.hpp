@@ -12,7 +12,7 @@
 
 namespace tapegraph {
 
-/// Takes what tg::print says, a whole text with its line end at a time.
+/// Receives the output of tg::print, one complete text with its line end per call.
 using print_sink = void (*)(std::string_view text);
 
 namespace detail {
@@ -22,12 +22,12 @@ inline std::atomic<print_sink>& current_print_sink() {
 }
 } // namespace detail
 
-/// Where tg::print prints from now on, in every thread; null: to stderr. Returns what it was.
+/// Redirects tg::print, in every thread; null means stderr. Returns the previous sink.
 inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
 
 namespace runtime {
 
-// Templates, so that programs without effects do not compile them.
+// These are templates, so that programs without effects do not compile them.
 namespace detail {
 
 template <class = void>
@@ -67,7 +67,7 @@ void print(std::string_view label, const buffer_view& v) {
         std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// For element `at`, which is `value`.
+/// Fails for element `at`, whose value is `value`.
 template <class = void>
 [[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
     std::string text;

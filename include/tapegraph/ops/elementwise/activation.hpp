@@ -4,8 +4,9 @@
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
-/// are a multiple of their operand are in gated_activation.hpp.
+/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus,
+/// softsign, erf, erfc. Activations that multiply their operand by a gate are in
+/// gated_activation.hpp.
 
 namespace tapegraph {
 
@@ -59,7 +60,8 @@ struct elu_op : series_op<2> {
     TG_HD static constexpr V value(V x, V alpha) {
         return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
     }
-    // The exponential of the positive side may be infinite; `where` keeps it out of derivatives, too.
+    // The exponential of the positive side may be infinite; `where` also keeps it out of
+    // derivatives.
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
         if constexpr (I == 0)
@@ -77,7 +79,7 @@ struct softsign_op : map_op<1> {
         const V a = math::abs(x);
         return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
     }
-    // dy / (1 + |x|)^2, divided twice, for the square may overflow.
+    // dy / (1 + |x|)^2, divided twice, because the square may overflow.
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
         const auto denominator = 1 + apply<abs_op>(x);
         return dy / denominator / denominator;
@@ -94,7 +96,7 @@ struct sigmoid_op : series_op<1> {
         return math::sigmoid(x);
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
-    struct of_storage_types : series_op<1> { // 1 - y without the digits that y has lost beside 1
+    struct of_storage_types : series_op<1> { // computes 1 - y without the digits that y has lost near 1
         TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<sigmoid_op>(-x)); }
     };
 };

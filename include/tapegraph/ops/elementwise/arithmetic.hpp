@@ -10,11 +10,12 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
+/// Integers wrap around on overflow: two's complement arithmetic is that of unsigned numbers.
 template <class V>
 inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
 
-/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
+/// x / y; for integers the quotient rounded toward zero, and 0 for y = 0, where the processor would
+/// end the program.
 template <class V>
 TG_HD constexpr V quotient(V x, V y) {
     if constexpr (std::is_same_v<V, bool>) {
@@ -22,7 +23,7 @@ TG_HD constexpr V quotient(V x, V y) {
     } else if constexpr (std::is_floating_point_v<V>) {
         return x / y;
     } else {
-        const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1)); // lowest / -1 does not fit either
+        const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1)); // lowest / -1 overflows, too
         const V q = static_cast<V>(x / (special ? V(1) : y));
         if constexpr (std::is_signed_v<V>) {
             using word = std::make_unsigned_t<V>;
@@ -82,7 +83,7 @@ struct multiply_op : map_op<2> {
     static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
-        if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int)) // shorter ones become int, unsigned or not
+        if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int)) // shorter types promote to int, unsigned or not
             return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
         else if constexpr (std::is_same_v<V, bool>)
             return x & y;

@@ -5,8 +5,9 @@
 
 namespace tapegraph {
 
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
+/// Converts to another element type. To bool: x != 0. To integers: toward zero; values that do not
+/// fit (NaN, too) give whatever the processor makes of them. Derivatives pass between floating
+/// types.
 template <class To>
 struct cast_op : map_op<1> {
     static constexpr std::string_view name = "cast";
@@ -22,7 +23,7 @@ struct cast_op : map_op<1> {
         else
             return static_cast<To>(x);
     }
-    // An adjoint always takes its operand's element type, so the way back needs no cast here.
+    // An adjoint always takes its operand's element type, so no cast back is needed here.
     static constexpr auto vjp(auto dy, auto, auto) { return dy; }
 };
 

@@ -4,12 +4,13 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-/// Comparisons, logic, is_nan and its like. They answer bool and have no derivative. `==` compares elements, as in NumPy.
+/// Comparisons, logic, is_nan and similar tests. They return bool and have no derivative. `==`
+/// compares elements, as in NumPy.
 
 namespace tapegraph {
 
 namespace detail {
-/// What a question answers: of scalars that carry derivatives, a plain bool about their values.
+/// The result type of a test; for scalars that carry derivatives, a plain bool about their values.
 template <class T>
 TG_INLINE constexpr auto without_derivatives(const T& x) {
     if constexpr (is_differential_scalar<T>)
@@ -26,8 +27,8 @@ TG_INLINE constexpr auto answer(const Args&... x) {
 }
 } // namespace detail
 
-// One structure per comparison, alike but for the sign between the operands. Scalars that carry derivatives compare by
-// themselves, with numbers too, and answer with a plain bool.
+// One structure per comparison, identical except for the operator. Scalars that carry derivatives
+// compare by themselves, also with numbers, and return a plain bool.
 #define TG_COMPARISON(word, sign)                                                                                      \
     struct word##_op : predicate_op<2> {                                                                               \
         static constexpr std::string_view name = #word;                                                                \
@@ -157,7 +158,7 @@ template <operand A>
 TG_INLINE constexpr auto is_finite(const A& x) {
     return detail::answer<is_finite_op>(x);
 }
-// TensorFlow's names above, NumPy's and PyTorch's here.
+// The names above are TensorFlow's; these are those of NumPy and PyTorch.
 template <operand A>
 TG_INLINE constexpr auto isnan(const A& x) {
     return is_nan(x);

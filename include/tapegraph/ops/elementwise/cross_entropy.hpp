@@ -2,17 +2,17 @@
 
 #include <tapegraph/ops/elementwise/activation.hpp>
 
-/// sigmoid_cross_entropy_with_logits, which losses are made of. It is one operation because it is smooth: written with `maximum` and
-/// `abs`, its derivatives at x = 0 would be those of their kinks.
+/// sigmoid_cross_entropy_with_logits, used by losses. It is one operation because it is smooth:
+/// written with `maximum` and `abs`, its derivatives at x = 0 would be those of their kinks.
 
 namespace tapegraph {
 
-/// sigmoid(x) - z. A label of 0 or 1 leaves what the sigmoid lacks to it with all its digits, however small that is.
+/// sigmoid(x) - z. For a label of 0 or 1 the difference keeps all its digits, however small it is.
 struct sigmoid_residual_op : series_op<2> {
     static constexpr std::string_view name = "sigmoid_residual";
     template <class V>
     TG_HD static constexpr V value(V x, V z) {
-        const V lack = math::sigmoid(-math::abs(x)); // of sigmoid(|x|) to 1
+        const V lack = math::sigmoid(-math::abs(x)); // 1 - sigmoid(|x|)
         return math::detail::select(x > V(0), (V(1) - z) - lack, lack - z);
     }
     // sigmoid'(x) = sigmoid(x) sigmoid(-x)
@@ -43,8 +43,9 @@ struct sigmoid_cross_entropy_op : series_op<2> {
     }
 };
 
-/// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)), the binary cross-entropy of logits x against labels z in [0, 1]: TensorFlow's
-/// function of this name, PyTorch's binary_cross_entropy_with_logits. The mean of it is the loss sigmoid_cross_entropy.
+/// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)), the binary cross-entropy of logits x and
+/// labels z in [0, 1]: TensorFlow's function of this name, PyTorch's
+/// binary_cross_entropy_with_logits. Its mean is the loss sigmoid_cross_entropy.
 template <operand A, operand B>
 TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, const B& labels) {
     return apply<sigmoid_cross_entropy_op>(logits, labels);

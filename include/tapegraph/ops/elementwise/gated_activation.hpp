@@ -4,18 +4,19 @@
 
 /// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
 ///
-/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
-/// bounds beyond which they have vanished.
+/// For large |x| the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes
+/// are computed with x clipped to bounds beyond which they have vanished.
 
 namespace tapegraph {
 
 namespace detail {
-// The gate is 0 below in both types, and x finite.
+// At this bound the gate is 0 in both types, and x finite.
 template <class V>
 TG_HD constexpr V not_far_below(V x) {
     return math::detail::select(x < V(-1000), V(-1000), x);
 }
-/// clip of an operand between numbers, through which NaN passes derivatives, so that those of any order are NaN where it is.
+/// Clips an operand between numbers, but passes NaN to derivatives, so that those of any order are
+/// NaN where the operand is.
 struct near_op : clip_op {
     template <int I>
         requires(I == 0)
@@ -101,7 +102,7 @@ struct hard_swish_op : map_op<1> {
     }
 };
 
-/// The argument that asks gelu for its tanh form.
+/// The argument that selects gelu's tanh approximation.
 struct approximate_t {};
 inline constexpr approximate_t approximate{};
 

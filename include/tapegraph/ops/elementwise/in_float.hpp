@@ -4,13 +4,14 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 
-/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
-/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
+/// Computes functions of several steps, such as softmax, on 16-bit elements: in float, rounded once
+/// at the end. Rounding every step would lose digits that the result could have, and half cannot
+/// represent counts beyond 65504.
 
 namespace tapegraph::detail {
 
 /// The element type of a handle or formula.
-constexpr dtype type_of(const number&) { return dtype::boolean; } // asks its neighbours
+constexpr dtype type_of(const number&) { return dtype::boolean; } // takes its neighbours' type
 template <handle A>
 constexpr dtype type_of(const A& x) {
     if constexpr (requires { typename A::element_type; })
@@ -60,7 +61,7 @@ struct static_type<expr<Op, Args...>> {
     static constexpr dtype value = make();
 };
 
-/// x; 16-bit elements as float.
+/// Converts 16-bit elements of x to float; returns other handles unchanged.
 template <handle A>
 constexpr auto as_float(const A& x, std::source_location where) {
     if constexpr (one_handle<mode_of_t<A>>)
@@ -70,7 +71,7 @@ constexpr auto as_float(const A& x, std::source_location where) {
     else
         return x;
 }
-/// A value that as_float has led to, rounded to the type of `like` where that has 16 bits.
+/// Rounds a value computed from as_float to the type of `like` where that has 16 bits.
 template <handle L, handle A>
 constexpr auto rounded_like(const L& like, const A& wide, std::source_location where) {
     if constexpr (one_handle<mode_of_t<A>>) {
@@ -87,14 +88,16 @@ constexpr auto rounded_like(const L& like, const A& wide, std::source_location w
     }
 }
 
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
+/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Both modes seal alike, so that adjoints
+/// add in the same order.
 template <tensor_like A, class F>
     requires one_handle<mode_of_t<A>>
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
     using node = typename mode_of_t<A>::node;
     const dtype type = type_of(x);
     if (!is_storage_type(type)) return node(f(x));
-    // A node again: programs without these types compile f no second time.
+    // Converted back to a node, so that programs without these types do not compile f a second
+    // time.
     const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
     return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
 }

@@ -6,8 +6,8 @@
 
 /// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
 ///
-/// pow(x, 2) is the general power: a number is not part of a formula's type, so it cannot choose another instruction. Where
-/// the exponent is a constant integer, pow<2>(x) multiplies instead.
+/// pow(x, 2) is the general power: a number is not part of a formula's type, so it cannot select
+/// another instruction. For a constant integer exponent, pow<2>(x) multiplies instead.
 
 namespace tapegraph {
 
@@ -48,8 +48,8 @@ struct pow_op : series_op<2> {
     TG_HD static constexpr V value(V x, V y) {
         return math::pow(x, y);
     }
-    // By the base n x^(n - 1), zero for n = 0 also at and near x = 0, where the power is infinite. By the exponent x^y log x, zero
-    // at x = 0 (its limit for y > 0).
+    // By the base n x^(n - 1), which is zero for n = 0 also at and near x = 0, where the power is
+    // infinite. By the exponent x^y log x, which is zero at x = 0 (its limit for y > 0).
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
 };
@@ -128,7 +128,7 @@ template <operand A>
 TG_INLINE constexpr auto cbrt(const A& x) {
     return apply<cbrt_op>(x);
 }
-/// x to a constant integer power, pow<3>(x): one instruction of a few products.
+/// x to a constant integer power, pow<3>(x): one instruction of a few multiplications.
 template <int N, operand A>
 TG_INLINE constexpr auto pow(const A& x) {
     return apply<integer_power_op<N>>(x);
@@ -136,7 +136,8 @@ TG_INLINE constexpr auto pow(const A& x) {
 
 template <int I>
 TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
-    // To the power of 0 the derivative by x is 0, also where the next powers, of which its own derivatives are made, are infinite.
+    // For exponent 0 the derivative by x is 0, even where the powers in its own derivatives are
+    // infinite.
     if constexpr (I == 0)
         return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 4))),
                           exponent * apply<pow_op>(x, exponent - 1), 0);

@@ -4,7 +4,8 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
+/// floor, ceil, round (halves to even), trunc. They are step functions, so results count as
+/// constants. Integers are unchanged.
 
 namespace tapegraph {
 

@@ -9,7 +9,8 @@
 namespace tapegraph {
 
 namespace detail {
-// A plain `?:` lets g++ move the computation of its arms behind a branch, and then nothing vectorises.
+// A plain `?:` lets g++ move the computation of its arms into branches, and then nothing
+// vectorises.
 template <class V>
 TG_HD constexpr V choose(bool condition, V x, V y) {
     if constexpr (std::is_floating_point_v<V>)
@@ -17,7 +18,7 @@ TG_HD constexpr V choose(bool condition, V x, V y) {
     else
         return condition ? x : y;
 }
-// Integers have no NaN and no sign bit to look at.
+// Integers have no NaN and no sign bit to inspect.
 template <class V>
 TG_HD constexpr V larger(V x, V y) {
     if constexpr (std::is_floating_point_v<V>)
@@ -72,7 +73,8 @@ TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto
         return where(condition, 0, dy);
 }
 
-/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as PyTorch and JAX do; NaN none.
+/// The larger operand; NaN if either is. A tie passes half of the derivative to each operand, as in
+/// PyTorch and JAX; NaN passes none.
 struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
     static constexpr bool finite_slopes = true;
@@ -109,8 +111,9 @@ struct minimum_op : map_op<2> {
     }
 };
 
-/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and on them,
-/// to a bound beyond it, as TensorFlow has it; PyTorch and JAX pass less on the bounds (docs/operations/elementwise.md).
+/// x clipped to [low, high]: minimum(maximum(x, low), high). The derivative passes to x within and
+/// on the bounds, and to a bound beyond it, as in TensorFlow; PyTorch and JAX pass less on the
+/// bounds (docs/operations/elementwise.md).
 struct clip_op : map_op<3> {
     static constexpr std::string_view name = "clip";
     static constexpr bool finite_slopes = true;
@@ -137,7 +140,7 @@ struct sign_op : map_op<1> {
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
-        if constexpr (std::is_unsigned_v<V>) // bool, too
+        if constexpr (std::is_unsigned_v<V>) // includes bool
             return x > V(0);
         else
             return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), static_cast<V>(x + V(0)))); // -0 + 0 is 0

@@ -7,15 +7,18 @@
 #include <cmath>
 #include <type_traits>
 
-/// std::sqrt of a tensor and its like. The standard library's functions of numbers take no tensors, and the compiler lists each of them,
-/// with its macros, to say so. These say instead what to write. They take this library's types alone and nobody can call one: that is
-/// all that is declared in namespace std, which is meant for others.
+/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
+/// tensors, and the compiler would list each of them, with its macros, in its error. These
+/// overloads instead say what to write. They accept only this library's types and can never be
+/// called; nothing else is declared in namespace std, which is reserved.
 ///
-/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too. So they take tensors by a conversion,
-/// and tapegraph::sqrt, which takes them as they are, is always the better one.
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
+/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
+/// the better match.
 
 namespace tapegraph {
-/// Shown for a function of std given a tensor: sqrt(x) finds the right one, and so does tapegraph::sqrt(x).
+/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
+/// does tapegraph::sqrt(x).
 struct leave_out_std;
 
 namespace detail {
@@ -24,7 +27,7 @@ concept given_a_tensor = (tensor_like<Given> || ...);
 
 struct tensor_for_std {
     template <tensor_like X>
-    constexpr tensor_for_std(const X&) {} // NOLINT: any tensor or formula is one
+    constexpr tensor_for_std(const X&) {} // NOLINT: matches any tensor or formula
 };
 struct number_for_std {
     template <class X>
@@ -34,7 +37,8 @@ struct number_for_std {
 } // namespace detail
 } // namespace tapegraph
 
-// Written out: the compiler shows the line that declares what was called, and macros on the way.
+// Spelled out without macros, because the compiler shows the line that declares the called
+// function, and macros on the way.
 // clang-format off
 namespace std {
 tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
@@ -97,7 +101,8 @@ tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::
 tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
 tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
 tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-// These take anything of one type, and so must the overloads that are to be better; no header of C's has them.
+// The standard functions take two arguments of any one type, and overloads that are to be better
+// must do so, too; no C header has them.
 template <class X, class Y>
     requires tapegraph::detail::given_a_tensor<X, Y>
 tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;

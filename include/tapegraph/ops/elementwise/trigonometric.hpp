@@ -41,8 +41,9 @@ struct tan_op : series_op<1> {
 };
 
 namespace detail {
-/// 1 - x^2 without cancellation near -1 and 1. Of the derivative by parts one is infinity times 0 at the ends of asin, acos and
-/// atanh, whose second derivatives are infinite there, so it is given as a whole.
+/// 1 - x^2 without cancellation near -1 and 1. Differentiating its factors separately gives
+/// infinity times 0 at the ends of asin, acos and atanh, whose second derivatives are infinite
+/// there, so its derivative is defined as a whole.
 struct one_minus_square_op : map_op<1> {
     static constexpr std::string_view name = "one_minus_square";
     static constexpr bool finite_slopes = true;
@@ -109,7 +110,7 @@ struct atan2_op : series_op<2> {
     TG_HD static constexpr V value(V y, V x) {
         return math::atan2(y, x);
     }
-    // d/dy = x / r^2, d/dx = -y / r^2, divided twice by r: its square may overflow
+    // d/dy = x / r^2, d/dx = -y / r^2, divided twice by r, because its square may overflow
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
         const auto length = apply<hypot_op>(x, y);

@@ -3,11 +3,11 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// How elements are chosen by indices for a batch.
+/// Batching rules for selecting elements by indices.
 
 namespace tapegraph {
 
-/// Slices of a table per example or of one table, by indices per example or by the same ones.
+/// Slices of one table per example or of a common one, by indices per example or common ones.
 template <>
 struct batching_rule<gather_op> {
     template <class C, class Table, class Indices>

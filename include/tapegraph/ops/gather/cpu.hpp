@@ -11,9 +11,9 @@
 #include <cstring>
 #include <string>
 
-/// Elements and rows picked by index, and the adjoints. Index is std::int32_t or std::int64_t. Indices are checked before
-/// anything runs in parallel (an exception must not leave a parallel region); additions happen in the order of the indices,
-/// for any number of threads.
+/// Selects elements and rows by index, and computes the adjoints. Index is std::int32_t or
+/// std::int64_t. Indices are checked before anything runs in parallel (an exception must not leave
+/// a parallel region). Additions happen in the order of the indices, for any number of threads.
 
 namespace tapegraph::cpu {
 
@@ -38,7 +38,8 @@ void check(const char* operation, const Index* indices, std::int64_t count, std:
     }
 }
 
-// Columns [first, last) of the updates are added to the rows [low, high) of out, in the order of the updates.
+// Adds columns [first, last) of the updates to the rows [low, high) of out, in the order of the
+// updates.
 template <class T, class Index>
 struct add_rows_body {
     template <class Isa>
@@ -55,7 +56,8 @@ struct add_rows_body {
     }
 };
 
-// y[i] = x[indices[i]], or where elements of a row stand `stride` apart and side by side: y[i] = x[indices[i] * stride + i].
+// y[i] = x[indices[i]], or, where rows are `stride` apart and one element per column is selected,
+// y[i] = x[indices[i] * stride + i].
 template <int Size, class Index>
 void take_row(const void* from, const Index* indices, std::int64_t count, std::int64_t stride, void* to) {
     using element = typename layout_detail::word<Size>::type;
@@ -89,7 +91,7 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
     const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
     const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
     for (std::int64_t i = 0; i < count; ++i, out += bytes) {
-        // The processor cannot guess where the next slices lie.
+        // Prefetches, because the processor cannot predict the next slices.
         if (i + ahead < count)
             for (std::int64_t line = 0; line < asked; line += 64)
                 __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
@@ -104,8 +106,9 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
 
 } // namespace gather_detail
 
-/// out[b, o, j, :] = table[b, o, indices[b, j], :]; table [batches, outer, rows, width] of elements of `size` bytes (any),
-/// indices [batches, count], out [batches, outer, count, width]. Throws range_error for an index outside [0, rows).
+/// out[b, o, j, :] = table[b, o, indices[b, j], :]; table is [batches, outer, rows, width] with
+/// elements of any `size` in bytes, indices [batches, count], out [batches, outer, count, width].
+/// Throws range_error for an index outside [0, rows).
 template <class Index>
 void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
                    const void* table, std::int64_t count, const Index* indices, void* out, const char* operation = "gather",
@@ -135,7 +138,7 @@ void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, 
     });
 }
 
-/// One batch, slices along the first axis: table [rows, width], out [count, width].
+/// One batch, with slices along the first axis: table [rows, width], out [count, width].
 template <class Index>
 void gather_rows(std::int64_t rows, std::int64_t width, std::size_t size, const void* table, std::int64_t count,
                  const Index* indices, void* out) {
@@ -152,8 +155,8 @@ void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t r
     if (!checked) check(operation, indices, batches * count, rows);
     const std::int64_t slabs = batches * outer;
     zero(static_cast<std::size_t>(slabs * rows * width) * sizeof(T), out);
-    // Threads divide the slabs; where there are few the columns, or the rows of out where columns are few, too. Either way
-    // each element has one thread.
+    // Threads divide the slabs; where there are few, they also divide the columns, or the rows of
+    // out where columns are few, too. Either way one thread owns each element.
     const bool parallel = slabs * count * width >= parallel_elements;
     const std::int64_t threads = parallel ? thread_count() : 1, parts = slabs >= 4 * threads ? 1 : threads;
     parallel_for(slabs * parts, parallel, [&](std::int64_t task) {
@@ -172,14 +175,14 @@ void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t r
     });
 }
 
-/// One batch, slices along the first axis.
+/// One batch, with slices along the first axis.
 template <class T, class Index>
 void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices, T* out) {
     scatter_add_slices(1, 1, rows, width, updates, count, indices, out);
 }
 
-/// The rows that tuples of indices name: flat[i] = the row-major number of indices[i, :] within `extents`, `depth` of them.
-/// Throws range_error for the first index outside its extent.
+/// Flattens index tuples: flat[i] = the row-major number of indices[i, :] within the `depth`
+/// extents. Throws range_error for the first index outside its extent.
 template <class Index>
 void flat_indices(const char* operation, std::int64_t count, std::int64_t depth, const std::int64_t* extents,
                   const Index* indices, std::int64_t* flat) {
@@ -196,8 +199,9 @@ void flat_indices(const char* operation, std::int64_t count, std::int64_t depth,
     }
 }
 
-/// out[o, j, i] = x[o, indices[o, j, i], i]; x [outer, length, inner] of elements of `size` bytes (1, 2, 4 or 8), indices and
-/// out [outer, picks, inner]. Throws range_error for an index outside [0, length).
+/// out[o, j, i] = x[o, indices[o, j, i], i]; x is [outer, length, inner] with elements of `size`
+/// bytes (1, 2, 4 or 8), indices and out are [outer, picks, inner]. Throws range_error for an index
+/// outside [0, length).
 template <class Index>
 void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std::size_t size, const void* x,
                 std::int64_t picks, const Index* indices, void* out) {
@@ -210,7 +214,7 @@ void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std
                                   : nullptr;
     if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
     const auto step = static_cast<std::int64_t>(size);
-    if (inner == 1) { // one call for all that is taken from a row
+    if (inner == 1) { // one call per row
         over_rows(outer, picks, [&](std::int64_t o) {
             take(static_cast<const char*>(x) + o * length * step, indices + o * picks, picks, 1,
                  static_cast<char*>(out) + o * picks * step);
@@ -230,7 +234,7 @@ void put_along(std::int64_t outer, std::int64_t length, std::int64_t inner, cons
                const Index* indices, T* out) {
     using namespace gather_detail;
     check("put_along", indices, outer * picks * inner, length);
-    // A task has a slab's elements to itself, or where slabs are large and few some of its columns.
+    // A task owns a slab's elements, or some of its columns where slabs are large and few.
     const std::int64_t wide = (length + picks) * inner > task_elements ? std::min<std::int64_t>(inner, 256) : inner;
     const std::int64_t pieces = wide == 0 ? 0 : (inner + wide - 1) / wide;
     over_rows(outer * pieces, (length + picks) * wide, [&](std::int64_t task) {
@@ -244,8 +248,8 @@ void put_along(std::int64_t outer, std::int64_t length, std::int64_t inner, cons
     });
 }
 
-/// out[o, k, i] = k == indices[o, i] ? on : off; indices [outer, inner], out [outer, depth, inner]. Throws range_error for an
-/// index outside [0, depth).
+/// out[o, k, i] = k == indices[o, i] ? on : off; indices are [outer, inner], out [outer, depth,
+/// inner]. Throws range_error for an index outside [0, depth).
 template <class T, class Index>
 void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::int64_t depth, T on, T off, T* out) {
     gather_detail::check("one_hot", indices, outer * inner, depth);

@@ -3,14 +3,15 @@
 #include <tapegraph/ops/gather/cpu.hpp>
 #include <tapegraph/ops/ordering/cpu.hpp>
 
-/// Sums over rows of equal index, and rows written where indices point. Index is std::int32_t or std::int64_t. The work is that
-/// of the rows; the bits do not depend on the number of threads.
+/// Sums over rows of equal index, and rows written to indexed places. Index is std::int32_t or
+/// std::int64_t. The work is proportional to the rows; the bits do not depend on the number of
+/// threads.
 
 namespace tapegraph::cpu {
 
 namespace rows_detail {
 
-/// How a pass over rows is shared out: by columns, or where these are few by places.
+/// Divides a pass over rows among threads: by columns, or by places where columns are few.
 struct division {
     std::int64_t parts = 1;
     bool by_column = true;
@@ -20,7 +21,7 @@ struct division {
         parts = thread_count();
         by_column = width >= 32 * parts;
     }
-    /// The part's columns, multiples of 16 but for the last.
+    /// The part's columns, in multiples of 16 except for the last.
     void columns(std::int64_t part, std::int64_t width, std::int64_t& first, std::int64_t& last) const {
         const std::int64_t step = by_column ? ((width + parts - 1) / parts + 15) / 16 * 16 : width;
         first = by_column ? std::min(width, part * step) : 0;
@@ -32,7 +33,7 @@ struct division {
     }
 };
 
-// Columns [first, last) of the runs of equal keys that begin in sorted places [begin, end).
+// Sums columns [first, last) of the runs of equal keys that begin in sorted places [begin, end).
 template <class T, class Index>
 struct sum_runs_body {
     template <class Isa>
@@ -96,8 +97,9 @@ void sum_equal_rows(std::int64_t count, std::int64_t width, const Index* indices
     });
 }
 
-/// table[indices[i], :] = rows[i, :]; table [n, width] and rows [count, width] of elements of `size` bytes. Where indices are
-/// equal, their rows must be. Throws range_error for an index outside [0, n); nothing has been written then.
+/// table[indices[i], :] = rows[i, :]; table [n, width] and rows [count, width] have elements of
+/// `size` bytes. Rows of equal indices must be equal. Throws range_error for an index outside [0,
+/// n), before anything is written.
 template <class Index>
 void assign_rows(std::int64_t n, std::int64_t width, std::size_t size, std::int64_t count, const Index* indices,
                  const void* rows, void* table) {
@@ -115,7 +117,7 @@ void assign_rows(std::int64_t n, std::int64_t width, std::size_t size, std::int6
         char* const to = static_cast<char*>(table) + at;
         constexpr std::int64_t ahead = 8;
         for (std::int64_t i = 0; i < count; ++i, from += bytes) {
-            if (i + ahead < count) // where a row goes cannot be guessed
+            if (i + ahead < count) // prefetches the destination, which the processor cannot predict
                 for (std::int64_t line = 0; line < std::min<std::int64_t>(length, 1024); line += 64)
                     __builtin_prefetch(to + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line, 1);
             const auto row = static_cast<std::int64_t>(indices[i]);

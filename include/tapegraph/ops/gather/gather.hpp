@@ -5,9 +5,10 @@
 
 #include <limits>
 
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
-/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
-/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: select elements by
+/// int32 or int64 indices. An index outside its axis (a negative one, too) throws a range_error
+/// that names the operation, the index, its position and the extent, before anything is read or
+/// written. Contributions to the same index are added in their order.
 
 namespace tapegraph {
 
@@ -21,10 +22,10 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 }
 } // namespace detail
 
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
-/// [batch..., before..., picks..., behind...].
+/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch...,
+/// picks...] to [batch..., before..., picks..., behind...].
 namespace detail {
-/// What choosing elements reads and writes: of the table no more than is chosen.
+/// Bytes read and written by a selection: only the selected part of the table is read.
 inline double bytes_of_choice(const kernel_call& c) {
     const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
     return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
@@ -41,7 +42,7 @@ struct gather_op {
     struct attributes {
         std::int64_t axis = 0, batch = 0;
     };
-    /// The shape of what is gathered. False when the operands do not fit.
+    /// Computes the shape of the gathered slices. Returns false when the operands do not fit.
     static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
                                    shape& result) {
         const shape& picks = indices.dims;
@@ -73,7 +74,7 @@ struct gather_op {
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its index points.
 struct scatter_add_op : gather_op {
-    static constexpr bool takes_storage_types = false; // it adds
+    static constexpr bool takes_storage_types = false; // false, because it adds
     static constexpr std::string_view name = "scatter_add";
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
@@ -189,7 +190,7 @@ struct take_along_op {
 
 /// The adjoint of take_along: adds each element where its index points; the target is x's shape.
 struct put_along_op : take_along_op {
-    static constexpr bool takes_storage_types = false; // it adds
+    static constexpr bool takes_storage_types = false; // false, because it adds
     static constexpr std::string_view name = "put_along";
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
@@ -242,7 +243,7 @@ struct one_hot_op {
     }
 };
 
-/// Given to gather as its axis: the first axis behind the batch axes.
+/// Passed to gather as its axis, selects the first axis after the batch axes.
 inline constexpr int behind_batch = std::numeric_limits<int>::min();
 
 namespace detail {
@@ -251,15 +252,15 @@ constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank)
 }
 } // namespace detail
 
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
-/// together: indices choose within their own batch.
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
+/// axes of both operands are matched: indices select within their own batch.
 template <tensor_like A, tensor_like B>
 constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
                       std::source_location where = std::source_location::current()) {
     return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
                              indices);
 }
-/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
+/// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
 template <tensor_like A, tensor_like B>
 constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
                            std::source_location where = std::source_location::current()) {
@@ -279,7 +280,8 @@ constexpr auto scatter_nd(const A& values, const B& indices, shape target,
     target.attach(shape_of(values).table());
     return invoke<scatter_nd_op>({}, &target, where, values, indices);
 }
-/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
+/// The elements selected by indices along an axis (numpy.take_along_axis, torch.gather); other
+/// extents are equal.
 template <tensor_like A, tensor_like B>
 constexpr auto take_along(const A& x, const B& indices, int axis = -1,
                           std::source_location where = std::source_location::current()) {
@@ -295,7 +297,7 @@ constexpr auto put_along(const A& values, const B& indices, shape target, int ax
 
 struct one_hot_options {
     double on = 1, off = 0;
-    int axis = -1; ///< of the result
+    int axis = -1; ///< axis of the result
 };
 /// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
 template <class T, tensor_like A>

@@ -4,7 +4,8 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Kernels of operations that choose elements by indices, and of their adjoints, which add by indices.
+/// Kernels of operations that select elements by indices, and of their adjoints, which add by
+/// indices.
 
 namespace tapegraph::runtime {
 
@@ -45,7 +46,7 @@ struct kernel<scatter_add_op, T> {
     }
 };
 namespace detail {
-/// Tuples of indices into `table` as row numbers in the call's workspace.
+/// Converts tuples of indices into `table` to row numbers in the call's workspace.
 template <class = void> // as in ops/movement/cpu.hpp
 const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
     auto* const flat = static_cast<std::int64_t*>(c.workspace);
@@ -100,7 +101,7 @@ struct kernel<put_along_op, T> {
         });
     }
 };
-// Here T is the type of the indices.
+// T is the type of the indices here.
 template <class Element, class T>
 struct kernel<one_hot_op<Element>, T> {
     static void run(const kernel_call& c) {

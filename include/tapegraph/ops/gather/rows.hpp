@@ -4,12 +4,14 @@
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 
-/// Updates of the rows of a table that a step has used, at the cost of those rows: sum_of_equal_rows and assign_rows. Their
-/// kernels come with ops/gather/rows_kernel.hpp, which programs without them do not compile. Neither has a derivative.
+/// Updates only those rows of a table that a step has used, at a cost proportional to these rows:
+/// sum_of_equal_rows and assign_rows. Their kernels are in ops/gather/rows_kernel.hpp, which other
+/// programs do not compile. Neither has a derivative.
 
 namespace tapegraph {
 
-/// (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same index.
+/// Maps (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same
+/// index.
 struct sum_of_equal_rows_op {
     static constexpr std::string_view name = "sum_of_equal_rows";
     static constexpr operation_kind kind = operation_kind::kernel;
@@ -27,14 +29,16 @@ struct sum_of_equal_rows_op {
     }
 };
 
-/// (table [n, rest...], indices [picks...], rows [picks..., rest...]) to the table with those rows in the places of its own.
+/// Maps (table [n, rest...], indices [picks...], rows [picks..., rest...]) to the table with the
+/// indexed rows replaced.
 struct assign_rows_op {
     static constexpr std::string_view name = "assign_rows";
     static constexpr bool takes_storage_types = true; // it only moves elements
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 3;
-    /// Where nothing else wants the table, its memory becomes the result's and only rows are written.
+    /// Where nothing else needs the table, the result takes over its memory and only rows are
+    /// written.
     static constexpr bool in_place = true;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -46,7 +50,7 @@ struct assign_rows_op {
         io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
                    "assign_rows: the rows have not the type and shape that gather would give");
     }
-    /// In place only the rows are read and written.
+    /// In place, only the rows are read and written.
     static double bytes(const kernel_call& c) {
         const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
         return static_cast<double>(
@@ -54,15 +58,16 @@ struct assign_rows_op {
     }
 };
 
-/// rows[i] + rows[j] + ... over all positions whose index is that of i, in their order, beginning with zero; the shape is that
-/// of `rows`. Costs the rows, whatever the indices are; they are compared, not used.
+/// rows[i] + rows[j] + ... over all positions with the same index as i, in their order, starting
+/// from zero; the shape is that of `rows`. The cost depends only on the rows, whatever the indices
+/// are, because they are only compared.
 template <tensor_like A, tensor_like B>
 constexpr auto sum_of_equal_rows(const A& rows, const B& indices,
                                  std::source_location where = std::source_location::current()) {
     return invoke<sum_of_equal_rows_op>({}, nullptr, where, rows, indices);
 }
-/// The table with rows[i] as its row indices[i]. Rows given for one index must be equal. An index outside the table is a
-/// range_error.
+/// The table with row indices[i] replaced by rows[i]. Rows given for one index must be equal. An
+/// index outside the table throws a range_error.
 template <tensor_like A, tensor_like B, tensor_like C>
 constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
                            std::source_location where = std::source_location::current()) {
@@ -70,8 +75,8 @@ constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
 }
 
 namespace detail {
-/// Rows from several places, one behind another: [picks..., rest...], `rest` the same for all, to [all picks, rest...].
-/// `behind`: axes of the rest.
+/// Joins rows from several places: each [picks..., rest...], with the same `rest`, to [all picks,
+/// rest...]. `behind` is the number of axes of the rest.
 template <handle H>
 constexpr H rows_together(const H* parts, int count, int behind) {
     const auto here = std::source_location::current();

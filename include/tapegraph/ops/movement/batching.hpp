@@ -7,7 +7,7 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// How elements are moved for a batch.
+/// Batching rules for moving elements.
 
 namespace tapegraph {
 
@@ -40,7 +40,7 @@ namespace detail {
 template <class Op>
 struct batched_ranges {
     static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
-        auto shifted = a; // and what there is beside ranges: the number that padding is made of
+        auto shifted = a; // also keeps attributes other than ranges: the padding value
         shifted.begin[0] = 0, shifted.step[0] = 1;
         for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
         const shape to = c.with_batch(*c.target);
@@ -53,14 +53,14 @@ struct batched_map {
     static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
         typename Op::attributes shifted;
         for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-        if (a.map[0] < 0) shifted.map[0] = a.map[0]; // what is wrong stays wrong
+        if (a.map[0] < 0) shifted.map[0] = a.map[0]; // an invalid map stays invalid
         const shape to = c.with_batch(*c.target);
         return c.template run<Op>(shifted, &to, c.whole(x));
     }
 };
 } // namespace detail
 
-/// fill, arange, linspace: the same for every example.
+/// fill, arange, linspace: every example has the same values.
 template <class T>
 struct batching_rule<arange_op<T>> {
     static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {

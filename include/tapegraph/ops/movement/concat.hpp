@@ -4,7 +4,7 @@
 #include <tapegraph/core/list.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 
-/// concat, stack: tensors behind one another, any number of them in one pass.
+/// concat, stack: join any number of tensors in one pass.
 
 namespace tapegraph {
 
@@ -37,7 +37,7 @@ struct concat_op {
         }
         io.result.set(axis, length);
     }
-    /// What flows to operand `which`: its part of dy.
+    /// The adjoint of operand `which`: its part of dy.
     template <handle H>
     static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
         const auto axis = static_cast<int>(a.axis);
@@ -48,7 +48,8 @@ struct concat_op {
 };
 
 namespace detail {
-/// Tensors or formulas of one type that lie behind one another: a std::vector, std::array or std::span.
+/// A range of tensors or formulas of one type in contiguous memory: a std::vector, std::array or
+/// std::span.
 template <class R>
 concept tensor_range = requires(const R& parts) {
     parts.size();
@@ -57,7 +58,8 @@ concept tensor_range = requires(const R& parts) {
 template <tensor_range R>
 using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
 
-/// The handles of a range, formulas sealed. Where there are none nobody knows which shape nothing would have.
+/// The handles of a range, with formulas sealed. An empty range is refused, because the result's
+/// shape would be unknown.
 template <tensor_range R, class F>
 constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
     const int count = static_cast<int>(parts.size());
@@ -83,14 +85,15 @@ constexpr H stacked(const H* parts, int count, int axis, std::source_location wh
 }
 } // namespace detail
 
-/// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
-/// extent along the axis only.
+/// Concatenates any number of handles of one type along an axis: concat({a, b, c}, 1). The
+/// operands' extents may differ only along that axis.
 template <handle H>
 constexpr H concat(std::initializer_list<H> parts, int axis = -1,
                    std::source_location where = std::source_location::current()) {
     return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-/// A std::vector, std::array or std::span of them, or of formulas: in eager mode their number and extents need not be known before.
+/// Concatenates a std::vector, std::array or std::span of tensors or formulas: in eager mode their
+/// number and extents need not be known in advance.
 template <detail::tensor_range R>
 constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
                                       std::source_location where = std::source_location::current()) {
@@ -107,18 +110,18 @@ constexpr auto concat(const A& x, const B& y, int axis = -1,
     if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
         static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
         return concat({first, second}, axis, where);
-    } else { // under vmap, one that all examples share
+    } else { // under vmap, where all examples share one of them
         return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
     }
 }
 
-/// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
+/// Stacks any number of handles of one shape along a new axis, which is axis `axis` of the result.
 template <handle H>
 constexpr H stack(std::initializer_list<H> parts, int axis = 0,
                   std::source_location where = std::source_location::current()) {
     return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-/// A std::vector, std::array or std::span of them, or of formulas.
+/// Stacks a std::vector, std::array or std::span of tensors or formulas.
 template <detail::tensor_range R>
 constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
                                      std::source_location where = std::source_location::current()) {

@@ -13,15 +13,16 @@
 #include <cstring>
 #include <string>
 
-/// Elements moved: transpose, slice, concat, broadcast, copy. Everything is one strided copy; elements are moved as
-/// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size. What needs no type is
-/// a template all the same, so that programs that move nothing do not compile it.
+/// Data movement: transpose, slice, concat, broadcast, copy. Everything is one strided copy;
+/// elements are moved as integers of their size (1, 2, 4 or 8 bytes), so that one instantiation
+/// serves all types of a size. Functions that need no type are templates, too, so that programs
+/// that move nothing do not compile them.
 
 namespace tapegraph::cpu {
 
 namespace layout_detail {
 
-inline constexpr std::int64_t piece_elements = 16384; // what one memcpy or strided run is cut into
+inline constexpr std::int64_t piece_elements = 16384; // the size of one memcpy or strided run
 inline constexpr std::int64_t parallel_elements = 65536;
 inline constexpr std::int64_t block_elements = 4096; // of a plane with a short side
 
@@ -29,7 +30,8 @@ struct axis {
     std::int64_t extent, in, out; ///< strides in elements
 };
 
-// The axes of a copy, outermost first, without those of extent 1 and with those merged that are one run on both sides.
+// The axes of a copy, outermost first, without those of extent 1, and with axes merged that are one
+// run on both sides.
 struct axes_list {
     int rank = 0;
     std::int64_t elements = 1;
@@ -50,7 +52,7 @@ struct axes_list {
     }
 };
 
-// Counts through the outer axes without a division for each step.
+// Iterates over the outer axes without a division per step.
 struct odometer {
     const axes_list& axes;
     std::int64_t position[8], in = 0, out = 0;
@@ -75,7 +77,7 @@ struct odometer {
     }
 };
 
-// y[i] = x[-i]. Read forwards: processors do not expect memory to be read the other way.
+// y[i] = x[-i], read forwards, because processors do not prefetch memory that is read backwards.
 template <int Size>
 void run_backwards(const typename word<Size>::type* x, typename word<Size>::type* y, std::int64_t count) {
     typedef plain_word<Size> vector __attribute__((vector_size(16)));
@@ -124,23 +126,24 @@ void run(const void* from, void* to, axis rows, axis a) {
     }
 }
 
-// What depends on the size of an element; the driver is compiled once.
+// The functions that depend on the size of an element; the driver is compiled once.
 struct mover {
     std::int64_t size;
     void (*run)(const void*, void*, axis rows, axis last);
     void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
 };
 
-// Results beyond this many bytes do not stay in the caches for whoever reads them next, so they need not go through them.
-// A variable, so that tests can have small results take that way.
+// Results of more bytes than this do not stay in the caches until they are read, so they bypass the
+// caches. It is a variable, so that tests can stream small results.
 inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
 
-// Rows of a result that is not read again soon: whole lines of it, by way of a buffer where elements are put in order first.
+// Writes rows of a result that is not read again soon, by whole cache lines, through a buffer where
+// elements must be reordered first.
 template <class = void>
 void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
     alignas(64) char buffer[4096];
     const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
-    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
+    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several adjacent rows
         const std::int64_t step = in_buffer / last.extent;
         for (std::int64_t r = 0; r < rows.extent; r += step) {
             const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
@@ -180,7 +183,7 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
     else if (axes.rank > 0)
         rows = axes.take(axes.rank - 1);
 
-    // Pieces: rows by columns.
+    // The extents of pieces: rows by columns.
     std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
     if (turned) {
         wide = rows.extent < 16 ? block_elements : columns_at_once(move.size);
@@ -238,7 +241,7 @@ void strided_copy(const axes_list& axes, std::size_t size, const void* in, void*
     }
 }
 
-// Strides of a row-major tensor.
+// The strides of a row-major tensor.
 inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
     std::int64_t stride = 1;
     for (int i = rank; i-- > 0;) {
@@ -251,7 +254,7 @@ TG_COMPILED(movement, void strided_copy<void>(const axes_list&, std::size_t, con
 
 } // namespace layout_detail
 
-/// out = in, `bytes` of them; on several threads when it is worth it.
+/// Copies `bytes` bytes from in to out, on several threads when it pays.
 template <class = void>
 void copy(std::size_t bytes, const void* in, void* out) {
     layout_detail::axes_list axes;
@@ -259,7 +262,7 @@ void copy(std::size_t bytes, const void* in, void* out) {
     layout_detail::strided_copy(axes, 1, in, out);
 }
 
-/// Zeros `bytes` bytes; on several threads when it is worth it.
+/// Zeros `bytes` bytes, on several threads when it pays.
 template <class = void>
 void zero(std::size_t bytes, void* out) {
     constexpr std::size_t piece = std::size_t{1} << 17;
@@ -300,8 +303,8 @@ void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, con
                                 out);
 }
 
-/// One part of a concatenation: `in` has `length` along `axis`, where it begins at `begin` of the result, and the other extents
-/// of the result.
+/// One part of a concatenation: `in` has `length` along `axis`, where it starts at `begin` of the
+/// result, and otherwise the result's extents.
 template <class = void>
 void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
                  int axis, std::size_t size, void* out) {
@@ -316,7 +319,8 @@ void concat_part(const void* in, std::int64_t length, std::int64_t begin, int ra
                                 static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
 }
 
-/// Inputs behind one another along `axis`: input k has lengths[k] there and the other extents of the result.
+/// Concatenates inputs along `axis`: input k has lengths[k] there, and otherwise the result's
+/// extents.
 template <class = void>
 void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
             const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
@@ -327,7 +331,8 @@ void concat(int count, const void* const* inputs, const std::int64_t* lengths, i
     }
 }
 
-/// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 are repeated, missing leading ones too.
+/// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 and missing leading ones
+/// are repeated.
 template <class = void>
 void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
                     std::size_t size, const void* in, void* out) {

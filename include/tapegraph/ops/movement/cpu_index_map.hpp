@@ -11,16 +11,17 @@
 #include <cstdint>
 #include <cstring>
 
-/// Tensors whose axes follow an index_map each (padding by reflection, tiling, repeating, rolling), and the adjoint, which adds
-/// up what was made of each element. Both pass over the memory once.
+/// Tensors whose axes each follow an index_map (padding by reflection, tiling, repeating, rolling),
+/// and the adjoint, which sums over the copies of each element. Both make one pass over the memory.
 
 namespace tapegraph::cpu {
 
 namespace index_map_detail {
 
-/// The axes of one call: those in front of the last one that is mapped, that one, and one run of elements behind it.
+/// The axes of one call: those before the last mapped one, that one, and one contiguous run of
+/// elements after it.
 struct plan {
-    int outer = 0; ///< axes in front
+    int outer = 0; ///< axes before it
     index_map map[8];
     std::int64_t amount[8], small[8], large[8], stride[8]; ///< stride: of the small tensor, in elements
     std::int64_t inner = 1, rows = 1, small_rows = 1;
@@ -56,7 +57,7 @@ struct plan {
     }
 };
 
-/// Moves blocks of one size: elements, or runs of them.
+/// Moves blocks of one size: single elements or runs of them.
 template <int Size>
 struct blocks {
     using element = typename layout_detail::word<Size>::type;
@@ -83,7 +84,8 @@ struct blocks<0> {
     }
 };
 
-/// Positions [first, last) of one row. `x` is the row of the small tensor, `y` where position `first` goes.
+/// Writes positions [first, last) of one row. `x` is the row of the small tensor, `y` the address
+/// of position `first`.
 template <int Size>
 void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t last, std::int64_t bytes, char* y) {
     const blocks<Size> b(bytes);
@@ -92,7 +94,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
     const std::int64_t n = p.small[k], amount = p.amount[k];
     if (p.map[k] == index_map::repeat && first % amount == 0) {
         const char* from = x + first / amount * size;
-        if constexpr (Size >= 4) { // as channels that are all the same
+        if constexpr (Size >= 4) { // like equal channels
             const std::int64_t n_here = (last - first) / amount;
             if (amount == 2) return layout_detail::channels<Size, 2>::template run<true>(from, y, 0, n_here);
             if (amount == 3) return layout_detail::channels<Size, 3>::template run<true>(from, y, 0, n_here);
@@ -104,7 +106,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
         }
         return;
     }
-    // What repeats itself is written once and then copied from the result.
+    // A repeating pattern is written once and then copied from the result.
     const std::int64_t period = period_of(p.map[k], n), count = last - first;
     const bool doubling = period > 0 && period * 2 < count && period < 4096;
     const std::int64_t written = doubling ? period : count;
@@ -134,7 +136,7 @@ void require_elements(const plan& p) {
             throw shape_error(nothing_to_repeat);
 }
 
-/// row[q] += what the map makes of element q, in the order of positions.
+/// row[q] += the sum over the copies of element q, in the order of positions.
 template <class T>
 struct fold_row_body {
     template <class Isa>
@@ -166,7 +168,7 @@ struct fold_row_body {
     }
 };
 
-/// Adds every row of dy that leads to the small tensor's row at `at`, the first axis slowest.
+/// Adds every row of dy that maps to the small tensor's row at `at`, with the first axis slowest.
 template <class T>
 void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t from, const T* dy, T* row) {
     if (axis == p.outer) return dispatch<fold_row_body<T>>(&p, dy + from * p.row() * p.inner, row);
@@ -176,7 +178,8 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 
 } // namespace index_map_detail
 
-/// out[i...] = in[map(i)...]; `size` bytes an element (1, 2, 4 or 8), extents of in and of out, rank <= 8.
+/// out[i...] = in[map(i)...], with elements of `size` bytes (1, 2, 4 or 8), the extents of in and
+/// out, and rank <= 8.
 template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
 void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
                      const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
@@ -191,7 +194,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
                        : block == 4 ? &write_row<4>
                        : block == 8 ? &write_row<8>
                                     : &write_row<0>;
-    // Pieces of a row, whole repetitions each; rows that are short share a task.
+    // Pieces of a row are whole repetitions each; short rows share a task.
     std::int64_t wide = std::max<std::int64_t>(1, 2 * layout_detail::piece_elements / p.inner);
     if (p.map[p.outer] == index_map::repeat && p.amount[p.outer] > 0)
         wide = std::max<std::int64_t>(1, wide / p.amount[p.outer]) * p.amount[p.outer];
@@ -222,8 +225,8 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
     });
 }
 
-/// The adjoint of `remap`: out (of in's extents there) is the sum of what dy has of each element, in dy's order for any number
-/// of threads.
+/// The adjoint of `remap`: out (with the extents of `in` there) is the sum over the copies of each
+/// element in dy, in dy's order for any number of threads.
 template <class T>
 void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
                        const std::int64_t* dy_extents, const T* dy, T* out) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// One number everywhere, and a tensor placed in a larger one: constant padding and the adjoint of slice.
+/// Fills, and places a tensor in a larger one: constant padding and the adjoint of slice.
 
 namespace tapegraph::cpu {
 
@@ -22,7 +22,7 @@ void fill_run(void* to, std::int64_t count, const void* value) {
 }
 } // namespace layout_detail
 
-/// Sets `count` elements to the one at `value`; on several threads when it is worth it.
+/// Sets `count` elements to the one at `value`, on several threads when it pays.
 template <class = void>
 void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
     layout_detail::axes_list axes;
@@ -31,8 +31,9 @@ void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
     else layout_detail::strided_copy(axes, size, value, out);
 }
 
-/// out = the element at `value` (null: zeros) everywhere, then out[begin + i * step...] = in[i...]: the adjoint of slice, and
-/// padding with a number. Where steps are 1 every element of out is written once.
+/// Sets out to the element at `value` (null: zero) everywhere, then out[begin + i * step...] =
+/// in[i...]: the adjoint of slice, and constant padding. Where steps are 1 every element of out is
+/// written once.
 template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
 void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
          const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
@@ -52,12 +53,13 @@ void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const
     }
     if (elements == 0) return;
     if (axes.elements == 0 || size > 8 || (size & (size - 1)) != 0) return fill(elements, size, value, out);
-    // The last axis with a border: behind it lies one run. Rows of out are border alone, or border, run, border.
+    // The last axis with a border: the axes after it form one run. Rows of out are all border, or
+    // border, run, border.
     int last = rank - 1;
     while (last >= 0 && extents[last] == out_extents[last]) --last;
     const std::int64_t bytes = static_cast<std::int64_t>(size);
     const std::int64_t run = last < 0 ? 0 : out_extents[last] * out_strides[last];
-    if (!box || last < 0 || run < 4 || run > 4 * piece_elements) { // rows too short or too long for one piece of work
+    if (!box || last < 0 || run < 4 || run > 4 * piece_elements) { // rows too short or too long for this
         fill(elements, size, value, out);
         return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
     }

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// Tensors of which each has its place along an axis, added up: every element of the result is written once.
+/// Sums tensors that are each placed along an axis: every element of the result is written once.
 
 namespace tapegraph::cpu {
 
@@ -18,7 +18,8 @@ namespace placed_detail {
 inline constexpr int most_operands = 16;
 inline constexpr std::int64_t piece_elements = 16384, parallel_elements = 32768;
 
-/// Rows of the result, [axis, inner] as one run, fall into segments, in each of which the same operands have elements.
+/// Rows of the result, [axis, inner] as one run, are divided into segments, within which the same
+/// operands have elements.
 struct segment {
     std::int64_t begin, end;
     int operands;
@@ -29,14 +30,14 @@ template <class T>
 struct rows {
     int segments, operands;
     std::int64_t length;
-    segment at[2 * most_operands + 1]; // nothing is set beforehand: a call of few elements would take longer for it
+    segment at[2 * most_operands + 1]; // not initialized, which would slow down calls of few elements
     const T* in[most_operands];
     std::int64_t begin[most_operands], width[most_operands];
 
     void cut() {
         std::int64_t border[2 * most_operands + 2]{};
         int count = 0;
-        const auto insert = [&](std::int64_t value) { // they come nearly in order
+        const auto insert = [&](std::int64_t value) { // values arrive nearly in order
             int i = count++;
             for (; i > 0 && border[i - 1] > value; --i) border[i] = border[i - 1];
             border[i] = value;
@@ -56,7 +57,8 @@ struct rows {
         }
     }
 
-    // Where an operand is missing it is +0, which makes +0 of -0; how often it is added makes no difference.
+    // A missing operand counts as +0, which turns -0 into +0; adding it more often makes no
+    // difference.
     TG_INLINE void add(const segment& s, std::int64_t row, std::int64_t from, std::int64_t to, T* out) const {
         const std::int64_t count = to - from;
         const auto operand = [&](int k) {
@@ -91,7 +93,7 @@ struct rows {
     }
 };
 
-/// Elements [at, end) of the result.
+/// Computes elements [at, end) of the result.
 template <class T>
 struct piece {
     template <class Isa>
@@ -112,7 +114,8 @@ struct piece {
 
 } // namespace placed_detail
 
-/// out = the sum of in[k], each from begin[k] on along `axis` and zero elsewhere, added in their order.
+/// out = the sum of in[k], each starting at begin[k] along `axis` and zero elsewhere, added in
+/// their order.
 template <class T>
 void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int axis, const buffer_view& out) {
     using namespace placed_detail;

@@ -9,8 +9,9 @@
 #include <cstring>
 #include <utility>
 
-/// Small moves: words of 1, 2, 4 and 8 bytes, short runs of bytes, and squares of elements turned over in registers. Only
-/// 16-byte vectors are used, which every processor has: moves wait for memory, and wider ones were no faster.
+/// Small moves: words of 1, 2, 4 and 8 bytes, short runs of bytes, and square blocks transposed in
+/// registers. Only 16-byte vectors are used, which every processor has: moves are bound by memory,
+/// and wider vectors were no faster.
 
 namespace tapegraph::cpu::layout_detail {
 
@@ -33,13 +34,14 @@ struct word<8> {
     typedef std::uint64_t type __attribute__((may_alias));
 };
 
-/// The word of a size by another name for vectors, whose elements must not carry attributes.
+/// The word of a size under another name, for vectors, whose elements must not carry attributes.
 template <int Size>
 using plain_word = std::conditional_t<
     Size == 1, std::uint8_t,
     std::conditional_t<Size == 2, std::uint16_t, std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
-/// A store past the caches, for results too large to be read from them again. `to` lies on 16 bytes.
+/// A store that bypasses the caches, for results too large to be read from them again. `to` is
+/// aligned to 16 bytes.
 TG_INLINE void store_streaming(void* to, const void* from) {
     typedef long long vector __attribute__((vector_size(16)));
     vector v;
@@ -52,14 +54,14 @@ TG_INLINE void store_streaming(void* to, const void* from) {
     std::memcpy(to, &v, 16);
 #endif
 }
-/// After streaming stores, before another thread may read what they wrote.
+/// A fence after streaming stores, before another thread may read the written memory.
 TG_INLINE void finish_streaming() {
 #if defined(__SSE2__)
     __builtin_ia32_sfence();
 #endif
 }
 
-/// memcpy without a call where runs are short: two overlapping moves for every length.
+/// memcpy that is inlined for short runs: two overlapping moves for every length.
 TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
     typedef long long vector __attribute__((vector_size(16), aligned(1), may_alias));
     if (count > 256) {
@@ -85,8 +87,8 @@ TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
     }
 }
 
-/// As many elements of each side as a 16-byte vector holds. Stage by stage the vectors of the two halves are interleaved; after
-/// log2(side) stages row and column have changed places.
+/// A square with as many elements per side as a 16-byte vector holds. Each stage interleaves the
+/// vectors of the two halves; after log2(side) stages rows and columns are exchanged.
 template <int Size>
 struct square {
     static constexpr int side = 16 / Size;
@@ -118,13 +120,13 @@ struct square {
         if constexpr (side > 8) stage(rows, lanes, half);
         (std::memcpy(to + static_cast<std::int64_t>(I) * out, &rows[I], 16), ...);
     }
-    /// `in` and `out`: bytes from row to row.
+    /// `in` and `out` are the bytes from row to row.
     TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out) {
         turn(from, in, to, out, std::make_index_sequence<static_cast<std::size_t>(side)>{});
     }
 };
 
-/// A run of bytes; whole cache lines of it go past the caches.
+/// Moves a run of bytes; its whole cache lines bypass the caches.
 TG_INLINE void move_streaming(char* to, const char* from, std::int64_t bytes) {
     const std::int64_t lead = std::min(bytes, static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & 63));
     move_bytes(to, from, lead);
@@ -134,14 +136,15 @@ TG_INLINE void move_streaming(char* to, const char* from, std::int64_t bytes) {
     move_bytes(to + i, from + i, bytes - i);
 }
 
-/// `Count` runs side by side become one in which they alternate, or the other way round: pixels of two to four channels.
-/// Vectors of the result are put together from those of the operand one after another.
+/// Interleaves `Count` parallel runs into one, or the reverse: pixels of two to four channels.
+/// Vectors of the result are assembled from those of one operand after another.
 template <int Size, int Count>
 struct channels {
     static constexpr int side = 16 / Size;
     typedef plain_word<Size> vector __attribute__((vector_size(16)));
 
-    // Element e of vector V of the result: from operand `From` if that has it, otherwise what was put together so far.
+    // Element e of vector V of the result: from operand `From` if that has it, otherwise from the
+    // vector assembled so far.
     template <bool Joining, int V, int From, std::size_t... E>
     TG_INLINE static vector with(const vector& made, const vector& operand, std::index_sequence<E...>) {
         vector both;
@@ -162,7 +165,7 @@ struct channels {
         ((made = with<Joining, V, From>(made, operands[From], all)), ...);
         std::memcpy(to, &made, 16);
     }
-    /// `side` pixels. `apart`: bytes between the runs.
+    /// Moves `side` pixels. `apart` is the number of bytes between the runs.
     template <bool Joining, int... V>
     TG_INLINE static void move(const char* from, char* to, std::int64_t apart, std::integer_sequence<int, V...> all) {
         vector operands[Count];
@@ -180,7 +183,7 @@ struct channels {
                 std::memcpy(to + (Joining ? (p * Count + k) * Size : p * Size + k * apart),
                             from + (Joining ? p * Size + k * apart : (p * Count + k) * Size), Size);
     }
-    /// By way of a buffer and past the caches.
+    /// Moves through a buffer and past the caches.
     template <bool Joining>
     static void run_streaming(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
         constexpr std::int64_t piece = 1024 / Size;
@@ -199,8 +202,8 @@ struct channels {
     }
 };
 
-/// Whether a plane is two to four dense channels on one side, and if so moves it. `apart`: bytes between the runs of the
-/// other side.
+/// If a plane is two to four dense channels on one side, moves it and returns true. `apart` is the
+/// number of bytes between the runs of the other side.
 template <int Size, bool Joining>
 bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart,
                    std::int64_t pixels, bool streaming) {
@@ -218,13 +221,14 @@ bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t 
     return false;
 }
 
-/// The columns that `transpose_block` takes at once.
+/// The number of columns that `transpose_block` processes at once.
 constexpr std::int64_t columns_at_once(std::int64_t size) { return size == 1 ? 256 : 512 / size; }
 
-/// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are bytes from one column of x, one row of y to the next.
-/// As many rows as a cache line has elements are collected in a buffer and written in runs of several lines: a line of x is
-/// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
-/// and y sees no parts of lines but at the ends of runs.
+/// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are the bytes from one column of
+/// x, or one row of y, to the next. As many rows as a cache line has elements are collected in a
+/// buffer and written in runs of several lines. So a line of x is read once and whole (where
+/// extents are powers of two, lines that wait for one another would evict each other from the
+/// cache), and y receives partial lines only at the ends of runs.
 template <int Size>
 void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows,
                      std::int64_t columns, bool streaming) {
@@ -232,12 +236,12 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
     constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
     if (rows >= line && columns >= line) {
         constexpr std::int64_t most = columns_at_once(Size), pitch = most * Size;
-        // Where lines of x share a set of the first cache and push each other out, fewer are asked for ahead.
+        // Where lines of x share a set of the L1 cache and evict each other, fewer are prefetched.
         const std::int64_t wide = in % 4096 == 0 ? most / 2 : most;
         const bool aligned = ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(out)) & 63) == 0;
         alignas(64) char buffer[line * pitch];
         for (std::int64_t c = 0; c < columns; c += wide) {
-            const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
+            const std::int64_t first = std::min(c, columns - line); // the last block overlaps the one before
             const std::int64_t count = std::min(wide, columns - first);
             for (std::int64_t r = 0; r < rows; r += line) {
                 const std::int64_t row = std::min(r, rows - line), next_row = std::min(r + line, rows - line);
@@ -245,12 +249,14 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
                     const std::int64_t column = std::min(k, count - line);
                     const char* const x = from + (first + column) * in + row * Size;
                     char* const y = to + row * out + (first + column) * Size;
-                    // What is read when all columns have had their turn; its last byte is on the newest line.
+                    // The data that is read after all columns are done; its last byte is on the
+                    // newest line.
                     const char* const soon = x + (next_row - row) * Size + 63;
                     for (std::int64_t j = 0; j < line; j += side) {
                         for (std::int64_t i = j; i < j + side; ++i) {
                             __builtin_prefetch(soon + i * in);
-                            // Stores would wait for their line, streaming ones for that where the run ends.
+                            // Ordinary stores would wait for their line, streaming ones for the
+                            // line where the run ends.
                             if (!streaming)
                                 __builtin_prefetch(y + i * out + 63, 1);
                             else if (k == 0 && !aligned)
@@ -271,7 +277,7 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
         }
         return;
     }
-    if constexpr (Size >= 4) { // smaller ones need shuffles that not every processor has
+    if constexpr (Size >= 4) { // smaller elements need shuffles that not every processor has
         if (move_channels<Size, true>(from, to, columns, out, in, rows, streaming) ||
             move_channels<Size, false>(from, to, rows, in, out, columns, streaming))
             return;

@@ -5,12 +5,12 @@
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 
-/// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
-/// eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
+/// Constants created with a handle that selects the mode: full_like, zeros_like, ones_like, fill,
+/// arange, linspace, eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
 
 namespace tapegraph {
 
-/// The second operand in the shape and type of the first, whose values do not matter.
+/// The second operand in the shape and type of the first, whose values are ignored.
 struct full_like_op : map_op<2> {
     static constexpr std::string_view name = "full_like";
     template <class V>
@@ -24,7 +24,8 @@ struct full_like_op : map_op<2> {
     }
 };
 
-/// A number in the shape and element type of x. A formula, like every elementwise operation; no derivative flows to x.
+/// A number in the shape and element type of x. It is a formula, like every elementwise operation;
+/// x receives no derivative.
 template <tensor_like A>
 constexpr auto full_like(const A& x, double value) {
     return apply<full_like_op>(x, value);
@@ -38,7 +39,8 @@ constexpr auto ones_like(const A& x) {
     return apply<full_like_op>(x, 1.0);
 }
 
-/// begin + step i for the i-th element, counted through the whole shape; the operand says only in which mode it is made.
+/// begin + step i for the i-th element, counted through the whole shape; the operand only selects
+/// the mode.
 template <class T>
 struct arange_op {
     static constexpr std::string_view name = "arange";
@@ -49,7 +51,7 @@ struct arange_op {
     static constexpr int arity = 1;
     struct attributes {
         double begin = 0, step = 0, last = 0;
-        std::int64_t ends = 0; ///< not zero: the last element is `last` itself
+        std::int64_t ends = 0; ///< if not zero, the last element is exactly `last`
     };
     static constexpr void infer(const attributes&, inference& io) {
         io.type = dtype_of<T>;
@@ -58,7 +60,7 @@ struct arange_op {
     }
 };
 
-/// A tensor of one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
+/// A tensor filled with one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
 template <class T, tensor_like L>
 constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
     dims.attach(shape_of(like).table());
@@ -75,7 +77,7 @@ constexpr auto arange(const L& like, extent count, double begin = 0, double step
     return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
 }
 
-/// `count` numbers at equal distances from begin to end, both included.
+/// `count` evenly spaced numbers from begin to end, both included.
 template <class T, tensor_like L>
 constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
                         std::source_location where = std::source_location::current()) {
@@ -87,20 +89,21 @@ constexpr auto linspace(const L& like, double begin, double end, std::int64_t co
 }
 
 namespace detail {
-/// column - row of every place of a matrix, as a formula.
+/// column - row for every element of a matrix, as a formula.
 template <tensor_like L>
 constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
     const auto column = arange<std::int32_t>(like, columns, 0, 1, where); // named: operands of one call are in no order
     const auto row = expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
     return column - row;
 }
-/// The last two extents; a vector counts as a matrix of one row that is repeated, and is refused where it meets the mask.
+/// The last two extents. A vector counts as a matrix of one repeated row, and is refused when it is
+/// combined with the mask.
 constexpr extent last_extent(const shape& s, int from_end) {
     return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
 }
 } // namespace detail
 
-/// ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
+/// Ones on diagonal `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
 template <class T, tensor_like L>
 constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
                    std::source_location where = std::source_location::current()) {
@@ -111,7 +114,7 @@ constexpr auto eye(const L& like, extent rows, std::source_location where = std:
     return eye<T>(like, rows, rows, 0, where);
 }
 
-/// The matrices of the last two axes with zeros above diagonal number `offset`. A formula.
+/// The matrices of the last two axes with zeros above diagonal `offset`, as a formula.
 template <tensor_like A>
 constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
     const shape s = shape_of(x);
@@ -119,7 +122,7 @@ constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location wh
         eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
     return tapegraph::where(kept, x, 0);
 }
-/// The matrices of the last two axes with zeros below diagonal number `offset`. A formula.
+/// The matrices of the last two axes with zeros below diagonal `offset`, as a formula.
 template <tensor_like A>
 constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
     const shape s = shape_of(x);
@@ -128,14 +131,16 @@ constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location wh
     return tapegraph::where(kept, x, 0);
 }
 
-/// Whether place k of a row comes before its length: lengths [...] of i32 or i64 to bool [..., longest].
+/// Whether position k of a row is below its length: lengths [...] of i32 or i64 to bool [...,
+/// longest].
 template <tensor_like A>
 constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
     return eval(arange<std::int64_t>(lengths, longest, 0, 1, where) < cast<std::int64_t>(expand_dims(lengths, -1, where)),
                 where);
 }
 
-/// Diagonal number `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n, m] to [..., k].
+/// Diagonal `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n,
+/// m] to [..., k].
 template <tensor_like A>
 constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
     const auto whole = eval(x, where);
@@ -157,7 +162,7 @@ constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_locati
     return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
 }
 
-/// Zeros with x on diagonal number `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
+/// Zeros with x on diagonal `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
 template <tensor_like A>
 constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
     const auto values = eval(x, where);

@@ -2,27 +2,28 @@
 
 #include <tapegraph/ops/movement/slice.hpp>
 
-/// What passes of graph mode make of slices and of what flows back to them (graph/passes/slices.hpp). No user writes them.
+/// Operations that graph passes substitute for slices and their adjoints (graph/passes/slices.hpp).
+/// They are not for users.
 
 namespace tapegraph {
 
-/// A slice whose elements lie behind one another in its operand: a view of that, from its first element on.
+/// A slice whose elements are contiguous in its operand: a view from its first element on.
 struct slice_view_op : slice_op {
     static constexpr operation_kind kind = operation_kind::view;
 };
 
-/// The sum of tensors each of which has its place along an axis of the result and is zero elsewhere. Gradients of the parts of a tensor
-/// add up to it.
+/// The sum of tensors, each of which is placed along an axis of the result and is zero elsewhere.
+/// Gradients of a tensor's parts add up to it.
 struct placed_sum_op {
     static constexpr std::string_view name = "placed_sum";
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_nothing;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = any_arity;
-    static constexpr int most = 16; ///< operands
+    static constexpr int most = 16; ///< maximum number of operands
     struct attributes {
         std::int64_t axis = 0;
-        std::int64_t begin[most]{}; ///< of each operand, perhaps counted from the end
+        std::int64_t begin[most]{}; ///< of each operand, possibly counted from the end
     };
     static constexpr void infer(const attributes& a, inference& io) {
         const auto axis = static_cast<int>(a.axis);
@@ -46,7 +47,7 @@ struct placed_sum_op {
                     io.require(equal_or_required(x[i], io.result[i]), "placed_sum: extents differ off the axis");
         }
     }
-    /// What flows to operand `which`: its part of dy.
+    /// The adjoint of operand `which`: its part of dy.
     template <handle H>
     static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
         slice_op::attributes place = detail::whole_slice();

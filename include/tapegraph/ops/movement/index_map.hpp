@@ -6,8 +6,9 @@
 
 namespace tapegraph {
 
-/// How a position on an axis of a result leads to one of an operand's axis of n elements. `amount` is the number of positions
-/// in front of the operand's first element, for `repeat` how often each element stands.
+/// How a position on an axis of a result maps to one of an operand's axis of n elements. `amount`
+/// is the number of positions before the operand's first element, or for `repeat` the number of
+/// copies of each element.
 enum class index_map : std::int64_t {
     keep,      ///< a b c
     reflect,   ///< c b | a b c | b a
@@ -17,11 +18,11 @@ enum class index_map : std::int64_t {
     repeat     ///< a a b b c c
 };
 
-/// What a shape_error says where there is nothing to choose from.
+/// The text of a shape_error for an empty axis.
 inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
 
-/// From a position on, the operand's elements from `first` stand next to one another for `count` positions: forwards (1),
-/// backwards (-1), or one element again and again (0).
+/// From a position on, the operand's elements from `first` follow for `count` positions: forwards
+/// (1), backwards (-1), or one element repeatedly (0).
 template <class Integer>
 struct basic_index_run {
     Integer first, count;
@@ -35,7 +36,8 @@ constexpr Integer floor_modulo(Integer a, Integer n) {
     return rest < 0 ? rest + n : rest;
 }
 
-/// The run that starts at `position`, not beyond `limit`. n > 0. Integer: one that holds 2 n and position + amount.
+/// The run that starts at `position` and ends at `limit` at the latest. n > 0. Integer must hold 2
+/// n and position + amount.
 template <class Integer>
 constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
     basic_index_run<Integer> r{position, limit - position, 1};
@@ -65,7 +67,7 @@ constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amou
         break;
     case index_map::reflect:
     case index_map::symmetric: {
-        const bool twice = map == index_map::symmetric; // whether the borders stand twice
+        const bool twice = map == index_map::symmetric; // whether the borders occur twice
         if (n == 1) {
             r = {0, r.count, 0};
             break;
@@ -85,7 +87,7 @@ constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amou
     return r;
 }
 
-/// The number of positions after which a rule repeats itself; 0 if it never does.
+/// The period of a rule in positions; 0 if it is not periodic.
 constexpr std::int64_t period_of(index_map map, std::int64_t n) {
     if (map == index_map::wrap) return n;
     if (map == index_map::symmetric) return 2 * n;
@@ -93,9 +95,10 @@ constexpr std::int64_t period_of(index_map map, std::int64_t n) {
     return 0;
 }
 
-/// The positions of the result's axis that lead to one element, in increasing order: two arithmetic progressions, merged.
+/// The positions of the result's axis that map to one element, in increasing order: two merged
+/// arithmetic progressions.
 struct index_positions {
-    std::int64_t first, second; ///< what comes next of each; not below `end`: nothing
+    std::int64_t first, second; ///< the next position of each progression; none if not below `end`
     std::int64_t step, end;
 
     constexpr bool done() const { return position() >= end; }
@@ -103,7 +106,7 @@ struct index_positions {
     constexpr void next() { (first < second ? first : second) += step; }
 };
 
-/// The positions that lead to element j of n, among the first `limit` positions.
+/// The positions that map to element j of n, among the first `limit` positions.
 constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
                                        std::int64_t limit) {
     const auto stretch = [&](std::int64_t from, std::int64_t to) {
@@ -125,7 +128,7 @@ constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64
     return stretch(j, j + 1);
 }
 
-/// Calls f(position) for each of them.
+/// Calls f(position) for each position.
 template <class F>
 constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
                              const F& f) {

@@ -15,7 +15,7 @@
 
 namespace tapegraph::runtime {
 
-// Movement depends on the size of an element only; T is ignored beyond that.
+// Movement depends only on the size of an element; otherwise T is ignored.
 template <class T>
 struct kernel<transpose_op, T> {
     static void run(const kernel_call& c) {
@@ -24,8 +24,8 @@ struct kernel<transpose_op, T> {
     }
 };
 namespace detail {
-/// The attributes with every begin a number: `larger` is the tensor that holds the other. Graphs leave bounds of symbolic axes
-/// to requirements; whatever slips through them stops here.
+/// The attributes with every begin as a number; `larger` is the tensor that contains the other.
+/// Graphs turn bounds of symbolic axes into requirements; bounds that escape them are caught here.
 inline slice_op::attributes with_begins(slice_op::attributes a, const buffer_view& larger, const buffer_view& smaller) {
     for (int i = 0; i < larger.rank; ++i) {
         const std::int64_t size = larger.extents[i], count = smaller.extents[i];
@@ -40,7 +40,7 @@ inline slice_op::attributes with_begins(slice_op::attributes a, const buffer_vie
 inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
     return with_begins(attributes_of<slice_op>(c), larger, smaller);
 }
-/// How many elements of `larger` lie before the first one of a slice.
+/// The number of elements of `larger` before the first one of a slice.
 inline std::int64_t elements_before(const slice_op::attributes& a, const buffer_view& larger,
                                     const buffer_view& smaller) {
     const slice_op::attributes known = with_begins(a, larger, smaller);
@@ -112,7 +112,7 @@ struct kernel<concat_op, T> {
         }
     }
 };
-// Here T is the type of the operand that shows the mode.
+// T is the type of the operand that selects the mode here.
 template <class Element, class T>
 struct kernel<arange_op<Element>, T> {
     static void run(const kernel_call& c) {

@@ -5,7 +5,7 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
+/// transpose, swap_axes, move_axis, broadcast_to: permute and repeat axes.
 
 namespace tapegraph {
 
@@ -46,7 +46,7 @@ struct transpose_op {
     }
 };
 
-/// Axes in another order; without `order` they are reversed, as in NumPy.
+/// Permutes axes; without `order` they are reversed, as in NumPy.
 template <tensor_like A>
 constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
                          std::source_location where = std::source_location::current()) {
@@ -62,7 +62,7 @@ constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
     return invoke<transpose_op>(a, nullptr, where, x);
 }
 
-/// Two axes change places.
+/// Exchanges two axes.
 template <tensor_like A>
 constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
     transpose_op::attributes a;
@@ -80,7 +80,7 @@ constexpr auto swap_axes(const A& x, int first, int second, std::source_location
     return invoke<transpose_op>(a, nullptr, where, x);
 }
 
-/// Axes `from` become axes `to` of the result; the others keep their order (numpy.moveaxis).
+/// Moves axes `from` to positions `to` of the result; the others keep their order (numpy.moveaxis).
 template <tensor_like A>
 constexpr auto move_axis(const A& x, axes from, axes to, std::source_location where = std::source_location::current()) {
     transpose_op::attributes a;
@@ -103,8 +103,9 @@ constexpr auto move_axis(const A& x, axes from, axes to, std::source_location wh
     return invoke<transpose_op>(a, nullptr, where, x);
 }
 
-/// Repeats axes of extent 1 and adds leading ones. Elementwise, so it fuses into what reads it; like every elementwise
-/// operation its adjoint is summed back to the operand's shape by whoever differentiates.
+/// Repeats axes of extent 1 and adds leading ones. It is elementwise, so it fuses with its readers;
+/// as for every elementwise operation, differentiation sums its adjoint back to the operand's
+/// shape.
 struct broadcast_op : map_op<1> {
     static constexpr std::string_view name = "broadcast_to";
     static constexpr void infer(const attributes&, inference& io) {

@@ -5,11 +5,12 @@
 
 #include <initializer_list>
 
-/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
+/// pad, tile, repeat, roll: results whose elements are selected by a rule per axis, and their
+/// adjoint.
 
 namespace tapegraph {
 
-/// Every axis of the result by its own rule, in one pass; the extents are the target's.
+/// Applies one rule per axis, in one pass; the extents are the target's.
 struct index_map_op {
     static constexpr std::string_view name = "index_map";
     static constexpr operation_kind kind = operation_kind::kernel;
@@ -19,9 +20,9 @@ struct index_map_op {
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t map[max_rank]{};    ///< an index_map
-        std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
+        std::int64_t amount[max_rank]{}; ///< elements before the first; for repeat, copies of each
     };
-    /// In map: what is wrong, found where the attributes were put together.
+    /// In map: an error found when the attributes were built.
     enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
 
     static constexpr bool well_formed(const attributes& a, inference& io) {
@@ -52,11 +53,11 @@ struct index_map_op {
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
 };
 
-/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
-/// result has them.
+/// The adjoint of remap: every element of the target's shape is the sum over its copies, in the
+/// order of the result.
 struct index_map_adjoint_op : index_map_op {
     static constexpr std::string_view name = "index_map_adjoint";
-    static constexpr bool takes_storage_types = false; // it adds
+    static constexpr bool takes_storage_types = false; // false, because it adds
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
@@ -75,8 +76,9 @@ constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
     return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
 }
 
-/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
-/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
+/// The padding values: a number; the elements inside the border in reverse, without or with the
+/// border itself; the border; the other end of the axis. NumPy's names are constant, reflect,
+/// symmetric, edge, wrap.
 enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
 
 struct padding_amount {
@@ -85,11 +87,11 @@ struct padding_amount {
 
 struct pad_options {
     pad_mode mode = pad_mode::constant;
-    double value = 0; ///< of constant padding, in the operand's element type
+    double value = 0; ///< for constant padding, in the operand's element type
 };
 
-/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
-/// is reflected again), but not negative.
+/// Adds `before` and `after` elements to each axis; axes not named are unchanged. Padding may be
+/// longer than the axis (as in NumPy: it is reflected again), but not negative.
 template <tensor_like A>
 constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
                    std::source_location where = std::source_location::current()) {
@@ -122,7 +124,7 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
     }
     if (problem != 0) a.map[0] = problem;
     box.fill = options.value;
-    // One result type, whichever operation it is.
+    // A single result type for all operations.
     const auto sealed = eval(x, where);
     const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
     const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
@@ -131,8 +133,8 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
 }
 no_such_option_in<pad_options> pad(any_argument, std::initializer_list<padding_amount>, ...) TG_MISTAKE;
 
-/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
-/// ones add axes in front.
+/// Repeats the whole tensor along each axis (numpy.tile): counts apply to the last axes; missing
+/// ones are 1, additional ones add leading axes.
 template <tensor_like A>
 constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
                     std::source_location where = std::source_location::current()) {
@@ -153,7 +155,7 @@ constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
     return invoke<index_map_op>(a, &target, where, whole);
 }
 
-/// Each element of an axis `count` times (numpy.repeat along an axis).
+/// Repeats each element of an axis `count` times (numpy.repeat along an axis).
 template <tensor_like A>
 constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
                       std::source_location where = std::source_location::current()) {
@@ -170,7 +172,8 @@ constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
     return invoke<index_map_op>(a, &target, where, x);
 }
 
-/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
+/// Shifts elements by `shift` places along an axis; those that leave at one end re-enter at the
+/// other.
 template <tensor_like A>
 constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
                     std::source_location where = std::source_location::current()) {

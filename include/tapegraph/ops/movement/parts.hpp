@@ -7,13 +7,14 @@
 
 namespace tapegraph {
 
-/// x[parts[0], parts[1], ...] of NumPy, what x[i] and x(tg::all, {0, 4}) are: the operations of slice and take.
+/// Implements NumPy's x[parts[0], parts[1], ...], which x[i] and x(tg::all, {0, 4}) call, by slice
+/// and take.
 template <handle H>
 constexpr H take_parts(const H& x, const part* parts, int count, std::source_location where) {
     using kind = part::kind;
     while (count > 0 && parts[count - 1].what == kind::all) --count;
     const shape from = shape_of(x);
-    int rest = from.rank(), ellipses = 0; // axes that an ellipsis, or nothing, stands for
+    int rest = from.rank(), ellipses = 0; // axes that an ellipsis, or the end of the list, stands for
     for (int i = 0; i < count; ++i) {
         if (parts[i].what == kind::other_axes)
             ++ellipses;

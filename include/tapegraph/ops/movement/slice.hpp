@@ -9,7 +9,8 @@
 #include <limits>
 #include <utility>
 
-/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
+/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the
+/// reverse.
 
 namespace tapegraph {
 
@@ -29,9 +30,9 @@ struct slice_op {
     struct attributes {
         std::int64_t begin[max_rank]{};
         std::int64_t step[max_rank]{};
-        double fill = 0; ///< of embed: what stands where nothing was placed
+        double fill = 0; ///< for embed: the value of elements outside the operand
     };
-    /// In begin: what is wrong with a range, found where it was put together.
+    /// In begin: an error in a range, found when the attributes were built.
     enum problem : std::int64_t {
         none = 0,
         undecided = -1,
@@ -44,7 +45,7 @@ struct slice_op {
         malformed = -8
     };
 
-    /// Where the first of `count` elements lies on an axis of `size`.
+    /// The position of the first of `count` elements on an axis of `size`.
     static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
         if (!counted_from_the_end(begin)) return begin;
         const std::int64_t back = begin - at_the_end;
@@ -56,7 +57,7 @@ struct slice_op {
         if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
             lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
     }
-    /// Axes behind the operand's rank have step 1 unless something was said of them.
+    /// Axes beyond the operand's rank have step 1 unless a range was given for them.
     static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
         for (int i = 0; i < max_rank; ++i) {
             if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
@@ -79,7 +80,8 @@ struct slice_op {
         default: return "pad: amounts are negative";
         }
     }
-    /// Whether the elements of `smaller` lie inside `larger`; what depends on symbols becomes a requirement.
+    /// Whether the elements of `smaller` are inside `larger`; conditions on symbols become
+    /// requirements.
     static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
                                       const char* operation, const char* outside) {
         for (int i = 0; i < larger.rank(); ++i) {
@@ -100,11 +102,11 @@ struct slice_op {
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
 };
 
-/// A tensor of the target's shape, filled with one number, in which the operand is placed at begin, in steps: the adjoint of
-/// slice, and constant padding.
+/// A tensor of the target's shape, filled with one number, in which the operand is placed from
+/// begin on, in steps: the adjoint of slice, and constant padding.
 struct pad_op : slice_op {
     static constexpr std::string_view name = "pad";
-    static constexpr linearity linear = linearity::none; // affine: the number is there whatever the operand is
+    static constexpr linearity linear = linearity::none; // affine, because the number does not depend on the operand
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
@@ -126,7 +128,8 @@ constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
     return invoke<pad_op>(a, &target, std::source_location::current(), dy);
 }
 
-/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
+/// `all` keeps an axis; as a function, tg::all(mask) tests whether all elements of a bool tensor
+/// are true.
 struct whole_axis : range {
     template <tensor_like A>
     constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
@@ -153,19 +156,19 @@ constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::att
     const std::int64_t count = r.step == 0  ? 0
                                : r.step > 0 ? (end - begin + r.step - 1) / r.step
                                             : (begin - end - r.step - 1) / -r.step;
-    a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin; // of nothing, any begin
+    a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin; // an empty range may begin anywhere
     a.step[axis] = r.step;
     target.set(axis, count < 0 ? 0 : count);
 }
 
-// Nothing can be clipped to an extent that is not known yet: the axis is required to be as long as the bounds say.
+// Bounds cannot be clipped to an unknown extent, so the axis is required to contain them.
 constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
     a.step[axis] = r.step;
     if (r.step == 0) return;
     const bool forwards = r.step > 0, open = r.end == all.end;
     const std::int64_t stride = forwards ? r.step : -r.step;
     const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
-    // Distances from the nearer end, whichever the range names; `end` is the first element that is not taken.
+    // Distances from the end that the range names; `end` is one past the last selected element.
     const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
     const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
     extent count;
@@ -195,7 +198,8 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
 } // namespace detail
 
 namespace detail {
-/// What a range takes of an axis; of one that x does not have, a mistake for the shape rule to name.
+/// The part of an axis that a range selects; for an axis that x does not have, an error for the
+/// shape rule to report.
 constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
     if (axis < from.rank() && from[axis].known())
         slice_known_axis(r, from[axis].value, a, target, axis);
@@ -240,7 +244,7 @@ constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_locati
     return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
 }
 
-/// The elements of some axes backwards; of all axes unless they are named.
+/// Reverses some axes; all axes unless they are named.
 template <tensor_like A>
 constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
     const shape target = shape_of(x);
@@ -255,7 +259,7 @@ constexpr auto reverse(const A& x, axes over = {}, std::source_location where = 
     }
     return invoke<slice_op>(a, &target, where, x);
 }
-/// The same by NumPy's and PyTorch's name.
+/// The same under the name of NumPy and PyTorch.
 template <tensor_like A>
 constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
     return reverse(x, over, where);
@@ -263,7 +267,7 @@ constexpr auto flip(const A& x, axes over = {}, std::source_location where = std
 
 namespace detail {
 
-/// `count` elements of an axis behind the first `before`.
+/// `count` elements of an axis after the first `before`.
 template <handle H>
 constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
     const shape from = shape_of(whole);
@@ -275,7 +279,7 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
         a.begin[axis] = before.value;
     } else if (behind.known()) {
         a.begin[axis] = at_the_end + behind.value;
-    } else { // both distances are symbolic: cut in front, then behind
+    } else { // both distances are symbolic: cuts the front first, then the back
         shape rest = from;
         rest.set(axis, count + behind);
         a.begin[axis] = at_the_end;
@@ -286,7 +290,7 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
     return invoke<slice_op>(a, &target, where, whole);
 }
 
-/// Parts that cannot be taken: the shape rule says why.
+/// Parts that cannot be formed: the shape rule reports the reason.
 template <handle H>
 constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
     const shape target = shape_of(whole);
@@ -318,7 +322,8 @@ constexpr auto split(const A& x, int axis = 0, std::source_location where = std:
     }(std::make_index_sequence<N>{});
 }
 
-/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). They add up to the extent.
+/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). The sizes add up
+/// to the extent.
 template <tensor_like A, std::size_t N>
 constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
                      std::source_location where = std::source_location::current()) {

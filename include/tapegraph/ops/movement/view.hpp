@@ -17,7 +17,7 @@ struct reshape_op {
     static constexpr operation_kind kind = operation_kind::view;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
-    /// What is wrong with the shape asked for, found where it was put together; then there is no target.
+    /// An error in the requested shape, found when it was built; there is then no target.
     enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
     struct attributes {
         std::int64_t problem = none;
@@ -35,7 +35,7 @@ struct reshape_op {
         }
         if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
         io.result = *io.target;
-        // -1 is what is left of an open extent whose symbols do not divide by the others.
+        // -1 marks an open extent whose symbols are not divisible by the others.
         for (int i = 0; i < io.result.rank(); ++i)
             if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
                             "reshape: the elements do not fill the extents that are given"))
@@ -52,18 +52,18 @@ struct reshape_op {
 };
 
 namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
+/// The result of a reshape whose shape may be invalid.
 template <handle H>
 constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
     return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
 }
-/// A shape without axes in the symbols of another.
+/// A shape without axes, with the symbols of another.
 constexpr shape no_axes(const shape& like) {
     shape s;
     s.attach(like.table());
     return s;
 }
-/// Whether axes are inside a rank and different from one another.
+/// Whether axes are within a rank and distinct.
 constexpr bool distinct_axes(const axes& a, int rank) {
     std::int64_t seen = 0;
     for (int i = 0; !a.all && i < a.count; ++i) {
@@ -75,7 +75,7 @@ constexpr bool distinct_axes(const axes& a, int rank) {
 }
 } // namespace detail
 
-/// The same elements in another shape. One extent may be -1: it is what remains.
+/// The same elements in another shape. One extent may be -1 and is inferred.
 template <tensor_like A>
 constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);
@@ -97,7 +97,7 @@ constexpr auto reshape(const A& x, shape target, std::source_location where = st
         const extent size = from.size();
         if (rest.known() && rest.value == 0) {
             problem = reshape_op::open_beside_zero;
-        } else if (rest.known()) { // where this does not divide, the shape rule sees that the sizes differ
+        } else if (rest.known()) { // if this does not divide, the shape rule finds that the sizes differ
             target.set(open, size / rest.value);
         } else {
             const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
@@ -108,7 +108,7 @@ constexpr auto reshape(const A& x, shape target, std::source_location where = st
     return detail::reshaped(sealed, target, problem, where);
 }
 
-/// [n, ...] to [n, everything else]
+/// Flattens [n, ...] to [n, product of the other extents].
 template <tensor_like A>
 constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);
@@ -119,7 +119,7 @@ constexpr auto flatten(const A& x, std::source_location where = std::source_loca
     return invoke<reshape_op>({}, &target, where, sealed);
 }
 
-/// Everything on one axis, in row-major order.
+/// Flattens all axes to one, in row-major order.
 template <tensor_like A>
 constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);
@@ -129,7 +129,7 @@ constexpr auto ravel(const A& x, std::source_location where = std::source_locati
     return invoke<reshape_op>({}, &target, where, sealed);
 }
 
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
+/// Inserts axes of extent 1 at these positions of the result (negative: counted from its end).
 template <tensor_like A>
 constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);
@@ -147,8 +147,8 @@ constexpr auto expand_dims(const A& x, axes at, std::source_location where = std
     return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
 }
 
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
+/// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
+/// (never a symbolic one, so that the rank does not depend on the data).
 template <tensor_like A>
 constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);

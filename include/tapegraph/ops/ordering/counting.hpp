@@ -10,12 +10,13 @@
 #include <tapegraph/ops/ordering/places.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// bincount, histogram_fixed_width: how often numbers occur. Counts are int32. Not part of tapegraph.hpp.
+/// bincount, histogram_fixed_width: count occurrences of numbers. Counts are int32. Not part of
+/// tapegraph.hpp.
 
 namespace tapegraph {
 
 namespace detail {
-/// 0 .. length - 1 as they are, and length for everything else: the place behind the last one, which nobody reads.
+/// Keeps 0 .. length - 1 and maps everything else to length, one past the end, which nothing reads.
 template <handle H>
 constexpr auto counted_place(const H& values, std::int64_t length, std::source_location where) {
     const auto number = eval(cast<std::int32_t>(values), where);
@@ -27,16 +28,17 @@ constexpr auto counted(const W& weights, const P& places, std::int64_t length, s
 }
 } // namespace detail
 
-/// How often each of 0 .. length - 1 occurs among integers of any shape: int32 [length]. Others are not counted (tf.math.bincount
-/// with maxlength; JAX with length).
+/// The number of occurrences of each of 0 .. length - 1 among integers of any shape: int32
+/// [length]. Others are not counted (tf.math.bincount with maxlength; JAX with length).
 template <tensor_like A>
 constexpr auto bincount(const A& values, std::int64_t length,
                         std::source_location where = std::source_location::current()) {
     const auto number = eval(cast<std::int32_t>(ravel(eval(values, where), where)), where);
     return invoke<count_places_op>({length, 0}, nullptr, where, number);
 }
-/// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type [length]. Weights have the values'
-/// shape; their derivative is the adjoint of where they were counted, 0 of those that were not.
+/// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type
+/// [length]. Weights have the values' shape; the derivative by a weight is the adjoint of its bin,
+/// and 0 for one that was not counted.
 template <tensor_like A, tensor_like W>
 constexpr auto bincount(const A& values, const W& weights, std::int64_t length,
                         std::source_location where = std::source_location::current()) {
@@ -45,8 +47,9 @@ constexpr auto bincount(const A& values, const W& weights, std::int64_t length,
                            where);
 }
 
-/// How many elements lie in each of `bins` parts of equal width between `low` and `high`: int32 [bins]. What lies below counts
-/// in the first part, what lies at `high` or above in the last one (tf.histogram_fixed_width); NaN counts nowhere.
+/// The number of elements in each of `bins` bins of equal width between `low` and `high`: int32
+/// [bins]. Elements below are counted in the first bin, elements at `high` or above in the last one
+/// (tf.histogram_fixed_width); NaN is not counted.
 template <tensor_like A>
 constexpr auto histogram_fixed_width(const A& x, double low, double high, std::int64_t bins = 100,
                                      std::source_location where = std::source_location::current()) {
@@ -54,7 +57,8 @@ constexpr auto histogram_fixed_width(const A& x, double low, double high, std::i
     const double width = (high - low) / static_cast<double>(bins);
     const auto part = eval(floor((flat - low) / width), where);
     const double last = static_cast<double>(bins - 1);
-    // Comparisons with NaN are false, so that it becomes the place behind the last one. Casting sees numbers of bins only.
+    // Comparisons with NaN are false, so NaN is mapped to one past the last bin. The cast sees only
+    // numbers of bins.
     const auto place =
         eval(tapegraph::where(part <= 0, 0,
                               tapegraph::where(part >= last, last, tapegraph::where(part == part, part, bins))),

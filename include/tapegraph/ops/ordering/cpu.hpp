@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-/// Stable sorting along the last axis: a radix sort of (key, position) pairs, byte by byte. Bytes that all keys share are
-/// skipped.
+/// Stable sorting along the last axis: a radix sort of (key, position) pairs, byte by byte. Bytes
+/// that all keys share are skipped.
 
 namespace tapegraph::cpu {
 
@@ -20,7 +20,7 @@ namespace sort_detail {
 
 inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at the same time
 inline constexpr std::int64_t parallel_elements = 8192;
-inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
+inline constexpr std::int64_t most_selected = 64; ///< per row; beyond that, rows are sorted
 
 using tapegraph::detail::sort_key;
 using tapegraph::detail::sort_key_of;
@@ -41,7 +41,7 @@ void insertion_sort(pair<T>* p, std::int64_t n) {
     }
 }
 
-/// Sorts p[0, n) with the help of q[0, n); returns whichever of the two holds the result.
+/// Sorts p[0, n) using q[0, n); returns the one that holds the result.
 template <class T>
 pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
     constexpr int bytes = sizeof(sort_key<T>);
@@ -61,7 +61,8 @@ pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
     return p;
 }
 
-// The `wanted` first pairs of a row, in order: most elements of a long row fail the comparison with the last of them.
+// Selects the `wanted` first pairs of a row, in order: most elements of a long row fail the
+// comparison with the last of them.
 template <class T>
 void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
     std::int64_t count = 0;
@@ -88,9 +89,10 @@ std::size_t sort_workspace_bytes(std::int64_t outer, std::int64_t length) {
     return static_cast<std::size_t>(sort_detail::slots(outer) * length) * 2 * sizeof(sort_detail::pair<T>);
 }
 
-/// order[o, :] = the positions that sort x[o, :], equal elements in their order, NaN last; x [outer, length]. With `first`
-/// not negative only so many of each row are found and written. Index is std::int32_t or std::int64_t. Throws
-/// argument_error for rows of 2^31 elements or more, and for `first` beyond their length.
+/// order[o, :] = the positions that sort x[o, :], with equal elements in their order and NaN last;
+/// x is [outer, length]. If `first` is not negative, only that many of each row are found and
+/// written. Index is std::int32_t or std::int64_t. Throws argument_error for rows of 2^31 elements
+/// or more, and for `first` beyond their length.
 template <class T, class Index>
 void argsort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, Index* order, void* workspace,
                   std::int64_t first = -1) {

@@ -8,7 +8,8 @@ namespace reduce_detail {
 
 inline constexpr std::int64_t most_rows = 256; // searched together
 
-// First position of `value` in x[0, 16 sizeof...(I)), or that count. I counts down, so that what comes first is kept.
+// The first position of `value` in x[0, 16 sizeof...(I)), or that count. I counts down, so that the
+// earliest match is kept.
 template <class T, int... I>
 TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, I...>) {
     std::int32_t first[16];
@@ -22,7 +23,7 @@ TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, 
     return first[0];
 }
 
-// at[r] = first position of best[r] in row r of x[rows, length]; it is there.
+// at[r] = first position of best[r] in row r of x[rows, length]; it exists.
 template <class T>
 struct find_rows_body {
     template <int... I>
@@ -34,7 +35,7 @@ struct find_rows_body {
             const T value = static_cast<T>(best[r]);
             const T* p = x;
             std::int64_t found = block;
-            if (value == value) // whole blocks: what lies behind the row comes later than what is looked for
+            if (value == value) // whole blocks: positions after the row come later than the match
                 for (; end - p >= block; p += block)
                     if ((found = first_in(p, value, sixteens)) < block) break;
             if (found < block)
@@ -54,7 +55,8 @@ struct find_rows_body {
     }
 };
 
-// Down the columns of x[length, width], rows `stride` apart; width up to widest_columns.
+// Searches down the columns of x[length, width], with rows `stride` apart and width up to
+// widest_columns.
 template <bool Maximum, class T>
 struct arg_columns_body {
     template <class Isa>
@@ -80,7 +82,7 @@ struct arg_columns_body {
     }
 };
 
-// Rows that are not longer than a tile, as many at once as it has room for.
+// Searches rows no longer than a tile, as many at once as fit into one.
 template <bool Maximum, class T, class Index>
 void arg_short_rows(const T* x, std::int64_t rows, std::int64_t length, Index* out) {
     constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
@@ -95,7 +97,7 @@ void arg_short_rows(const T* x, std::int64_t rows, std::int64_t length, Index* o
     }
 }
 
-// Tiles of a long row: the first that holds the best is searched.
+// Finds the first tile of a long row that contains the best element, and searches it.
 template <bool Maximum, class T>
 std::int64_t arg_row(const T* x, std::int64_t length) {
     constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
@@ -114,7 +116,7 @@ std::int64_t arg_row(const T* x, std::int64_t length) {
     return begin + found;
 }
 
-// Throws argument_error for an axis whose positions cannot be told.
+// Throws argument_error for an axis that is empty or too long for its positions.
 inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
     if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
         throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
@@ -123,9 +125,10 @@ inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
 
 } // namespace reduce_detail
 
-/// Positions of the largest (or smallest) elements along one axis: out[axes before, axes behind], the first among equals,
-/// a NaN before everything, as NumPy has it. Index is std::int32_t or std::int64_t. Throws argument_error when the axis is
-/// empty and there are outputs, and when it is longer than an int32 can count.
+/// Positions of the largest (or smallest) elements along one axis: out[axes before, axes after],
+/// the first among equals, with a NaN before everything, as in NumPy. Index is std::int32_t or
+/// std::int64_t. Throws argument_error when the axis is empty and there are outputs, and when it is
+/// longer than an int32 can count.
 template <bool Maximum, class T, class Index>
 void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, Index* out) {
     using namespace reduce_detail;

@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Rows of places on the CPU (ops/ordering/places.hpp).
+/// Kernels of ops/ordering/places.hpp on the CPU.
 
 namespace tapegraph {
 
 namespace detail {
-/// Whether a stands before b where NaN comes last.
+/// Whether a precedes b in an order with NaN last.
 template <class T>
 TG_HD constexpr bool stands_before(T a, T b) {
     return a < b || (b != b && a == a);
 }
-/// How many elements of a line in order come before `value`, or with Right not behind it.
+/// The number of elements of a sorted line that come before `value`, or with Right not after it.
 template <bool Right, class T>
 TG_HD constexpr std::int32_t bisected(const T* line, std::int64_t length, T value) {
     std::int64_t first = 0;

@@ -4,12 +4,13 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
+/// argsort, sort, top_k, argmax, argmin. A NaN wins in both argmax and argmin (as in NumPy), and
+/// comes last in every order.
 
 namespace tapegraph {
 
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
+/// The order of the last axis as int32 indices; stable, NaN last. Only the first `count` of them,
+/// unless that is -1.
 struct argsort_op {
     static constexpr std::string_view name = "argsort";
     static constexpr batching batched = batching::rows;
@@ -39,7 +40,8 @@ struct sort_options {
 };
 
 namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
+/// x with `axis` and the last axis exchanged. An axis outside the rank gives a transpose that is
+/// refused.
 template <tensor_like A>
 constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
     transpose_op::attributes a;
@@ -54,7 +56,7 @@ constexpr bool is_last_axis(const A& x, int axis) {
 }
 } // namespace detail
 
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
+/// The int32 positions that sort an axis; equal elements keep their order.
 template <tensor_like A>
 constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
                        std::source_location where = std::source_location::current()) {
@@ -68,7 +70,7 @@ constexpr auto argsort(const A& x, sort_options options, std::source_location wh
 }
 no_such_option_in<sort_options> argsort(any_argument, ...) TG_MISTAKE;
 no_such_option_in<sort_options> argsort(any_argument, any_argument, ...) TG_MISTAKE;
-/// An axis in order. Derivatives follow the elements.
+/// Sorts an axis. Derivatives follow the elements.
 template <tensor_like A>
 constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
                     std::source_location where = std::source_location::current()) {
@@ -85,7 +87,7 @@ constexpr auto sort(const A& x, sort_options options, std::source_location where
 no_such_option_in<sort_options> sort(any_argument, ...) TG_MISTAKE;
 no_such_option_in<sort_options> sort(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// What `top_k` gives: elements, and their int32 positions along the axis.
+/// The result of `top_k`: elements, and their int32 positions along the axis.
 template <class Values, class Indices>
 struct values_and_indices {
     Values values;
@@ -93,15 +95,15 @@ struct values_and_indices {
 };
 
 struct top_k_options {
-    bool largest = true; ///< the k smallest otherwise
+    bool largest = true; ///< false: the k smallest
 };
 
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
+/// The k largest elements along an axis, largest first, and the first among equals first: `const
+/// auto [v, i] = top_k(x, 3)`. NaN comes last. Derivatives follow the elements.
 template <tensor_like A>
 constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
                      std::source_location where = std::source_location::current()) {
-    const std::int64_t count = k < 0 ? -2 : k; // -1 would ask for all
+    const std::int64_t count = k < 0 ? -2 : k; // -1 would request all
     const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
     const auto result = [](const auto& values, const auto& indices) {
         return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
@@ -162,7 +164,7 @@ constexpr auto argmax(const A& x, int axis, reduce_options options = {},
                       std::source_location where = std::source_location::current()) {
     return detail::arg_reduce(x, axis, true, options.keepdims, where);
 }
-/// Position of the first largest of all elements, counted row by row.
+/// Position of the first largest of all elements, in row-major order.
 template <tensor_like A>
 constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
     return detail::arg_reduce_all(x, true, where);

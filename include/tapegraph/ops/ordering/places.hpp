@@ -3,13 +3,14 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-/// What searchsorted, nonzero, unique and bincount do that sorts, sums and gathers would do in more passes: places found by
-/// bisection, places of marks, and how often numbers occur. All go along the last axis and give int32.
+/// Building blocks of searchsorted, nonzero, unique and bincount that sorts, sums and gathers would
+/// do in more passes: positions by bisection, positions of set marks, and counts of numbers. All
+/// work along the last axis and return int32.
 
 namespace tapegraph {
 
-/// (sorted [..., n], values [..., m]) to the number of elements of `sorted`, which is in ascending order, NaN last, that come before
-/// each value, or with `right` not behind it: [..., m].
+/// Maps (sorted [..., n], values [..., m]) to the number of elements of `sorted`, which is in
+/// ascending order, NaN last, that come before each value, or with `right` not after it: [..., m].
 struct searchsorted_op {
     static constexpr std::string_view name = "searchsorted";
     static constexpr batching batched = batching::rows;
@@ -33,7 +34,8 @@ struct searchsorted_op {
     }
 };
 
-/// Marks, bool [..., n], to the places of the first `size` of them in each row, counted from 1, and 0 behind these: [..., size].
+/// Maps marks, bool [..., n], to the positions of the first `size` set ones in each row, counted
+/// from 1, followed by 0: [..., size].
 struct marked_places_op {
     static constexpr std::string_view name = "marked_places";
     static constexpr batching batched = batching::rows;
@@ -54,7 +56,8 @@ struct marked_places_op {
     }
 };
 
-/// How often each of 0 .. length - 1 occurs in each row, int32 [..., n] to [..., length]; others are not counted.
+/// Counts the occurrences of each of 0 .. length - 1 in each row, int32 [..., n] to [..., length];
+/// others are not counted.
 struct count_places_op {
     static constexpr std::string_view name = "bincount";
     static constexpr batching batched = batching::rows;
@@ -64,7 +67,7 @@ struct count_places_op {
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t length = 0;
-        std::int64_t runs = 0; ///< rows are 0, ..., 0, 1, ..., 1, 2, ..., without a gap: what is counted are runs
+        std::int64_t runs = 0; ///< rows are 0, ..., 0, 1, ..., 1, 2, ..., without a gap, so runs are counted
     };
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = dtype::i32;

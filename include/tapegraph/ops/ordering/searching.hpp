@@ -16,11 +16,13 @@
 #include <tapegraph/ops/ordering/places.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on places (ops/ordering/places.hpp), sorts, running sums
-/// and gathers, so that they run wherever those do. Not part of tapegraph.hpp.
+/// searchsorted, nonzero, unique: find elements and return int32 positions. They are built from
+/// places (ops/ordering/places.hpp), sorts, running sums and gathers, so that they run wherever
+/// those do. Not part of tapegraph.hpp.
 ///
-/// How much nonzero and unique find depends on the elements, and extents do not: `size` says how many places the result has, and
-/// `count` how many of them are meant. In eager mode, without `size`, the result is as long as what was found.
+/// The number of elements that nonzero and unique find depends on the data, but extents do not:
+/// `size` is the length of the result, and `count` the number of valid elements. In eager mode,
+/// without `size`, the result is exactly as long as the number found.
 
 namespace tapegraph {
 
@@ -31,7 +33,8 @@ constexpr auto positions_below(const H& like, extent count, std::source_location
     return arange<std::int32_t>(like, count, 0, 1, where);
 }
 
-/// The places of the first `size` marks of a line [n], counted from 1, in order, and 0 behind them; and how many marks there are.
+/// The positions of the first `size` set marks of a line [n], counted from 1, in order, followed by
+/// 0; and the number of set marks.
 template <class Places, class Count>
 struct marked {
     Places places; ///< int32 [size]
@@ -43,13 +46,14 @@ constexpr auto marked_places(const H& marks, std::int64_t size, std::source_loca
     const auto count = sum(cast<std::int32_t>(marks), {}, {}, where);
     return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
 }
-/// What stands at such places of a line, and `missing` where there is none.
+/// The elements of a line at such positions, and `missing` where there is none.
 template <handle H, handle P>
 constexpr auto at_places(const H& line, const P& places, double missing, std::source_location where) {
     return gather(pad(line, {{1, 0}}, {.value = missing}, where), places, 0, 0, where);
 }
 
-/// Elements of a line that differ from the one before; the first one does. NaN equals NaN, as in NumPy.
+/// Marks elements of a line that differ from the one before; the first one does. NaN equals NaN, as
+/// in NumPy.
 template <handle H>
 constexpr auto begins_of_runs(const H& line, std::source_location where) {
     const auto before = roll(line, 1, 0, where);
@@ -63,11 +67,12 @@ constexpr auto begins_of_runs(const H& line, std::source_location where) {
 enum class search_side { left, right };
 
 struct searchsorted_options {
-    search_side side = search_side::left; ///< before those of `sorted` that equal a value, or behind them
+    search_side side = search_side::left; ///< before or after elements of `sorted` that equal a value
 };
 
-/// How many elements of `sorted` [..., n] lie before each value [..., m]: int32 [..., m]. The last axis of `sorted` must be in
-/// ascending order, NaN last; extents before it are the same in both (tf.searchsorted; numpy.searchsorted has no such axes).
+/// The number of elements of `sorted` [..., n] before each value [..., m]: int32 [..., m]. The last
+/// axis of `sorted` must be in ascending order, NaN last; the extents before it are the same in
+/// both (tf.searchsorted; numpy.searchsorted has no such axes).
 template <tensor_like S, tensor_like V>
 constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
                             std::source_location where = std::source_location::current()) {
@@ -75,14 +80,16 @@ constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_optio
 }
 no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// What nonzero gives: coordinates, int32 [size, rank of x], in the order of the elements, and zeros behind those that are meant.
+/// The result of nonzero: coordinates, int32 [size, rank of x], in the order of the elements,
+/// followed by zeros.
 template <class Positions, class Count>
 struct found_positions {
     Positions positions;
-    Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
+    Count count; ///< int32 []: number of nonzero elements, including those for which there was no room
 };
 
-/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar has one place, which needs no coordinates: [size, 0].
+/// The first `size` positions at which x is not 0 (NaN is not 0). A scalar has one position, which
+/// needs no coordinates: [size, 0].
 template <tensor_like A>
 constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
@@ -90,7 +97,8 @@ constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where
     const shape dims = shape_of(value).rank() > 0 ? shape_of(value) : shape_of(line_of_x);
     const auto marks = eval(line_of_x != 0, where);
     const auto found = detail::marked_places(marks, size, where);
-    // Coordinates are looked up where they are spread over x: a symbolic extent is no number that one could divide by.
+    // Coordinates are looked up in tensors broadcast over x, because one cannot divide by a
+    // symbolic extent.
     const auto coordinate = [&](int axis) {
         shape beside;
         for (int i = 0; i < dims.rank(); ++i) beside.push_back(i == axis ? dims[i] : extent(1));
@@ -104,21 +112,22 @@ constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where
     return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
 }
 
-/// What unique gives: the different elements in ascending order, NaN last and once.
+/// The result of unique: the distinct elements in ascending order, with a single NaN last.
 template <class Values, class Indices, class Count>
 struct unique_elements {
-    Values values;   ///< [size], `fill_value` behind those that are meant
-    Indices indices; ///< int32 [size]: where each occurs first in x, counted row by row
-    Indices inverse; ///< int32, x's elements in a line: which of the values each is
-    Indices counts;  ///< int32 [size]: how often each occurs
-    Count count;     ///< int32 []: of all different elements, also of those for which there was no room
+    Values values;   ///< [size], `fill_value` after the valid ones
+    Indices indices; ///< int32 [size]: flat position of the first occurrence in x
+    Indices inverse; ///< int32, one per element of flattened x: the index of its value
+    Indices counts;  ///< int32 [size]: number of occurrences
+    Count count;     ///< int32 []: number of distinct elements, including those for which there was no room
 };
 struct unique_options {
-    std::int64_t size = 0; ///< places of the result; what does not fit is left out
+    std::int64_t size = 0; ///< length of the result; further elements are dropped
     double fill_value = 0;
 };
 
-/// The different elements of x, which is read row by row (numpy.unique, jax.numpy.unique with size, tf.unique sorted).
+/// The distinct elements of x, read in row-major order (numpy.unique, jax.numpy.unique with size,
+/// tf.unique sorted).
 template <tensor_like A>
 constexpr auto unique(const A& x, unique_options options,
                       std::source_location where = std::source_location::current()) {

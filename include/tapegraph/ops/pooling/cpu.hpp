@@ -9,21 +9,22 @@
 
 /// Maximum and average pooling of images [batch, height, width, channels], vectorised over channels.
 ///
-/// Windows that do not overlap (stride >= window) are a partition of the image: their gradients are written in one pass,
-/// without zeroing first. Overlapping ones are added up window by window in row-major order; then the channels are what is
-/// cut into tasks, so the order of addition does not depend on threads.
+/// Windows that do not overlap (stride >= window) partition the image: their gradients are written
+/// in one pass, without zeroing first. Overlapping ones are added up window by window in row-major
+/// order; tasks then divide the channels, so the order of addition does not depend on threads.
 
 namespace tapegraph::cpu {
 
-/// Sizes of a pooling in elements. Window (oy, ox) covers input rows oy * stride_height - pad_top + i * dilation_height for i
-/// in [0, window_height), and columns likewise, as far as they lie inside the image.
+/// The sizes of a pooling in elements. Window (oy, ox) covers input rows oy * stride_height -
+/// pad_top + i * dilation_height for i in [0, window_height), and columns likewise, as far as they
+/// are inside the image.
 struct pool_geometry {
     std::int64_t batch, in_height, in_width, channels;
     std::int64_t out_height, out_width;
     std::int64_t window_height, window_width;
     std::int64_t stride_height, stride_width;
     std::int64_t pad_top, pad_left;
-    std::int64_t dilation_height = 1, dilation_width = 1; ///< between the rows and columns of a window
+    std::int64_t dilation_height = 1, dilation_width = 1; ///< between adjacent rows and columns of a window
 };
 
 namespace pool_detail {
@@ -60,15 +61,15 @@ private:
 template <class T>
 inline constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(T));
 
-// d max / d x: the first element equal to the maximum takes all that is left of dy. NaN is the maximum of its window, and
-// the first NaN takes dy.
+// d max / d x: the first element equal to the maximum receives all of the remaining dy. NaN is the
+// maximum of its window, and the first NaN receives dy.
 enum class rule { maximum, average, maximum_gradient, average_gradient, select };
 
-// What is done with up to 64 bytes of channels at the elements of a window, in row-major order. The number of channels is a
-// constant where it can be, so that the loops over them become single instructions.
+// Processes up to 64 bytes of channels at the elements of a window, in row-major order. The number
+// of channels is a constant where possible, so that the loops over them become single instructions.
 template <rule R, bool Add, class T>
 struct block {
-    const T* x;     ///< the image, from which maxima and averages are taken
+    const T* x;     ///< the image, the operand of maxima and averages
     const T* y;     ///< the pooled image
     const T* other; ///< dy of the pooled image; for select: ddx of the image
     T* out;         ///< pooled image, or dx
@@ -91,7 +92,8 @@ struct block {
             for (std::int64_t column = w.left; column < w.right; column += w.across) {
                 const std::int64_t at = ((image * g.in_height + row) * g.in_width + column) * g.channels + c;
                 if constexpr (Whole) {
-                    // Two windows on: blocks of several pixels in turn are an order the hardware does not follow.
+                    // Prefetches two windows ahead: the hardware does not follow the order of
+                    // alternating blocks of several pixels.
                     const std::int64_t ahead = at + 2 * g.stride_width * g.channels;
                     if constexpr (R != rule::average_gradient) __builtin_prefetch((R == rule::select ? other : x) + ahead);
                     if constexpr (R == rule::select) __builtin_prefetch(x + ahead);
@@ -128,7 +130,7 @@ struct block {
     }
 };
 
-// One row of windows, channels [first, last).
+// Processes one row of windows, channels [first, last).
 template <rule R, bool Add, class T>
 struct row_body {
     template <class Isa>
@@ -146,7 +148,7 @@ struct row_body {
             std::int64_t c = first;
             for (; c + n <= last; c += n) b.template run<true>(g, w, image, pixel, c, n, scale);
             if (c == last) continue;
-            // Where values are written and not added, the last block may do some channels again.
+            // Where values are written rather than added, the last block may repeat some channels.
             if (!Add && last - first >= n) b.template run<true>(g, w, image, pixel, last - n, n, scale);
             else b.template run<false>(g, w, image, pixel, c, last - c, scale);
         }
@@ -181,7 +183,8 @@ void run(const pool_geometry& g, const block<R, Add, T>& b, bool whole_count) {
     const bool parallel = elements >= parallel_elements;
     if (elements == 0) return;
     if constexpr (Add) {
-        // Cuts along channels at multiples of a cache line's lanes, as many as keep about 16 tasks.
+        // Cuts the channels at multiples of a cache line's lanes, into as many parts as give about
+        // 16 tasks.
         const std::int64_t wanted = std::max<std::int64_t>(1, 16 / g.batch);
         const std::int64_t width = ((g.channels + wanted - 1) / wanted + 63) / 64 * 64;
         const std::int64_t cuts = (g.channels + width - 1) / width;
@@ -215,14 +218,15 @@ inline bool overlapping(const pool_geometry& g) {
 
 } // namespace pool_detail
 
-/// y[b, oy, ox, c] = the largest of its window in x; NaN if one is in it.
+/// y[b, oy, ox, c] = the largest element of its window in x; NaN if the window contains one.
 template <class T>
 void max_pool_forward(const pool_geometry& g, const T* x, T* y) {
     using namespace pool_detail;
     run(g, block<rule::maximum, false, T>{x, nullptr, nullptr, y}, false);
 }
 
-/// dx from dy: each window's derivative goes to its first maximum in row-major order. `y` is what the forward pass gave.
+/// dx from dy: each window's derivative goes to its first maximum in row-major order. `y` is the
+/// result of the forward pass.
 template <class T>
 void max_pool_gradient(const pool_geometry& g, const T* dy, const T* x, const T* y, T* dx) {
     using namespace pool_detail;
@@ -244,7 +248,7 @@ void average_pool_forward(const pool_geometry& g, const T* x, T* y, bool count_i
     run(g, block<rule::average, false, T>{x, nullptr, nullptr, y}, count_include_pad);
 }
 
-/// dx[i] = the sum of dy / count over the windows that hold i.
+/// dx[i] = the sum of dy / count over the windows that contain i.
 template <class T>
 void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool count_include_pad = false) {
     using namespace pool_detail;

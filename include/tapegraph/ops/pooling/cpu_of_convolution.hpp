@@ -3,19 +3,21 @@
 #include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/ops/pooling/cpu.hpp>
 
-/// Convolution, bias, relu and the maximum of every 2 by 2 pixels, without y in memory: bands of a few rows of an image are
-/// convolved into scratch memory that stays in the second-level cache, and pooled from there.
+/// Convolution, bias, relu and the maximum of every 2 by 2 pixels, without y in memory: bands of a
+/// few rows of an image are convolved into scratch memory that stays in the L2 cache, and pooled
+/// from there.
 
 namespace tapegraph::cpu {
 
 namespace detail {
 
-/// Rows of a band: about as many pixels as a block of the forward pass has, whole windows.
+/// The number of rows of a band: about as many pixels as a block of the forward pass has, in whole
+/// windows.
 inline std::int64_t pooled_band_rows(const convolution_geometry& g) {
     constexpr std::int64_t pixels = 128;
     return std::min(g.out_height, 2 * std::max<std::int64_t>(1, pixels / std::max<std::int64_t>(1, 2 * g.out_width)));
 }
-/// The convolution of some rows of one image: padding says where they begin.
+/// The convolution of some rows of one image, whose start is set by padding.
 inline convolution_geometry band_of(convolution_geometry g, std::int64_t first, std::int64_t rows) {
     g.batch = 1;
     g.pad_top -= first * g.stride_height;
@@ -23,8 +25,8 @@ inline convolution_geometry band_of(convolution_geometry g, std::int64_t first, 
     return g;
 }
 
-/// Parts of the workspace, whatever the batch: a band for each thread or one image; for each thread what the forward pass
-/// needs; the packed filters.
+/// The workspace, for any batch: a band for each thread or one image; each thread's workspace of
+/// the forward pass; the packed filters.
 template <class T>
 struct pooled_scratch {
     std::int64_t band, window;
@@ -58,7 +60,8 @@ std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int 
     return cut.used();
 }
 
-/// pooled [batch, out_height / 2, out_width / 2, out_channels] of the convolution `g`, whose output extents are even.
+/// Computes pooled [batch, out_height / 2, out_width / 2, out_channels] of the convolution `g`,
+/// whose output extents are even.
 template <class T>
 void convolution_pool_forward(const convolution_geometry& g, const T* x, const T* w, T* pooled, void* workspace,
                               const convolution_epilogue<T>& epilogue) {
@@ -66,7 +69,8 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
     detail::workspace_cutter parts(workspace);
     const detail::pooled_scratch<T> scratch(parts, g, thread_count());
     pack_filters(g, w, scratch.filters);
-    // Few bands: images follow one another, and the convolution shares out its own work.
+    // With few bands, images are processed one by one, and the convolution divides its own work
+    // among threads.
     std::int64_t rows = detail::pooled_band_rows(g), bands = detail::divide_up(g.out_height, rows);
     const bool parallel = g.batch * bands >= 4 * thread_count() && detail::worth_threads(detail::multiply_adds(g));
     if (!parallel) rows = g.out_height, bands = 1;

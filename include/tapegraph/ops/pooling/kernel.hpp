@@ -6,7 +6,7 @@
 
 namespace tapegraph::runtime {
 
-/// Geometry of a pooling from the image and the pooled image. Rank 3 (NWC) is height 1.
+/// The geometry of a pooling for the image and the pooled image. Rank 3 (NWC) means height 1.
 inline cpu::pool_geometry pooling(const window_attributes& a, const buffer_view& x, const buffer_view& y) {
     const bool flat = x.rank == 3;
     cpu::pool_geometry g{};

@@ -10,7 +10,7 @@ namespace tapegraph {
 
 template <bool Relu>
 std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
-    // A GPU plans it as the convolution alone.
+    // A GPU chooses its algorithm as for the convolution alone.
     return method_of<convolution_op>(c.out[0].memory == 0 ? runtime::pooled_geometry(c) : runtime::unpooled_geometry(c),
                                      c.out[0]);
 }

@@ -5,7 +5,8 @@
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
 
-/// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
+/// Power-average pooling, whose extremes are sum and maximum: y = (sum of |x|^p over a
+/// window)^(1/p).
 
 namespace tapegraph {
 
@@ -102,13 +103,14 @@ constexpr auto lp_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
                                                x, y);
 }
 
-/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
-/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of
-/// their window before they are raised to the power.
+/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding
+/// counts as zeros. `norm` is at least 1: 1 sums magnitudes, 2 gives their Euclidean length, and
+/// large ones approach the maximum. Numbers are scaled by the largest of their window before they
+/// are raised to the power.
 template <tensor_like X>
 constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
                             std::source_location where = std::source_location::current()) {
-    return detail::in_float(x, where, [&](const auto& images) { // powers leave half's range, and bfloat16's
+    return detail::in_float(x, where, [&](const auto& images) { // because powers leave the range of half and bfloat16
         return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
     });
 }

@@ -7,18 +7,18 @@
 
 #include <algorithm>
 
-/// lp_pool on the CPU: one row of windows after another, vectorised over channels, in row-major order within a window.
+/// lp_pool on the CPU: row by row of windows, vectorised over channels, in row-major order within a
+/// window.
 
 namespace tapegraph {
 
 namespace detail {
-/// |x|^p of numbers by the largest magnitude among them, so that no power overflows nor all underflow, and the root of the sum of
-/// these. 1 and 2 need no power, and 2 is scaled by a power of two, exactly.
+/// x|^p of numbers scaled by the largest magnitude among them, so that no power overflows and not all underflow, and the root of their sum. 1 and 2 need no power, and 2 is scaled exactly, by a power of two.
 template <class T>
 struct lp_norm {
     T p, inverse;
     explicit TG_HD lp_norm(double norm) : p(static_cast<T>(norm)), inverse(static_cast<T>(1 / norm)) {}
-    /// What x is multiplied by (p = 2) or divided by, from the largest |x|.
+    /// The factor (p = 2) or divisor of x for the largest |x|.
     TG_HD T scale(T largest) const {
         if (p == 2) return inverse_scale_op::value(largest);
         return largest > 0 && largest < math::detail::traits<T>::infinity ? largest : T(1);

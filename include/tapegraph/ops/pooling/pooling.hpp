@@ -37,7 +37,7 @@ struct pool_operation {
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
     using attributes = window_attributes;
-    /// A window for each element of the pooled image, the smallest of those involved.
+    /// One window per element of the pooled image, the smallest of the images involved.
     static double flops(const kernel_call& c) {
         std::int64_t pooled = c.out[0].elements();
         for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
@@ -58,7 +58,7 @@ struct max_pool_op : detail::pool_operation {
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
 };
 
-/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
+/// Maps (dy, x, y) to dx: each window's derivative goes to its first maximum.
 struct max_pool_gradient_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool_gradient";
     static constexpr int arity = 3;
@@ -71,7 +71,8 @@ struct max_pool_gradient_op : detail::pool_operation {
     static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
 };
 
-/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
+/// Maps (d, x, y) to the value of d at each window's first maximum: the adjoint of
+/// max_pool_gradient.
 struct max_pool_select_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool_select";
     static constexpr int arity = 3;
@@ -128,8 +129,9 @@ constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) 
     return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
 }
 
-/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
-/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op. A pass fuses them
+/// where nothing else reads the convolution, which is then never written to memory. The attributes
+/// are the convolution's. Never differentiated.
 template <bool Relu>
 struct convolution_bias_pool_op : detail::convolution_operation {
     static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
@@ -148,7 +150,7 @@ struct convolution_bias_pool_op : detail::convolution_operation {
         if (pooled.error != nullptr) io.fail(pooled.error);
     }
     static std::string_view method(const kernel_call& c);
-    static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); } // four pixels an element
+    static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); } // four pixels per element
 };
 
 /// `stride` 0 means the window's own size.
@@ -157,7 +159,7 @@ struct pool2d_options {
     height_width stride = 0;
     tapegraph::padding padding{};
     height_width dilation = 1;
-    bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
+    bool count_include_pad = false; ///< for averages: padding counts as zeros, as in PyTorch
 };
 struct pool1d_options {
     std::int64_t pool_size = 2;
@@ -200,15 +202,15 @@ constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std:
 }
 } // namespace detail
 
-/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
-/// maximum in row-major order.
+/// The largest element of each window of x [batch, height, width, channels]; NaN if the window
+/// contains one. The derivative goes to the first maximum in row-major order.
 template <tensor_like X>
 constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
                              std::source_location where = std::source_location::current()) {
     return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
 }
 no_such_option_in<pool2d_options> max_pooling2d(any_argument, ...) TG_MISTAKE;
-/// The mean of each window.
+/// The mean of the elements of each window.
 template <tensor_like X>
 constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
                                  std::source_location where = std::source_location::current()) {
@@ -229,8 +231,8 @@ constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
 }
 no_such_option_in<pool1d_options> average_pooling1d(any_argument, ...) TG_MISTAKE;
 
-/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
-/// `max` over the spatial axes: equal maxima each receive the derivative.
+/// Pools whole images to [batch, channels], or with keepdims to [batch, 1, 1, channels]. These are
+/// the reductions `mean` and `max` over the spatial axes: equal maxima each receive the derivative.
 template <tensor_like X>
 constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
                                         std::source_location where = std::source_location::current()) {

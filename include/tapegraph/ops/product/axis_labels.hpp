@@ -5,12 +5,12 @@
 
 #include <string_view>
 
-/// Axes named by letters, and einsum's notation of them: "bij,bjk->bik".
+/// Axes labelled by letters, and the notation of einsum: "bij,bjk->bik".
 
 namespace tapegraph::detail {
 
-/// The labels of one tensor's axes, outermost first: letters; an axis that "..." stands for is its distance from the
-/// last of them, counted from 1.
+/// The labels of one tensor's axes, outermost first: letters. The label of an axis that "..."
+/// stands for is its distance from the last of them, counted from 1.
 struct axis_labels {
     char label[2 * max_rank]{};
     int count = 0;
@@ -21,7 +21,7 @@ struct axis_labels {
         return -1;
     }
     constexpr bool has(char c) const { return find(c) >= 0; }
-    /// One too many is dropped; `full` has told before.
+    /// An excess label is dropped, because `full` has reported it.
     constexpr void push_back(char c) {
         if (count < 2 * max_rank) label[count++] = c;
     }
@@ -49,7 +49,7 @@ enum class misfit : std::int64_t {
     rank,
     tensordot_axes,
     tensordot_extents,
-    // these name a label
+    // the following name a label
     extents,
     unknown_label,
     label_twice,
@@ -71,7 +71,7 @@ inline constexpr label_text label_unknown("einsum: label ? of the result is in n
 inline constexpr label_text label_repeated("einsum: the result names label ? twice");
 inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
 
-/// What does not fit, as literals; those that name a label exist once per letter.
+/// Error texts as literals; those that name a label exist once per letter.
 struct misfit_texts {
     static constexpr std::int64_t reason(misfit what, char label = 'a') {
         return static_cast<std::int64_t>(what) * 128 + label;
@@ -95,10 +95,10 @@ struct misfit_texts {
     }
 };
 
-/// A text of einsum, read: the labels of each operand and of the result.
+/// The parsed text of einsum: the labels of each operand and of the result.
 struct einsum_notation {
     axis_labels in[2], out;
-    int ellipsis[3]{-1, -1, -1}; ///< where "..." stands among an operand's (or, last, the result's) labels
+    int ellipsis[3]{-1, -1, -1}; ///< the position of "..." among the labels of an operand or, last, of the result
     int operands = 1;
     bool explicit_result = false, well_formed = true;
 
@@ -131,14 +131,16 @@ struct einsum_notation {
         }
     }
 
-    /// Replaces operand k's "..." by the axes it stands for; false when the operand has too few or too many.
+    /// Replaces operand k's "..." by the axes it stands for; returns false when the operand has too
+    /// few or too many.
     constexpr bool expand(int k, int rank) {
         const int more = rank - in[k].count;
         if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
         if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
         return true;
     }
-    /// The result's axes, once the operands' are known: named, or every label that occurs once, in alphabetical order.
+    /// Determines the result's axes, once the operands' are known: as named, or every label that
+    /// occurs once, in alphabetical order.
     constexpr void complete() {
         int widest = 0;
         for (int k = 0; k < operands; ++k)

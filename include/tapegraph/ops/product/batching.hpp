@@ -3,7 +3,7 @@
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// Matrix products for a batch.
+/// Batching rules of matrix products.
 
 namespace tapegraph {
 
@@ -14,7 +14,7 @@ struct batching_rule<matmul_op> {
         const shape left = shape_of(a), right = shape_of(b);
         const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
         if constexpr (!C::template is_batched<B>) {
-            // One matrix for all examples: their rows are rows of one product.
+            // With one matrix for all examples, their rows become rows of one product.
             if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
                 const shape stacked = shape_of(c.whole(a));
                 const shape product = [&] {

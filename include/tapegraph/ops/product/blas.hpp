@@ -2,8 +2,9 @@
 
 #include <tapegraph/cpu/gemm.hpp>
 
-/// Matrix products by a CBLAS instead of our own kernels: the CMake option TAPEGRAPH_BLAS defines TAPEGRAPH_USE_CBLAS for
-/// everything that links the target, so that no two sources of a program disagree.
+/// Matrix products by a CBLAS instead of the library's own kernels. The CMake option TAPEGRAPH_BLAS
+/// defines TAPEGRAPH_USE_CBLAS for everything that links the target, so that all sources of a
+/// program agree.
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 #include <cblas.h>
@@ -16,7 +17,7 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
-/// C = op(A) op(B), or C += with `accumulate`; then bias and relu. No scratch memory.
+/// C = op(A) op(B), or C += with `accumulate`; then bias and relu. Needs no scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
     if (g.m == 0 || g.n == 0) return;
@@ -31,7 +32,7 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
         cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
     cpu::finish_rows(g);
 }
-/// `batch` products of one shape, placed as cpu::gemm_each says.
+/// `batch` products of one shape, placed as in cpu::gemm_each.
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
     for (std::int64_t i = 0; i < batch; ++i) {

@@ -53,7 +53,7 @@ constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std
     if (from[first].value != from[second].value)
         return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
     const std::int64_t n = from[first].value;
-    transpose_op::attributes last; // both axes behind the others, as one
+    transpose_op::attributes last; // both axes after the others, merged into one
     shape flat;
     flat.attach(from.table());
     axis_labels rest;
@@ -77,7 +77,7 @@ constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std
     return invoke<slice_op>(step, &target, where, moved);
 }
 
-/// Every label once.
+/// Reduces repeated labels, so that each occurs once.
 template <handle H>
 constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
     for (int i = 0; i < labels.count; ++i)
@@ -92,7 +92,7 @@ constexpr H without_repeats(H x, axis_labels& labels, std::source_location where
     return x;
 }
 
-/// Whether `order` is `first` and then the labels of `second` and `third`.
+/// Whether `order` is `first` followed by the labels of `second` and `third`.
 constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
                      const axis_labels& third) {
     axis_labels all = first;
@@ -101,7 +101,8 @@ constexpr bool reads(const axis_labels& order, const axis_labels& first, const a
     return order == all;
 }
 
-/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where its axes lie so.
+/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where
+/// its axes are in that order.
 template <handle H>
 constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
                         const axis_labels& columns, bool& transposed, std::source_location where) {
@@ -135,7 +136,8 @@ constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& al
     return shaped(moved, target, where);
 }
 
-/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
+/// The result type of two operands: a handle of their type or, under vmap, of the type of the
+/// operand that each example has for itself.
 template <handle A, handle B>
 using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
 
@@ -143,8 +145,8 @@ using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * 
 template <handle A, handle B>
 inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
 
-/// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
-/// theirs and occurs once, as do those of a and b.
+/// The contraction of a and b: sums over axes that both have and `out` does not name. Every label
+/// of `out` is in a or b, and each label occurs once in `out`, a and b.
 template <handle A, handle B>
 constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
                                     std::source_location where) {
@@ -187,10 +189,10 @@ constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, co
         return reduce<sum_op>({mask, 0}, where, x * y);
     }
 
-    // The factor whose own axes the result names first stands on the left.
+    // The factor whose own axes the result names first is the left one.
     if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
         return contract(b, lb, a, la, out, where);
-    // The summed axes in the order of the operand that would otherwise be copied.
+    // The summed axes take the order of the operand that would otherwise be copied.
     axis_labels other;
     for (int i = 0; i < lb.count; ++i)
         if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
@@ -218,7 +220,7 @@ constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, co
     return ordered(shaped(z, target, where), order, out, where);
 }
 
-/// What is wrong with a notation whose axes are known, or -1.
+/// The error in a notation whose axes are known, or -1.
 constexpr std::int64_t problem_of(const einsum_notation& n) {
     if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
     for (int i = 0; i < n.out.count; ++i) {
@@ -231,9 +233,10 @@ constexpr std::int64_t problem_of(const einsum_notation& n) {
 
 } // namespace detail
 
-/// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
-/// same axis; letters that the result does not name are summed over. Without "->" the result has every letter that occurs
-/// once, in alphabetical order. "..." stands for further axes, which broadcast. Extents of one letter must be equal.
+/// Einstein summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes
+/// of one letter are the same axis; letters that the result does not name are summed over. Without
+/// "->" the result has every letter that occurs once, in alphabetical order. "..." stands for
+/// further axes, which broadcast. Extents of one letter must be equal.
 template <tensor_like A, tensor_like B>
 constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
                       std::source_location where = std::source_location::current()) {
@@ -262,7 +265,8 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
     return contract(x, n.in[0], y, n.in[1], n.out, where);
 }
 
-/// Einstein's summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
+/// Einstein summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal,
+/// "ii" its sum.
 template <tensor_like A>
 constexpr auto einsum(std::string_view subscripts, const A& a,
                       std::source_location where = std::source_location::current()) {

@@ -21,7 +21,7 @@ struct kernel<matmul_op, T> {
         job j{detail::first_product<T>(call), detail::matrices_of(call.out[0])};
         cpu::gemm_arguments<T>& g = j.first;
         if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k; // a column is stored like a row
-        // Matrices that all meet the same second factor are one tall matrix.
+        // Matrices with a common second factor are one tall matrix.
         if (j.batch > 1 && !g.transpose_a && detail::matrices_of(a) == j.batch && detail::matrices_of(b) == 1) {
             g.m *= j.batch;
             j.batch = 1;

@@ -3,11 +3,13 @@
 #include <tapegraph/cpu/gemm_storage.hpp>
 #include <tapegraph/ops/product/kernel.hpp>
 
-/// Matrix products of 16-bit elements: more than a float kernel between conversions.
+/// Matrix products of 16-bit elements, converted while they are packed instead of around a float
+/// kernel.
 
 namespace tapegraph::runtime {
 
-// Operands are converted while they are packed. A CBLAS has no such product: always our own.
+// Operands are converted while they are packed. A CBLAS has no such product, so the library's own
+// kernels always compute it.
 template <storage_type T>
 struct kernel<matmul_op, T> {
     static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
@@ -34,7 +36,7 @@ struct kernel<matmul_op, T> {
     }
 };
 
-// Each of the three operations that became one kernel rounds its result, as it does alone.
+// Each of the three fused operations rounds its result, as it would alone.
 template <bool Relu, storage_type T>
 struct kernel<matmul_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }

@@ -4,11 +4,12 @@
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// Where the matrices of a product lie in a call's operands.
+/// Locates the matrices of a product in a call's operands.
 
 namespace tapegraph::runtime::detail {
 
-/// The first of a batch of products, as the operands' last two axes say it; the axes in front are the batch.
+/// The first of a batch of products, from the operands' last two axes; the axes before them are the
+/// batch.
 template <class T>
 cpu::gemm_arguments<T> first_product(const kernel_call& call) {
     const auto t = attributes_of<matmul_op>(call);
@@ -30,8 +31,8 @@ cpu::gemm_arguments<T> first_product(const kernel_call& call) {
 
 inline std::int64_t matrices_of(const buffer_view& x) { return span(x, 0, x.rank - 2); }
 
-/// How many elements of operand `x` lie before its matrix for product `index` of result `c`. Where batches broadcast, the smaller
-/// operand's matrices are visited again.
+/// The number of elements of operand `x` before its matrix for product `index` of result `c`. Where
+/// batches broadcast, the smaller operand's matrices are used again.
 inline std::int64_t matrix_offset(const buffer_view& x, const buffer_view& c, std::int64_t index) {
     const int outer = c.rank - 2;
     std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];

@@ -6,7 +6,7 @@
 namespace tapegraph {
 
 namespace detail {
-/// [..., m, k] as [everything else, k].
+/// [..., m, k] reshaped to [product of the others, k].
 template <handle H>
 constexpr H rows_of(const H& x) {
     const shape from = shape_of(x);
@@ -28,7 +28,7 @@ constexpr H with_axis(const H& x, int at, std::source_location where) {
     }
     return invoke<reshape_op>({}, &target, where, x);
 }
-/// x without axis `at` of extent 1.
+/// x without axis `at`, which has extent 1.
 template <handle H>
 constexpr H without_axis(const H& x, int at, std::source_location where) {
     const shape from = shape_of(x);
@@ -52,7 +52,8 @@ struct matmul_op {
     struct attributes {
         std::int64_t transpose_a = 0, transpose_b = 0;
     };
-    /// What a GPU's library multiplies floats in, where that is not float: it has no 3xTF32.
+    /// The precision in which a GPU's library multiplies floats, where that is not float: it has no
+    /// 3xTF32.
     static std::string_view method(const kernel_call& c) {
         const bool rounded =
             c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
@@ -87,8 +88,9 @@ struct matmul_op {
             return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
                                  : product(dc, b, 0, !t.transpose_b, shape_of(a));
         else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
-            // One factor for every batch: the sum over batches is part of one product over all rows. The first of them is named: operands
-            // of one call are in no order, and a graph made at run time is to be the compiler's.
+            // With one factor for every batch, the sum over batches is part of one product over all
+            // rows. The first operand is named, because operands of one call are in no order, and a
+            // graph made at run time must equal the compiler's.
             const auto rows_of_a = detail::rows_of(a);
             const auto rows_of_dc = detail::rows_of(dc);
             return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
@@ -99,13 +101,14 @@ struct matmul_op {
     }
     /// 2 m n k, for every matrix of a batch.
     static double flops(const kernel_call& c) {
-        const buffer_view& a = c.in[0]; // [..., m, k] or, read transposed, [..., k, m]
+        const buffer_view& a = c.in[0]; // [..., m, k] or, if read transposed, [..., k, m]
         const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
         return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
     }
 };
 
-/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+/// Matrix product plus a bias for every row, then relu if Relu, fused by a pass. Never
+/// differentiated.
 template <bool Relu>
 struct matmul_bias_op {
     static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
@@ -123,8 +126,9 @@ struct matmul_options {
     bool transpose_a = false, transpose_b = false;
 };
 
-/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
-/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
+/// NumPy's matmul. An operand of rank 1 is a row on the left and a column on the right, and the
+/// axis it gains is dropped again; `transpose_a` and `transpose_b` do not apply to it. Elements are
+/// float or double.
 template <tensor_like A, tensor_like B>
 constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
                       std::source_location where = std::source_location::current()) {

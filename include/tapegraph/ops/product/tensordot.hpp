@@ -6,14 +6,14 @@
 
 namespace tapegraph {
 
-/// The axes tensordot sums over: the last `count` of the first operand with the first `count` of the second, or pairs of
-/// axes named for both. Negative axes count from the end.
+/// The axes that tensordot sums over: the last `count` of the first operand with the first `count`
+/// of the second, or pairs of axes named for both. Negative axes count from the end.
 struct tensordot_axes {
     std::int8_t first[max_rank]{}, second[max_rank]{};
     int count = 0;
     bool named = false, fits = true;
 
-    // NOLINTNEXTLINE: tensordot(a, b, 2) reads well
+    // NOLINTNEXTLINE: implicit, for tensordot(a, b, 2)
     constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
     constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
         : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
@@ -24,7 +24,8 @@ struct tensordot_axes {
     }
 };
 
-/// sum over the chosen axes of a * b: the other axes of a, then those of b. tensordot(a, b, {{0, 2}, {1, 3}}).
+/// The sum of a * b over the selected axes; the result has the other axes of a, then those of b.
+/// tensordot(a, b, {{0, 2}, {1, 3}}).
 template <tensor_like A, tensor_like B>
 constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
                          std::source_location where = std::source_location::current()) {
@@ -56,8 +57,8 @@ constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
     return contract(x, lx, y, ly, out, where);
 }
 
-/// NumPy's dot: of vectors the sum of products; otherwise over the last axis of a and the last but one of b (its only one
-/// where it is a vector). A scalar multiplies.
+/// NumPy's dot: for vectors the sum of products; otherwise a sum over the last axis of a and the
+/// second to last of b (its only one where it is a vector). A scalar multiplies.
 template <tensor_like A, tensor_like B>
 constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
     const auto x = eval(a, where);
@@ -66,7 +67,7 @@ constexpr auto dot(const A& a, const B& b, std::source_location where = std::sou
     return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
 }
 
-/// NumPy's inner: over the last axis of both. A scalar multiplies.
+/// NumPy's inner: a sum over the last axis of both. A scalar multiplies.
 template <tensor_like A, tensor_like B>
 constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
     const auto x = eval(a, where);
@@ -81,7 +82,7 @@ constexpr auto outer(const A& a, const B& b, std::source_location where = std::s
     return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
 }
 
-/// The sum of products of all elements, of tensors with equally many: NumPy's vdot, which flattens.
+/// The sum of products of all elements of two tensors of equal size: NumPy's vdot, which flattens.
 template <tensor_like A, tensor_like B>
 constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
     return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);

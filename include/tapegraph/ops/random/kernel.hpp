@@ -44,7 +44,7 @@ struct random_body {
     }
 };
 
-/// Calls fill(begin, count) for parts of `total` elements, in parallel above a size.
+/// Calls fill(begin, count) for parts of `total` elements, in parallel above a certain size.
 template <class F>
 void in_parts(std::int64_t total, const F& fill) {
     constexpr std::int64_t chunk = 8192;
@@ -54,7 +54,7 @@ void in_parts(std::int64_t total, const F& fill) {
     });
 }
 
-/// Writes `count` numbers of a law; element i depends on i alone.
+/// Writes `count` numbers of a distribution; element i depends only on i.
 template <class T>
 void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
     in_parts(count, [&](std::int64_t begin, std::int64_t size) {
@@ -72,8 +72,9 @@ struct standard_normal_body {
         for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
     }
 };
-/// Normal numbers with mean 0 and deviation 1, those of fill_random, for what happens once: compiled for one instruction set and
-/// without the other laws, because the code for all of them is long.
+/// Standard normal numbers, the same as those of fill_random, for uses that happen once: compiled
+/// for one instruction set and without the other distributions, because the code for all of them is
+/// long.
 template <class T>
 void fill_standard_normal(T* out, std::int64_t count, std::uint32_t ordinal, const random_state& state) {
     in_parts(count, [&](std::int64_t begin, std::int64_t size) {
@@ -102,7 +103,7 @@ struct kernel<random_op<T>, T> {
             alignas(64) float numbers[piece];
             const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
             cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
-            if (uniform) // rounding must not reach the end that the law excludes
+            if (uniform) // rounding must not reach the excluded end
                 for (std::int64_t i = 0; i < size; ++i) numbers[i] = numbers[i] < most ? numbers[i] : most;
             cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
         });

@@ -8,8 +8,9 @@
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/refusal.hpp>
 
-/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
-/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
+/// Random numbers inside models and functions. Element i of the k-th random operation of an
+/// evaluation is a pure function of (seed, step, k, i), in both modes and on any number of threads.
+/// No derivative flows through them.
 
 namespace tapegraph {
 
@@ -21,7 +22,7 @@ struct random_attributes {
     double a = 0, b = 1;
 };
 
-/// Numbers of a law. Has no operands; the target is its shape.
+/// Draws numbers of a distribution. It has no operands; the target is its shape.
 template <class T>
 struct random_op {
     static constexpr std::string_view name = "random";
@@ -46,7 +47,7 @@ struct random_op {
     static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
-/// Whole numbers in [low, high), all equally likely.
+/// Uniform integers in [low, high).
 template <class T>
 struct random_integer_op {
     static constexpr std::string_view name = "random_integers";
@@ -78,8 +79,9 @@ struct normal_law {
 };
 
 namespace detail {
-/// Numbers of a law in the element type of `like`, but in float where that has 16 bits: what is compared with a rate, or becomes a
-/// place. Of 2^24 numbers bfloat16 tells 2^15 apart, and none of [0.998, 1) from 1.
+/// Draws numbers in the element type of `like`, but in float where that has 16 bits, for comparison
+/// with a rate or conversion to an index. Of 2^24 numbers bfloat16 distinguishes 2^15, and none of
+/// [0.998, 1) from 1.
 template <handle H>
 constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
                             std::source_location where) {
@@ -89,10 +91,10 @@ constexpr auto wide_numbers(const H& like, shape dims, distribution law, double 
         const decltype(eval(cast<float>(like), where)) wide{};
         return draw_like<random_op>(how, dims, where, wide);
     } else {
-        return draw_like<random_op>(how, dims, where, like); // nodes of 16 bits are drawn in float
+        return draw_like<random_op>(how, dims, where, like); // nodes of 16-bit types are drawn in float
     }
 }
-/// The numbers rounded; rounding must not reach the end that a uniform law excludes.
+/// Rounds the numbers; rounding must not reach the end that a uniform distribution excludes.
 template <storage_type T, handle H>
 constexpr auto rounded_numbers(const H& drawn, distribution law, double high, std::source_location where) {
     const double most = law == distribution::uniform ? static_cast<double>(random::just_below(T(high)))
@@ -112,16 +114,17 @@ constexpr H of_law(const H& like, const shape& dims, distribution law, double a,
         return drawn;
     }
 }
-/// Uniform in [0, 1), as wide_numbers.
+/// Uniform numbers in [0, 1), drawn like wide_numbers.
 template <handle H>
 constexpr auto wide_uniform(const H& like, const shape& dims, std::source_location where) {
     return wide_numbers(like, dims, distribution::uniform, 0, 1, where);
 }
 } // namespace detail
 
-// Each law twice: of a shape, where `like` gives mode and floating element type, and of the shape of `like`.
+// Each distribution has two overloads: one takes a shape, and `like` gives mode and floating
+// element type; the other has the shape of `like`.
 
-/// Uniform in [low, high).
+/// Uniform numbers in [low, high).
 template <handle H>
 constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
                     std::source_location where = std::source_location::current()) {
@@ -133,7 +136,7 @@ constexpr H uniform_like(const H& like, uniform_range range = {},
     return uniform(like, shape_of(like), range, where);
 }
 
-/// Normal with a mean and a standard deviation.
+/// Normal numbers with a mean and a standard deviation.
 template <handle H>
 constexpr H normal(const H& like, const shape& dims, normal_law law = {},
                    std::source_location where = std::source_location::current()) {
@@ -145,8 +148,8 @@ constexpr H normal_like(const H& like, normal_law law = {},
     return normal(like, shape_of(like), law, where);
 }
 
-/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
-/// what remains has 0.880 of it.
+/// Normal numbers truncated to two standard deviations from the mean; those outside are drawn
+/// again. `deviation` is that of the normal distribution; the result has 0.880 of it.
 template <handle H>
 constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
                              std::source_location where = std::source_location::current()) {
@@ -158,7 +161,7 @@ constexpr H truncated_normal_like(const H& like, normal_law law = {},
     return truncated_normal(like, shape_of(like), law, where);
 }
 
-/// Exponential with mean 1 / rate.
+/// Exponential numbers with mean 1 / rate.
 template <handle H>
 constexpr H exponential(const H& like, const shape& dims, double rate = 1,
                         std::source_location where = std::source_location::current()) {
@@ -170,7 +173,7 @@ constexpr H exponential_like(const H& like, double rate = 1,
     return exponential(like, shape_of(like), rate, where);
 }
 
-/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
+/// One with the given probability (exact to 2^-24 in float, 2^-53 in double), otherwise zero.
 template <handle H>
 constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
                       std::source_location where = std::source_location::current()) {
@@ -182,7 +185,8 @@ constexpr H bernoulli_like(const H& like, double probability = 0.5,
     return bernoulli(like, shape_of(like), probability, where);
 }
 
-/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
+/// Uniform integers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are
+/// equal up to (high - low) / 2^64.
 template <class T = std::int32_t, handle H>
 constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
                         std::source_location where = std::source_location::current()) {
@@ -192,7 +196,7 @@ constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_
     return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
 }
 
-/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
+/// A random permutation of 0 ... count - 1, int32: the order of 64-bit random keys.
 template <handle H>
 constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
     shape dims;
@@ -209,13 +213,13 @@ constexpr auto shuffle(const X& x, std::source_location where = std::source_loca
     return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
 }
 
-/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
-/// logit - log(exponential)).
+/// Draws one index per row of logits [..., classes], int32: class c with probability
+/// softmax(logits)[c] (the largest of logit - log(exponential)).
 template <tensor_like X>
 constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
     const auto value = eval(logits, where);
     const auto times = detail::wide_numbers(value, shape_of(value), distribution::exponential, 1, 0, where);
-    // In half 1e-30 is 0, and its logarithm would make NaN of a logit of -infinity.
+    // In half 1e-30 is 0, and its logarithm would turn a logit of -infinity into NaN.
     const auto wide = tapegraph::detail::as_float(value, where);
     return argmax(wide - log(maximum(times, 1e-30)), -1, {}, where);
 }
@@ -228,7 +232,8 @@ struct dropout_texts {
 };
 } // namespace detail
 
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
+/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), as
+/// does its derivative.
 template <tensor_like X>
 constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
     const auto input = eval(x, where);

@@ -7,14 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The passes over a sequence, forward and backward, of any cell (recurrent_cell.hpp):
+/// The forward and backward passes over a sequence, for any cell (recurrent_cell.hpp):
 ///   z_t = x_t W + b + (h_{t-1} d) R
-/// and what the cell makes of z_t. x W + b of all steps and the weights' gradients are products over all steps at once and not
-/// computed here.
+/// followed by the cell's function of z_t. x W + b of all steps and the weights' gradients are
+/// products over all steps at once and not computed here.
 
 namespace tapegraph::cpu {
 
-/// One row of `units` elements, or of some columns of them, for each record of a batch and each step.
+/// Rows of `units` elements, or of some columns of them, one per record of a batch and step.
 template <class T>
 struct step_rows {
     T* data = nullptr;
@@ -27,9 +27,9 @@ struct recurrent_shape {
     std::int64_t batch, time, units;
     recurrent_activations kinds;
     const T* recurrent;         ///< R [units, gates units]
-    const T* bias = nullptr;    ///< [units] of the candidate's product, of cells that have one; null: zeros
+    const T* bias = nullptr;    ///< [units] bias of the candidate's product, for cells that have one; null: zeros
     const T *h0, *c0;           ///< [batch, units]; null: zeros
-    const bool* mask = nullptr; ///< [batch, time]: false leaves the state as it is
+    const bool* mask = nullptr; ///< [batch, time]: false keeps the state
     const T* dropped = nullptr; ///< d [batch, units], or none
 
     template <class Cell>
@@ -67,7 +67,7 @@ void for_phases(const F& f) {
 template <class Cell, class T>
 struct recurrent_workspace {
     T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
-    std::int64_t share;             // units that members have in multiples of
+    std::int64_t share;             // members have multiples of so many units
     std::int64_t piece_rows, group; // rows and units whose products are computed before they are used
     std::int64_t product_row, product_elements;
     int row_vectors;
@@ -77,8 +77,8 @@ struct recurrent_workspace {
         const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
         division = {static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units)) * sizeof(T),
                     round_trip::seconds()};
-        // The sums of a row wait for one another unless there are eight vectors of them. With four each of two threads has some of
-        // 128 units, and reading their columns takes longer than that.
+        // The sums of a row wait for one another unless there are eight vectors of them. With four
+        // vectors two threads would share 128 units, and reading their columns takes longer still.
         const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
                             s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
         row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
@@ -90,17 +90,18 @@ struct recurrent_workspace {
         rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
         reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
         cells = cut.take<T>(backward || Cell::states == 2 ? states : 0);
-        // With or without a mask, an initial state and a bias: a program is planned while their addresses are still unknown.
+        // With room for mask, initial state and bias, whose addresses are unknown in planning.
         carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
         zeros = cut.take<T>(s.units);
-        // What a cell keeps may take the products' place, and more. Of one row as much as the widest group takes: how long meetings
-        // take when a program runs is unknown when it is planned.
+        // Values kept by a cell may take the place of the products, and more. For one row, reserves
+        // as much as the widest group takes: the latency between threads is unknown when a program
+        // is planned.
         product_row =
             (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
         product_elements = std::min(piece_rows, s.batch) * product_row;
         products = cut.take<T>(threads * product_elements);
-        if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
+        if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // otherwise sizes are only counted
     }
 
     struct initial_state {
@@ -112,14 +113,14 @@ struct recurrent_workspace {
         if (s.h0 != nullptr) return {s.h0, s.c0, s.units};
         return {zeros, zeros, 0};
     }
-    /// R^T's rows of one phase.
+    /// The rows of R^T for one phase.
     recurrent_matrix<T> transposed(const recurrent_shape<T>& s, int phase) const {
         return {s.units, gates_in<Cell>(phase) * s.units, row_vectors,
                 panels + first_gate<Cell>(phase) * recurrent_matrix<T>::elements(s.units, s.units)};
     }
 };
 
-/// The panels of a member's units, shared out among the threads with the same units.
+/// The panels of a member's units, divided among the threads with the same units.
 template <class F>
 void pack_part(const recurrence_part& part, std::int64_t width, const F& pack) {
     std::int64_t turn = 0;
@@ -127,8 +128,8 @@ void pack_part(const recurrence_part& part, std::int64_t width, const F& pack) {
         if (turn % part.row_parts == part.row_part) pack(unit / width);
 }
 
-/// Asks for a row's gates of some units ahead of their use: rows of one step lie pages apart, where the processor does not
-/// see them coming. `Write`: they will be written.
+/// Prefetches a row's gates of some units: rows of one step lie pages apart, which the processor's
+/// own prefetching does not follow. `Write`: they will be written.
 template <bool Write, class T>
 TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apart, std::int64_t units) {
     constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
@@ -136,7 +137,8 @@ TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apa
         for (std::int64_t n = 0; n < units; n += line) __builtin_prefetch(row + g * apart + n, Write ? 1 : 0, 2);
 }
 
-/// Rows [row, end), shared out over so many turns: a few at each product, since many requests at once keep it from its operands.
+/// Rows [row, end), divided over this many turns: a few are prefetched at each product, since many
+/// requests at once would delay its operands.
 struct row_turns {
     std::int64_t row, end, turns;
     template <class F>
@@ -146,9 +148,9 @@ struct row_turns {
     }
 };
 
-/// Calls f(part) for at most `most_rows` rows of a thread's part at a time, which go through all steps before the next rows begin:
-/// their state stays in the caches, and the steps of a row lie one behind the other in memory. Members that meet after every step
-/// take all rows.
+/// Calls f(part) for at most `most_rows` rows of a thread's part at a time, which go through all
+/// steps before the next rows begin: their state stays in the caches, and the steps of a row are
+/// contiguous in memory. Members that synchronise after every step take all rows.
 template <class F>
 void for_sequences(const recurrence_part& part, std::int64_t most_rows, const F& f) {
     recurrence_part some = part;
@@ -160,7 +162,7 @@ void for_sequences(const recurrence_part& part, std::int64_t most_rows, const F&
     }
 }
 
-/// Calls f(first row, rows, first unit, units) for the pieces of a thread's part whose products it computes at a time.
+/// Calls f(first row, rows, first unit, units) for the pieces whose products a thread computes at once.
 template <class F>
 void for_pieces(const recurrence_part& part, std::int64_t rows, std::int64_t group, const F& f) {
     const std::int64_t end = part.first_row + part.rows;
@@ -179,12 +181,12 @@ void dispatch_cell(const Job& job) {
 
 } // namespace detail
 
-/// What the forward pass writes. `h` and `c` may have step 0: then they end as the last state.
+/// The results of the forward pass. `h` and `c` may have step 0; they then end as the last state.
 template <class T>
 struct recurrent_results {
     step_rows<T> h;
-    step_rows<T> c;     ///< of cells that have one; null data: not wanted
-    step_rows<T> gates; ///< what the cell keeps for derivatives; null data: not wanted
+    step_rows<T> c;     ///< for cells that have one; null data: not wanted
+    step_rows<T> gates; ///< values that the cell keeps for derivatives; null data: not wanted
 };
 
 template <class Cell, class T>
@@ -194,7 +196,8 @@ std::size_t recurrent_workspace_bytes(const recurrent_shape<T>& s, bool backward
     return cut.used();
 }
 
-/// `projected`: x W + b, rows of `gates` columns. The workspace holds recurrent_workspace_bytes and is aligned to 64 bytes.
+/// Runs the forward pass. `projected` is x W + b, in rows of `gates` columns. The workspace holds
+/// recurrent_workspace_bytes and is aligned to 64 bytes.
 template <class Cell, class T>
 void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected, const recurrent_results<T>& out,
                        void* workspace) {
@@ -206,7 +209,8 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     const step_rows<T> memory = Cell::states == 1       ? out.h
                                 : out.c.data != nullptr ? out.c
                                                         : step_rows<T>{work.cells, u, 0};
-    // Without a place of their own gates overwrite the products, which a second phase would overwrite in turn.
+    // Without storage of their own, gates overwrite the products, which a second phase would
+    // overwrite in turn.
     const bool keeps = out.gates.data != nullptr, in_products = !keeps && !Cell::reset_before;
     const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
     const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
@@ -229,7 +233,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
                 work.rows[b * h_row + n] =
                     initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
         meetings.all.wait(threads);
-        if (measures) meeting_time.measure(thread, threads); // here, for at the end one of them may still work
+        if (measures) meeting_time.measure(thread, threads); // here: at the end one of them may still work
         const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
             constexpr int phase = decltype(which)::value;
             T* const now = work.rows + t % 2 * s.batch * h_row;
@@ -286,13 +290,13 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     });
 }
 
-/// What the backward pass reads and writes.
+/// The operands and results of the backward pass.
 template <class T>
 struct recurrent_gradients {
-    step_rows<const T> h, c, gates; ///< as the forward pass left them; c of cells that have one
-    step_rows<const T> seeds;       ///< dL/dh_t from outside, for steps [first_seed, last_seed)
+    step_rows<const T> h, c, gates; ///< results of the forward pass; c for cells that have one
+    step_rows<const T> seeds;       ///< incoming dL/dh_t, for steps [first_seed, last_seed)
     std::int64_t first_seed = 0, last_seed = 0;
-    step_rows<const T> reset_seeds; ///< by r h', of cells with reset_before, for all steps; or null data
+    step_rows<const T> reset_seeds; ///< dL/d(r h'), for cells with reset_before, for all steps; or null data
     step_rows<const T> last_cell;   ///< dL/dc after the last step, or null data
     step_rows<T> dz;                ///< rows of `columns` columns
     step_rows<T> dh0, dc0;          ///< step 0; null data: not wanted
@@ -326,7 +330,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
                 if (carries) work.carried[b * u + n] = T(0);
             }
         meetings.all.wait(threads);
-        if (measures) meeting_time.measure(thread, threads); // here, for at the end one of them may still work
+        if (measures) meeting_time.measure(thread, threads); // here: at the end one of them may still work
         const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
             constexpr int phase = decltype(which)::value;
             const recurrent_matrix<T> matrix = work.transposed(s, phase);
@@ -342,7 +346,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
                             ahead.next([&](std::int64_t r) __attribute__((always_inline)) {
                                 detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
                                 detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
-                                // What the memory is behind this step, the step before this one read.
+                                // Step t + 1 has already read the memory after this step.
                                 if (t > 0) detail::prefetch_gates<false>(memory.at(r, t - 1) + unit, 1, u, units);
                             });
                             matrix.multiply((unit + n) / width, given + b * z_row, z_row, rows, products + n, group);

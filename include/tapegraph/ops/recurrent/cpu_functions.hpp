@@ -3,22 +3,23 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/math.hpp>
 
-/// The functions of recurrent gates. The float ones on the fast path are made for kernels that may use fused multiply-adds,
-/// and absolute errors of 2e-7: both modes call the same kernels, so no other evaluation has to give the same bits. (A device
-/// has its own, cuda/kernels/recurrent_cell.cuh, for the same cells.)
+/// The functions of recurrent gates. The float functions of the fast path are designed for kernels
+/// that may use fused multiply-adds, with absolute errors of 2e-7: both modes call the same
+/// kernels, so no other evaluation has to give the same bits. (A device has its own,
+/// cuda/kernels/recurrent_cell.cuh, for the same cells.)
 
 namespace tapegraph::cpu {
 
 /// The functions of the gates; both false is the fast path, tanh and sigmoid.
 struct recurrent_activations {
-    bool relu = false; ///< of candidates and outputs; else tanh
-    bool hard = false; ///< relu6(x + 3) / 6 for the gates; else sigmoid
+    bool relu = false; ///< for candidates and outputs; otherwise tanh
+    bool hard = false; ///< relu6(x + 3) / 6 for the gates; otherwise sigmoid
 };
 
 namespace detail {
 
-/// x P(x^2) / Q(x^2), the parts of tanh for |x| <= 9, where it rounds to 1 (minimax by Lawson's iteration, relative error
-/// 2^-29 before the coefficients were rounded).
+/// x P(x^2) / Q(x^2), the numerator and denominator of tanh for |x| <= 9, where it rounds to 1
+/// (minimax by Lawson's iteration, relative error 2^-29 before the coefficients were rounded).
 struct tanh_parts {
     float numerator, denominator;
 };
@@ -36,7 +37,8 @@ TG_HD tanh_parts parts_of_tanh(float x) {
                     1.0f;
     return {c * p, q};
 }
-/// 1 + e^-x for |x| <= 25: from there a sigmoid is 0 or 1 within 2e-11, and products of these stay finite.
+/// 1 + e^-x for |x| <= 25: beyond, a sigmoid is 0 or 1 within 2e-11, and products of these stay
+/// finite.
 TG_HD float sigmoid_denominator(float x) {
     using t = math::detail::traits<float>;
     const float c = math::detail::within(x, 25.0f);
@@ -47,7 +49,8 @@ TG_HD float sigmoid_denominator(float x) {
     // 2^k from the low bits of `shifted`; y keeps NaN.
     return 1.0f + y * math::detail::from_bits<float>((math::detail::to_bits(shifted) << 23) + (t::bias << t::mantissa));
 }
-/// Rounding may have carried y beyond 1, and slopes like y (1 - y) must not change their sign.
+/// Clamps y to 1, which rounding may have exceeded, because slopes like y (1 - y) must not change
+/// their sign.
 TG_HD float within_one(float y) {
     return math::detail::select(y > 1.0f, 1.0f, math::detail::select(y < -1.0f, -1.0f, y));
 }
@@ -58,8 +61,8 @@ TG_HD float fast_tanh(float x) {
 }
 TG_HD double fast_tanh(double x) { return math::tanh(x); }
 
-/// The functions and their derivatives. From the value: tanh' = 1 - y^2, sigmoid' = y (1 - y); relu and the hard sigmoid
-/// are straight wherever they are not flat.
+/// The functions and their derivatives, computed from the value: tanh' = 1 - y^2, sigmoid' = y (1 -
+/// y); relu and the hard sigmoid are linear wherever they are not constant.
 template <class T, bool Fast>
 struct recurrent_functions {
     static constexpr bool fast = Fast;

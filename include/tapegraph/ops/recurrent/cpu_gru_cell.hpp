@@ -11,7 +11,7 @@ struct gate_pair {
     T z, r;
 };
 
-/// Two sigmoids by one division.
+/// Two sigmoids with a single division.
 TG_HD gate_pair<float> fast_sigmoids(float z, float r) {
     const float a = sigmoid_denominator(z), b = sigmoid_denominator(r), inverse = 1.0f / (a * b);
     return {within_one(inverse * b), within_one(inverse * a)};
@@ -28,8 +28,9 @@ TG_HD gate_pair<T> gates_of(const F& f, T z, T r) {
 
 } // namespace detail
 
-/// A gated recurrent unit (Cho et al. 2014): z, r = sigmoid(.), h = z h' + (1 - z) g, in Keras's order z, r, h. The reset gate
-/// r weighs the candidate's product, g = tanh(x + r (h' R + b)), or what is multiplied: g = tanh(x + (r h') R + b).
+/// A gated recurrent unit (Cho et al. 2014): z, r = sigmoid(.), h = z h' + (1 - z) g, in Keras's
+/// order z, r, h. The reset gate r multiplies the candidate's product, g = tanh(x + r (h' R + b)),
+/// or its operand: g = tanh(x + (r h') R + b).
 template <bool ResetAfter>
 struct gru_cell {
     static constexpr int gates = 3, columns = ResetAfter ? 4 : 3, values = columns, kept = columns, states = 1;
@@ -89,7 +90,7 @@ struct gru_cell {
         else
             return {{dz, V(0), dg}, dh * z}; // by r: reset_backward
     }
-    /// From q, the derivative by r h': by r's argument, and by h'.
+    /// From q, the derivative by r h', computes those by r's argument and by h'.
     template <class F, class V>
     TG_HD static detail::cell_gradient<V, 1> reset_backward(const F& f, V r, V before, V q) {
         return {{q * before * f.gate_slope(r)}, q * r};

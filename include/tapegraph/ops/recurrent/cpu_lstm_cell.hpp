@@ -11,7 +11,7 @@ struct lstm_gates {
     T i, f, g, o;
 };
 
-/// Sigmoids of i, f and o, and tanh of g, by one division: 1/a = bcd / (abcd).
+/// Sigmoids of i, f and o, and tanh of g, with a single division: 1/a = bcd / (abcd).
 TG_HD lstm_gates<float> fast_gates(float i, float f, float g, float o) {
     const float a = sigmoid_denominator(i), b = sigmoid_denominator(f), d = sigmoid_denominator(o);
     const tanh_parts t = parts_of_tanh(g);

@@ -9,13 +9,14 @@
 #include <atomic>
 #include <cstdint>
 
-/// What recurrent kernels share. One team of threads runs the whole sequence: some split the batch, and members of one
-/// group split the units and meet after every step. The recurrent matrix is packed once, a member's part of it stays in
-/// its cache, and what the products of one step give is used before it leaves L2.
+/// Shared parts of recurrent kernels. One team of threads runs the whole sequence: groups split the
+/// batch, and members of one group split the units and synchronise after every step. The recurrent
+/// matrix is packed once, a member's part of it stays in its cache, and the products of one step
+/// are used before they leave L2.
 
 namespace tapegraph::cpu {
 
-/// Where the members of a group wait for one another. Waiting spins for some microseconds, then sleeps.
+/// A barrier for the members of a group. Waiting spins for some microseconds, then sleeps.
 class alignas(64) meeting_point {
 public:
     void wait(int members) {
@@ -41,11 +42,12 @@ private:
 
 namespace detail {
 
-// Rows and units whose products are kept until they are used, while they are in the nearest caches. A matrix that fills L2 or
-// more is read for more rows at a time, whose products take a few hundred kilobytes at most.
+// Rows and units whose products are kept until they are used, while they are in the nearest caches.
+// A matrix that fills L2 or more is read for more rows at a time, whose products take a few hundred
+// kilobytes at most.
 inline constexpr std::int64_t recurrent_rows = 16, recurrent_rows_of_large = 96, recurrent_group = 128;
 inline constexpr std::size_t cached_matrix = std::size_t{512} << 10; // bytes
-// Units that members have in multiples of, unless one panel is wider.
+// Members have multiples of so many units, unless one panel is wider.
 inline constexpr std::int64_t recurrent_share = 64;
 
 template <class Isa, class T>
@@ -71,8 +73,8 @@ typename tile_kernels<T>::function wide_row_kernel(int vectors) {
 
 } // namespace detail
 
-/// A packed matrix [k, n], and products of rows with its panels. Every element is one sum in the order of k, so its bits
-/// depend on nothing else.
+/// A packed matrix [k, n], and products of rows with its panels. Every element is one sum in the
+/// order of k, so its bits depend on nothing else.
 template <class T>
 struct recurrent_matrix {
     std::int64_t n, k;
@@ -118,22 +120,25 @@ struct recurrent_matrix {
     }
 };
 
-/// What a recurrence knows before its team comes together.
+/// The facts about a recurrence that are known before its team starts.
 struct recurrence_division {
     std::size_t bytes; ///< of the packed matrix
     double round_trip; ///< seconds between two threads
 
-    // Measured on an EPYC (Zen 5): a matrix comes from L2 with so many bytes a second, and members that share it need three
-    // round trips a step. 128 units of an LSTM pay with cores that share a cache; with others, 256.
+    // Measured on an EPYC (Zen 5): a matrix is read from L2 at this many bytes a second, and
+    // members that share it need three round trips a step. Sharing 128 units of an LSTM pays with
+    // cores that share a cache; with others, 256.
     static constexpr double bytes_per_second = 1.5e11, round_trips = 3;
 
-    /// Whether `members` that hold a part of the units each save more by reading half as much as they lose by meeting.
+    /// Whether `members` that hold a part of the units each save more by reading half as much than
+    /// they lose by synchronising.
     bool pays(int members) const {
         return static_cast<double>(bytes) / (2 * members) / bytes_per_second > round_trips * round_trip;
     }
 };
 
-/// A thread's part of a recurrence: rows of the batch, and groups of units whose panels it packs and multiplies with.
+/// A thread's part of a recurrence: rows of the batch, and groups of units, with the panels that it
+/// packs and multiplies.
 struct recurrence_part {
     std::int64_t first_row, rows;
     std::int64_t first_unit, last_unit;
@@ -143,7 +148,8 @@ struct recurrence_part {
     recurrence_part(std::int64_t batch, std::int64_t units, std::int64_t width, const recurrence_division& division,
                     int thread, int threads) {
         const std::int64_t groups = detail::divide_up(units, width);
-        // The units are split where a thread would have few rows, if that pays, or a matrix beyond its L2.
+        // The units are split where a thread would have few rows, if that pays, or a matrix larger
+        // than its L2.
         members = 1;
         while (2 * members <= threads && 2 * members <= groups &&
                ((batch * members < 8 * threads && division.pays(members)) ||
@@ -163,7 +169,7 @@ struct recurrence_part {
     static constexpr int most_parts = 64;
 };
 
-/// The meeting points of a team.
+/// The barriers of a team.
 struct recurrence_meetings {
     meeting_point all, parts[recurrence_part::most_parts];
 };

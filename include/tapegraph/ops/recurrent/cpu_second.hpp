@@ -2,23 +2,25 @@
 
 #include <tapegraph/ops/recurrent/cpu.hpp>
 
-/// Tangents of a recurrence along v, and the derivative of its backward pass. With v the adjoint of the backward pass's results,
-/// that is the backward pass's own derivative along v, since second derivatives commute: forward and backward pass in numbers
-/// that carry a tangent, `d_` below.
+/// Tangents of a recurrence along v, and the derivative of its backward pass. With v the adjoint of
+/// the backward pass's results, that is the backward pass's own derivative along v, since second
+/// derivatives commute: the forward and backward pass in numbers that carry a tangent, prefixed
+/// `d_` below.
 
 namespace tapegraph::cpu {
 
 template <class T>
 struct recurrent_second_arguments {
-    step_rows<const T> h, c, gates;                   ///< as the forward pass left them
+    step_rows<const T> h, c, gates;                   ///< results of the forward pass
     step_rows<const T> seeds, reset_seeds, last_cell; ///< as in recurrent_gradients
     std::int64_t first_seed = 0, last_seed = 0;
     step_rows<const T> v, v_h0, v_c0; ///< by the columns; by the initial state, or null data
-    step_rows<T> d_rows;              ///< tangent of h where `seeds` are, or null data
-    step_rows<T> d_reset;             ///< of r h', of cells with reset_before, where `reset_seeds` are, or null data
-    step_rows<T> d_c;                 ///< of c after the last step, or null data
-    step_rows<T> d_before;            ///< of h before each step, and behind it of r h', or null data
-    step_rows<T> d_z, d_h0, d_c0;     ///< of the backward pass's results, or null data: there is none then
+    step_rows<T> d_rows;              ///< tangent of h at the steps of `seeds`, or null data
+    /// Of r h', for cells with reset_before, at the steps of `reset_seeds`, or null data.
+    step_rows<T> d_reset;
+    step_rows<T> d_c;             ///< of c after the last step, or null data
+    step_rows<T> d_before;        ///< of h before each step, followed by that of r h', or null data
+    step_rows<T> d_z, d_h0, d_c0; ///< of the backward pass's results, or null data if there is no such pass
 };
 
 namespace detail {
@@ -29,7 +31,8 @@ struct tangent_number {
     T value, tangent;
 
     tangent_number() = default;
-    TG_HD tangent_number(T number, T along = T(0)) : value(number), tangent(along) {} // NOLINT: constants join in
+    // NOLINT: implicit, for constants.
+    TG_HD tangent_number(T number, T along = T(0)) : value(number), tangent(along) {}
     TG_HD friend tangent_number operator+(tangent_number a, tangent_number b) {
         return {a.value + b.value, a.tangent + b.tangent};
     }
@@ -41,7 +44,8 @@ struct tangent_number {
     }
 };
 
-/// recurrent_functions of such numbers. Of two arguments: from the function's value and its argument's tangent.
+/// recurrent_functions of such numbers. With two arguments: from the function's value and its
+/// argument's tangent.
 template <class T>
 struct tangent_functions {
     using number = tangent_number<T>;
@@ -54,10 +58,10 @@ struct tangent_functions {
     TG_HD number gate_slope(number y) const { return {f.gate_slope(y.value), f.gate_bend(y.value) * y.tangent}; }
 };
 
-// Records of one task: their tangents of all steps stay in its scratch.
+// Records of one task: their tangents of all steps stay in its scratch memory.
 inline constexpr std::int64_t second_rows = 12;
 
-/// R and its transpose, each in one part or, of cells with reset_before, in two.
+/// R and its transpose, each in one part or, for cells with reset_before, in two.
 template <class Cell, class T>
 struct second_workspace {
     static constexpr int phases = recurrent_phases<Cell>;
@@ -97,7 +101,8 @@ struct second_forward_job {
     recurrent_activations kinds;
     std::int64_t units;
     const T *gates, *now, *before, *d_before;
-    const T *v, *product, *last_product; ///< d_z is v and, in their columns, the products; the last gate's by itself
+    /// d_z is v plus, in their columns, the products; the last gate's are separate.
+    const T *v, *product, *last_product;
     T *d_z, *d_memory, *d_h;
     T* d_reset; ///< of r h'
 };
@@ -109,8 +114,8 @@ struct second_backward_job {
     std::int64_t units;
     const T *gates, *now, *before, *d_now, *d_before, *d_z;
     const T *dh, *d_dh;               ///< dL/dh of the step, complete; in phase 1 the derivative by r h'
-    T *dc, *d_dc;                     ///< by the memory, past the products: of the step, then of the one before
-    T *dz, *last_dz, *d_dz, *last_dd; ///< by the columns of R, the last gate's by itself, and tangents
+    T *dc, *d_dc;                     ///< by the memory, past the products: of this step, then of the one before
+    T *dz, *last_dz, *d_dz, *last_dd; ///< by the columns of R, the last gate's separately, and tangents
     T* d_columns;                     ///< tangent of the derivative by the cell's columns
 };
 
@@ -203,7 +208,7 @@ void multiply_all(const recurrent_matrix<T>& m, const T* a, std::int64_t rows, T
 template <class Cell, class T>
 void recurrent_second_rows(const recurrent_shape<T>& s, const recurrent_second_arguments<T>& a,
                            const second_workspace<Cell, T>& work, std::int64_t first, std::int64_t rows, T* scratch) {
-    constexpr bool apart = Cell::reset_before; // the last gate's products are
+    constexpr bool apart = Cell::reset_before; // whether the last gate's products are separate
     constexpr std::int64_t gates = gates_in<Cell>(0), last = apart ? 0 : gates - 1, last_row = apart ? 1 : gates;
     const std::int64_t u = s.units;
     const auto take = [&](std::int64_t elements) {
@@ -213,7 +218,7 @@ void recurrent_second_rows(const recurrent_shape<T>& s, const recurrent_second_a
     };
     T *const d_z = take(Cell::columns * rows * s.time * u), *const d_memory = take(rows * (s.time + 1) * u);
     T* const given = take(rows * u);
-    // Behind one another, so that one product serves both.
+    // Contiguous, so that one product serves both.
     T *const dz = take(gates * rows * u), *const d_dz = take(gates * rows * u);
     T *const dr = take(apart ? rows * u : 0), *const d_dr = take(apart ? rows * u : 0);
     T *const dh = take(rows * u), *const d_dh = take(rows * u);
@@ -292,7 +297,8 @@ void recurrent_second_rows(const recurrent_shape<T>& s, const recurrent_second_a
         dc[at] = start(a.last_cell, at);
         d_dc[at] = carried[at] = d_carried[at] = T(0);
     }
-    // What passes by a step without a product: of cells whose memory is h the derivative by it, else what masks carry.
+    // The derivative that passes a step without a product: that by the memory for cells whose
+    // memory is h, otherwise the one that masks carry.
     T *const past = Cell::states == 1 ? dc : carried, *const d_past = Cell::states == 1 ? d_dc : d_carried;
     const auto backward_job = [&](std::int64_t r, std::int64_t t) {
         const std::int64_t b = first + r;
@@ -370,8 +376,9 @@ std::size_t recurrent_second_workspace_bytes(const recurrent_shape<T>& s, int th
     return cut.used();
 }
 
-/// Plain where the first two passes are tuned: records are shared out among the threads, each of which takes a few through
-/// the whole sequence. The workspace holds recurrent_second_workspace_bytes and is aligned to 64 bytes.
+/// Straightforward where the first two passes are tuned: threads divide the records, and each takes
+/// a few through the whole sequence. The workspace holds recurrent_second_workspace_bytes and is
+/// aligned to 64 bytes.
 template <class Cell, class T>
 void recurrent_second(const recurrent_shape<T>& s, const recurrent_second_arguments<T>& a, void* workspace) {
     if (s.batch <= 0 || s.units <= 0) return;

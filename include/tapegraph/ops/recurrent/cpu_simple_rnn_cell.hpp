@@ -4,7 +4,7 @@
 
 namespace tapegraph::cpu {
 
-/// h = tanh(x + h' R) (Elman 1990). Nothing is kept beside h.
+/// h = tanh(x + h' R) (Elman 1990). Nothing is kept besides h.
 struct simple_rnn_cell {
     static constexpr int gates = 1, columns = 1, values = 1, kept = 0, states = 1;
     static constexpr bool biased = false, reset_before = false;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-/// What happens to a few units of some rows in one step of a recurrence, between the products of this step and of the next.
-/// Everywhere the columns of a unit are `gate` elements apart.
+/// The elementwise part of a recurrence's step, for a few units of some rows, between the products
+/// of this step and of the next. The columns of a unit are always `gate` elements apart.
 
 namespace tapegraph::cpu {
 
@@ -17,8 +17,9 @@ template <class F, int... I>
 TG_INLINE void for_columns(const F& f, std::integer_sequence<int, I...>) {
     (f(std::integral_constant<int, I>{}), ...);
 }
-/// f(std::integral_constant<int, 0>), ..., up to N - 1: a loop over columns that does not keep the one around it from being
-/// vectorised. f is inlined with the instruction set of its caller.
+/// Calls f(std::integral_constant<int, 0>), ..., up to N - 1: a loop over columns that does not
+/// keep the enclosing loop from being vectorised. f is inlined with the instruction set of its
+/// caller.
 template <int N, class F>
 TG_INLINE void for_columns(const F& f) {
     for_columns(f, std::make_integer_sequence<int, N>{});
@@ -49,20 +50,20 @@ template <class T>
 struct recurrent_forward_job {
     recurrent_activations kinds;
     std::int64_t rows, units; ///< of this call
-    T* z;                     ///< products with h of the step before; may receive the gates
+    T* z;                     ///< products with h of the previous step; may receive the gates
     std::int64_t z_row, z_gate;
     const T* x;
     std::int64_t x_row, x_gate;
-    const T* bias; ///< of the candidate's product, if the cell is biased
-    T* gates;      ///< what the cell keeps; may be z
+    const T* bias; ///< bias of the candidate's product, if the cell is biased
+    T* gates;      ///< values that the cell keeps; may be z
     std::int64_t gates_row, gates_gate;
-    const T *memory_before, *h_before; ///< h is read at masked steps only
+    const T *memory_before, *h_before; ///< h is read only at masked steps
     std::int64_t memory_before_row, h_before_row;
-    T *memory, *h; ///< may be what was before, and the same
+    T *memory, *h; ///< may be the memory before, and both the same
     std::int64_t memory_row, h_row;
-    T* next; ///< h again, times `dropped`: what the next step's products read
+    T* next; ///< h times `dropped`, the operand of the next step's products
     std::int64_t next_row;
-    const T* given; ///< with reset_before: what this step's products were made of, and r times that
+    const T* given; ///< with reset_before: the operand of this step's products, and r times that
     T* reset;
     std::int64_t given_row, reset_row;
     const bool* mask; ///< one per row, or null; false keeps the state
@@ -71,7 +72,8 @@ struct recurrent_forward_job {
     std::int64_t dropped_row;
 };
 
-/// `Phase` 1 is what comes after the second product of a cell with reset_before, whose phase 0 makes its operand.
+/// `Phase` 1 follows the second product of a cell with reset_before, whose phase 0 computes its
+/// operand.
 template <class Cell, class T, bool Fast, int Phase>
 struct recurrent_forward_body {
     static constexpr bool first_of_two = Cell::reset_before && Phase == 0;
@@ -121,8 +123,8 @@ private:
             unit(f, x + n, z + n, x_gate, z_gate, own, before[n], gates + n, gates_gate, memory + n, h + n);
         }
     }
-    /// By itself: g++ makes arrays, one element a lane, of what is declared in a simd loop and has an address, and then does not
-    /// vectorise it.
+    /// A separate function: g++ turns variables of a simd loop whose address is taken into arrays,
+    /// one element a lane, and then does not vectorise it.
     TG_INLINE static void unit(const detail::recurrent_functions<T, Fast>& f, const T* x, const T* z,
                                std::int64_t x_gate, std::int64_t z_gate, T bias, T before, T* gates,
                                std::int64_t gates_gate, T* memory, T* h) {
@@ -155,19 +157,19 @@ template <class T>
 struct recurrent_backward_job {
     recurrent_activations kinds;
     std::int64_t rows, units;
-    T* dh; ///< what the later steps say, before `dropped`; overwritten. In phase 1: the derivative by r h', likewise
+    T* dh; ///< from the later steps, before `dropped`; overwritten. In phase 1: the derivative by r h', likewise
     std::int64_t dh_row;
-    const T* seed; ///< the same from outside, or null
+    const T* seed; ///< the incoming dL/dh of this step, or null
     std::int64_t seed_row;
-    T* passed; ///< derivative by the memory of this step that goes past the products, then of the one before
+    T* passed; ///< derivative by the memory that bypasses the products: of this step, then of the one before
     std::int64_t passed_row;
     const T *gates, *now, *before; ///< the memory after and before the step
     std::int64_t gates_row, gates_gate, now_row, before_row;
-    T *dz, *next; ///< the derivative by the columns, and for the products of the step before that by those of R
+    T *dz, *next; ///< the derivative by the columns, and by those of R for the products of the previous step
     std::int64_t dz_row, dz_gate, next_row, next_gate;
     const bool* mask;
     std::int64_t mask_row;
-    T* carried; ///< with a mask, where the memory is not h: dL/dh that passes by a masked step
+    T* carried; ///< with a mask, where the memory is not h: dL/dh that bypasses a masked step
     std::int64_t carried_row;
     const T* dropped;
     std::int64_t dropped_row;
@@ -230,7 +232,7 @@ private:
         for (std::int64_t n = 0; n < j.units; ++n)
             unit(f, gates + n, gates_gate, before[n], now[n], dh[n], passed + n, dz + n, dz_gate, next + n, next_gate);
     }
-    /// By itself for the reason given above.
+    /// A separate function for the reason given above.
     TG_INLINE static void unit(const detail::recurrent_functions<T, Fast>& f, const T* gates, std::int64_t gates_gate,
                                T before, T now, T dh, T* passed, T* dz, std::int64_t dz_gate, T* next,
                                std::int64_t next_gate) {

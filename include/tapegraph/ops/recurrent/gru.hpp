@@ -11,12 +11,13 @@ namespace tapegraph {
 struct gru_options {
     cell_activation activation = cell_activation::tanh;
     gate_activation recurrent_activation = gate_activation::sigmoid;
-    /// Whether the reset gate weighs the candidate's product (also cuDNN's and PyTorch's form), or h before it is multiplied
-    /// (the paper's first form).
+    /// Whether the reset gate multiplies the candidate's product (also cuDNN's and PyTorch's form),
+    /// or h before the product (the paper's first form).
     bool reset_after = true;
-    bool return_sequences = false; ///< the output of every step instead of the last one's
-    bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
+    bool return_sequences = false; ///< return the output of every step instead of the last one's
+    bool go_backwards = false;     ///< run from the last step to the first, with outputs in that order
+    /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4
+    /// without reset_after).
     bool recompute = false;
 };
 
@@ -37,8 +38,9 @@ struct gru_layer_cell {
         return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) &&
                equal_or_required(b[1], columns_wanted);
     }
-    /// What z and r add to a product with R may as well be added to x W, so one bias remains, of the candidate's product.
-    /// Where the reset gate comes before the product, that is the whole bias of the candidate.
+    /// The biases of z and r after the product with R may as well be added to x W, so only the bias
+    /// of the candidate's product remains. Where the reset gate comes before the product, that is
+    /// the whole bias of the candidate.
     template <handle H>
     static constexpr bias_parts<H, H> biases(const recurrent_attributes& a, const H& b, extent units,
                                              std::source_location where) {
@@ -58,11 +60,12 @@ struct gru_layer_cell {
 ///
 ///     z, r = sigmoid(x_t W + b + h R + d),  g = tanh(x_t W_h + b_h + r (h R_h + d_h)),  h' = z h + (1 - z) g
 ///
-/// or, without reset_after, with one bias [3 units], g = tanh(x_t W_h + b_h + (r h) R_h). `no_bias` may stand for either.
-/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
-/// `initial_state{h}`, `step_mask{bool}` and `recurrent_dropout{factors}` (of the h that is multiplied with R); the state starts
-/// at zero without the first. First and second derivatives flow to everything floating but the dropout's factors; a third one
-/// is refused.
+/// or, without reset_after, with one bias [3 units], g = tanh(x_t W_h + b_h + (r h) R_h). `no_bias`
+/// may replace either. Returns h of the last step [batch, units], or of every step [batch, time,
+/// units]. The options may be followed, in any order, by `initial_state{h}`, `step_mask{bool}` and
+/// `recurrent_dropout{factors}` (of the h that is multiplied by R); without the first, the state
+/// starts at zero. First and second derivatives flow to all floating operands except the dropout's
+/// factors; a third one is refused.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bias, const gru_options& options = {},
                    const E&... extras) {

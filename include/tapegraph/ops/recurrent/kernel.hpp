@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-/// Recurrent layers' kernels, for the cells of which layers_kernel.hpp says which of the CPU's they are.
+/// Kernels of recurrent layers. layers_kernel.hpp maps their cells to those of the CPU.
 
 namespace tapegraph::runtime {
 
@@ -18,7 +18,7 @@ namespace detail {
 template <class Cell>
 struct cpu_cells;
 
-/// Where the parts of `states` lie: [planes, batch, time, units].
+/// The layout of the parts of `states`: [planes, batch, time, units].
 template <class Cell, class T>
 struct recurrent_states_view {
     cpu::step_rows<T> h, c, gates;
@@ -32,7 +32,8 @@ struct recurrent_states_view {
     }
 };
 
-/// R and the extras from operand `first` on; steps and batch as in [..., batch, time, units] or [batch, time, gates units].
+/// Reads R and the extras from operand `first` on, and steps and batch from [..., batch, time,
+/// units] or [batch, time, gates units].
 template <class Cell, class T, int Extras>
 cpu::recurrent_shape<T> recurrent_operands_of(const kernel_call& c, const recurrent_attributes& a,
                                               const buffer_view& steps, int first) {
@@ -52,12 +53,13 @@ cpu::recurrent_shape<T> recurrent_operands_of(const kernel_call& c, const recurr
     return s;
 }
 
-/// The rows [batch, a.count(time), units] of a result or its derivative, as the steps they belong to.
+/// The rows [batch, a.count(time), units] of a result or its derivative, by the steps they belong
+/// to.
 template <class Cell, class T>
 struct recurrent_result_rows {
     cpu::step_rows<T> steps, cell;
-    cpu::step_rows<T> reset;  ///< of `previous` rows, what the last gate's part of R is given where that is not h
-    std::int64_t first, last; ///< `steps` are of [first, last); -1 is the initial state
+    cpu::step_rows<T> reset;  ///< for `previous` rows, the operand of the last gate's part of R where that is not h
+    std::int64_t first, last; ///< `steps` covers [first, last); -1 is the initial state
 
     recurrent_result_rows(const recurrent_attributes& a, T* data, std::int64_t time, std::int64_t units) {
         const bool previous = a.rows == recurrent_attributes::previous;
@@ -81,7 +83,8 @@ void copy_initial(const T* from, std::int64_t record, std::int64_t units, T* to)
         std::fill_n(to, units, T(0));
 }
 
-/// `columns` rows of units for each step of [batch, ...] and, with an initial state, one for each state behind them.
+/// `columns` rows of units for each step of [batch, ...], followed with an initial state by one for
+/// each state.
 template <class Cell, int Extras, class T>
 struct recurrent_column_rows {
     cpu::step_rows<T> columns, h0, c0;
@@ -95,8 +98,8 @@ struct recurrent_column_rows {
     }
 };
 
-/// What the kernels of one operation have in common. Its operands before x W + b: `before`; `steps` is the one whose extents
-/// say how many steps there are.
+/// Shared by the kernels of one operation. `before` is the number of its operands before x W + b;
+/// the extents of operand `steps` give the number of steps.
 template <class Op, class Cell, int Extras, class T, int Steps, int Before>
 struct recurrent_kernel {
     static cpu::recurrent_shape<T> shape_of(const kernel_call& c) {

@@ -5,8 +5,8 @@
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 #include <tapegraph/ops/recurrent/kernel.hpp>
 
-/// Which cell of the CPU each recurrent layer is computed with. The layers' headers include it, so that they suffice: no header that every
-/// program reads has them.
+/// Maps each recurrent layer to the CPU's cell that computes it. The layers' headers include it, so
+/// that they suffice: no header that every program reads includes it.
 
 namespace tapegraph::detail {
 struct lstm_layer_cell;

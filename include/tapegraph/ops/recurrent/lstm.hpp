@@ -11,14 +11,15 @@ namespace tapegraph {
 struct lstm_options {
     cell_activation activation = cell_activation::tanh;
     gate_activation recurrent_activation = gate_activation::sigmoid;
-    bool return_sequences = false; ///< the output of every step instead of the last one's
-    bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// Stores nothing but the result; the derivative computes states and gates again. Between the passes x W + b is kept, 4 units a
-    /// step, instead of 6. Set it also where no derivative will be taken. (In a `checkpoint` only x is kept.)
+    bool return_sequences = false; ///< return the output of every step instead of the last one's
+    bool go_backwards = false;     ///< run from the last step to the first, with outputs in that order
+    /// Stores only the result; the derivative recomputes states and gates. Between the passes x W +
+    /// b is kept, 4 units a step, instead of 6. Set it also where no derivative will be taken. (In
+    /// a `checkpoint` only x is kept.)
     bool recompute = false;
 };
 
-/// What `lstm_with_state` gives; hidden and cell are those after the last step.
+/// The result of `lstm_with_state`; hidden and cell are those after the last step.
 template <class H>
 struct lstm_values {
     H output, hidden, cell;
@@ -44,9 +45,10 @@ struct lstm_layer_cell : plain_bias {
 ///
 ///     i, f, o = sigmoid(x_t W + h R + b),  c' = f c + i tanh(x_t W_c + h R_c + b_c),  h' = o tanh(c')
 ///
-/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
-/// `initial_state{h, c}`, `step_mask{bool}` and `recurrent_dropout{factors}`; the state starts at zero without the first.
-/// First and second derivatives flow to everything floating but the dropout's factors; a third one is refused.
+/// Returns h of the last step [batch, units], or of every step [batch, time, units]. The options
+/// may be followed, in any order, by `initial_state{h, c}`, `step_mask{bool}` and
+/// `recurrent_dropout{factors}`; without the first, the state starts at zero. First and second
+/// derivatives flow to all floating operands except the dropout's factors; a third one is refused.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bias, const lstm_options& options = {},
                     const E&... extras) {

@@ -3,7 +3,8 @@
 #include <tapegraph/ops/recurrent/recurrent_second.hpp>
 #include <tapegraph/ops/scan/step_mask.hpp>
 
-/// What recurrent operations have in common: options, what may follow them, and how a layer's operations are called.
+/// Shared by recurrent operations: options, the arguments that may follow them, and the calls of a
+/// layer's operations.
 
 namespace tapegraph {
 
@@ -12,7 +13,8 @@ enum class cell_activation : std::int64_t { tanh, relu };
 /// The function of the gates. The hard one is relu6(x + 3) / 6.
 enum class gate_activation : std::int64_t { sigmoid, hard_sigmoid };
 
-/// Where a recurrence starts: h, and c of an lstm, [batch, units]. Derivatives flow to both.
+/// The initial state of a recurrence: h, and c for an lstm, [batch, units]. Derivatives flow to
+/// both.
 template <handle H, int States = 2>
 struct initial_state {
     H hidden, cell;
@@ -21,8 +23,8 @@ template <handle H>
 struct initial_state<H, 1> {
     H hidden;
 };
-/// Factors of the h that every step's gates see, [batch, units]: a dropout mask, the same in all steps. Constant for
-/// derivatives.
+/// Factors of the h that the gates read at every step, [batch, units]: a dropout mask, the same in
+/// all steps. Constant for derivatives.
 template <handle H>
 struct recurrent_dropout {
     H factors;
@@ -34,11 +36,11 @@ initial_state(H) -> initial_state<H, 1>;
 template <class H>
 recurrent_dropout(H) -> recurrent_dropout<H>;
 
-/// Given in place of a bias to a layer that has none.
+/// Passed instead of a bias to a layer that has none.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
 
-/// What `gru_with_state` and `simple_rnn_with_state` give; hidden is h after the last step.
+/// The result of `gru_with_state` and `simple_rnn_with_state`; hidden is h after the last step.
 template <class H>
 struct recurrent_values {
     H output, hidden;
@@ -61,7 +63,7 @@ concept recurrent_argument = recurrent_extra<T>
 
 template <int Which, class... E>
 inline constexpr bool has_extra = ((recurrent_extra<E> == Which) || ...);
-/// The extra of that kind; there is one.
+/// The one extra argument of that kind.
 template <int Which, class First, class... Rest>
 constexpr const auto& extra_of(const First& first, const Rest&... rest) {
     if constexpr (recurrent_extra<First> == Which)
@@ -91,7 +93,8 @@ struct recurrent_texts {
     }
 };
 
-/// From x W + b on: the rows that `a` says. `bias`: of the last gate's product, none or one.
+/// Computes the rows that `a` selects, from x W + b on. `bias`: of the last gate's product, none or
+/// one.
 template <class Cell, handle H, class B, class... E>
 constexpr H recurrence(const recurrent_attributes& a, bool recompute, std::source_location where, const H& projected,
                        const H& recurrent, const B& bias, const E&... extras) {
@@ -184,7 +187,7 @@ constexpr H recurrent_rows_of(const recurrent_attributes& a, const Options& o, s
     }
 }
 
-/// The mask goes backwards with the input.
+/// Reverses the mask together with the input.
 template <class E>
 constexpr auto recurrent_order(const E& extra, bool backwards, std::source_location where) {
     if constexpr (recurrent_extra<E> == 1)
@@ -193,7 +196,7 @@ constexpr auto recurrent_order(const E& extra, bool backwards, std::source_locat
         return extra;
 }
 
-/// The rows of a layer's result: all that its functions have in common.
+/// The rows of a layer's result: the common part of its functions.
 template <class Cell, class Options, tensor_like X, tensor_like W, tensor_like R, class B, class... E>
 constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, std::source_location where, const X& x,
                               const W& kernel, const R& recurrent, const B& bias, const E&... extras) {

@@ -9,18 +9,20 @@
 
 #include <tuple>
 
-/// The operations behind recurrent layers. Their operands begin at x W + b of all steps, which is an ordinary product, and end
-/// at the derivative by it, from which those by x, W, R and b are products over all steps.
+/// The operations of which recurrent layers consist. Their operands begin with x W + b of all
+/// steps, which is an ordinary product, and they end at the derivative by it, from which those by
+/// x, W, R and b are products over all steps.
 ///
-/// Everything a forward pass leaves for its derivative is one value, `states`, of which users never see anything. Derivatives
-/// do not go through it but past it: an operation that reads it is also given what it was made of, and differentiates by that.
+/// All that a forward pass keeps for its derivative is one value, `states`, which users never see.
+/// Derivatives do not flow through it but past it: an operation that reads it also receives the
+/// operands it was computed from, and is differentiated by those.
 ///
-/// `Cell` says what kind of layer it is: its name, `gates` (columns of W and R, in units) as a number and in words, `states` (2
-/// where there is c beside h), and, for given attributes,
-///   columns   what the cell is differentiated by: the arguments of its gates, and where the candidate's product has a part
-///             in one of them only as a factor, that product, as the last column
-///   planes    of units for each step, that are kept for derivatives
-///   given     what R is multiplied by in each step: h before it, and where that is 2 something else for the last gate
+/// `Cell` describes the kind of layer: its name, `gates` (columns of W and R, in units) as a number
+/// and in words, `states` (2 where there is c in addition to h), and, for given attributes,
+///   columns   the number of arguments by which the cell is differentiated: those of its gates, and where the candidate's
+///             product occurs in one of them only as a factor, that product, as the last column
+///   planes    the number of planes of units for each step that are kept for derivatives
+///   given     the number of operands of R in each step: h before it, and where it is 2 another one for the last gate
 /// The last gate's part of R belongs to the last column, and so does its bias if there is one.
 
 namespace tapegraph {
@@ -28,9 +30,10 @@ namespace tapegraph {
 struct recurrent_attributes {
     enum : std::int64_t { last, sequence, previous };
     std::int64_t relu = 0, hard = 0;
-    /// h of which steps: the last one [batch, 1, units], all of them, or what R was multiplied by in each, h before it.
+    /// The steps of h: the last one [batch, 1, units], all of them, or the operand of R in each, h
+    /// before it.
     std::int64_t rows = sequence;
-    std::int64_t cell = 0;        ///< c of the last step is one row more
+    std::int64_t cell = 0;        ///< whether c of the last step is an additional row
     std::int64_t reset_after = 0; ///< of a gru
 
     constexpr extent count(extent time) const { return (rows == last ? extent(1, time.table) : time) + cell; }
@@ -48,17 +51,17 @@ inline constexpr auto joined_text = [] {
     (add(Parts), ...);
     return all;
 }();
-/// "lstm" or the like, and what follows.
+/// The cell's name, such as "lstm", followed by the parts.
 template <class Cell, fixed_string... Parts>
 inline constexpr const char* cell_text = joined_text<Cell::name, Parts...>.text;
 
-/// Operands behind R: with bit 3 of `Extras` the bias of the last gate's product [units], with bit 2 the initial states, with
-/// bit 0 a mask, with bit 1 the recurrent dropout's factors.
+/// The operands after R: with bit 3 of `Extras` the bias of the last gate's product [units], with
+/// bit 2 the initial states, with bit 0 a mask, with bit 1 the recurrent dropout's factors.
 template <int Extras>
 inline constexpr int recurrent_biased = Extras >> 3 & 1;
 template <int Extras>
 inline constexpr bool recurrent_initial = (Extras & 4) != 0;
-/// How many there are from x W + b on, and how many of these derivatives flow to.
+/// The number of operands from x W + b on, and of those to which derivatives flow.
 template <class Cell, int Extras>
 inline constexpr int recurrent_sources = 2 + recurrent_biased<Extras> + (recurrent_initial<Extras> ? Cell::states : 0);
 template <class Cell, int Extras>
@@ -81,7 +84,7 @@ constexpr bool recurrent_fits(inference& io, int first) {
         !io.require(equal_or_required(z[2], units * Cell::gates),
                     cell_text<Cell, ": kernel and recurrent kernel differ in units">))
         return false;
-    int at = 2 + recurrent_biased<Extras>; // the bias is part of one that was looked at
+    int at = 2 + recurrent_biased<Extras>; // the bias is part of one that was checked
     const auto fits = [&](dtype type, extent second, const char* text) {
         io.culprit = first + at;
         const operand_info& x = in[at++];
@@ -107,15 +110,16 @@ constexpr void recurrent_result_shape(const recurrent_attributes& a, const shape
     io.result.push_back(a.rows == recurrent_attributes::previous ? units * Cell::given(a) : units);
 }
 
-/// The products of the steps with the recurrent kernel [units, gates units]; x W is a product of its own. `steps` is the operand
-/// [batch, time, gates units], or states [planes, batch, time, units].
+/// The cost of the products of the steps with the recurrent kernel [units, gates units]; x W is a
+/// separate product. `steps` is the operand [batch, time, gates units], or states [planes, batch,
+/// time, units].
 inline double recurrence_flops(const kernel_call& c, int steps, int kernel, int products = 1) {
     const buffer_view& s = c.in[steps];
     return 2.0 * products * static_cast<double>(s.extents[s.rank - 3] * s.extents[s.rank - 2]) *
            static_cast<double>(c.in[kernel].elements());
 }
 
-/// f of all arguments but the last.
+/// Calls f with all arguments except the last.
 template <class F, class... R>
 constexpr auto call_without_last(const F& f, const R&... rest) {
     const std::tuple<const R&...> all(rest...);
@@ -125,8 +129,8 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 
 } // namespace detail
 
-/// (x W + b, R, extras) to [planes, batch, time, units]: h, then c if there is one, of every step, then [batch, time, the rest]
-/// of what the cell keeps beside them.
+/// Maps (x W + b, R, extras) to [planes, batch, time, units]: h, then c if there is one, of every
+/// step, then the other values that the cell keeps, [batch, time, ...].
 template <class Cell, int Extras>
 struct recurrent_states_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -145,7 +149,7 @@ struct recurrent_states_op {
     static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
-/// (states, x W + b, R, extras) to rows of h.
+/// Maps (states, x W + b, R, extras) to rows of h.
 template <class Cell, int Extras>
 struct recurrent_result_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -153,7 +157,7 @@ struct recurrent_result_op {
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 1 + detail::recurrent_operands<Cell, Extras>;
-    static constexpr std::uint32_t unread_operands = 1u << 1; // x W + b is there for the derivative's sake
+    static constexpr std::uint32_t unread_operands = 1u << 1; // x W + b is only present for the derivative
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::recurrent_fits<Cell, Extras>(io, 1))
@@ -172,7 +176,7 @@ struct recurrent_result_op {
     }
 };
 
-/// Both in one, with nothing kept: the derivative begins with computing the states.
+/// Both in one operation that keeps nothing: the derivative starts by recomputing the states.
 template <class Cell, int Extras>
 struct recurrent_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -216,8 +220,9 @@ struct recurrent_op {
     static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
-/// (dL/d rows, states, x W + b, R, extras) to the derivative by the columns [batch, time, columns units]; with an initial state
-/// to [batch, columns time + states, units], where those by the states stand behind it.
+/// Maps (dL/d rows, states, x W + b, R, extras) to the derivative by the columns [batch, time,
+/// columns units]; with an initial state to [batch, columns time + states, units], where those by
+/// the states follow.
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -251,7 +256,7 @@ struct recurrent_gradient_op {
 
 namespace detail {
 
-/// `count` rows behind the first `before` of [batch, rows, units], in another shape.
+/// `count` rows after the first `before` of [batch, rows, units], in another shape.
 template <handle H>
 constexpr H recurrent_part(const H& packed, extent before, extent count, const shape& target) {
     const auto here = std::source_location::current();
@@ -274,8 +279,8 @@ constexpr shape columns_like(const H& z, extent units, int n) {
     return dims;
 }
 
-/// The derivative by R: sum over records and steps of g^T d, where g is what R was given, [batch, time, given units], and d the
-/// derivative by the columns.
+/// The derivative by R: the sum over records and steps of g^T d, where g is the operand of R,
+/// [batch, time, given units], and d the derivative by the columns.
 template <class Cell, int Extras, handle H, class... E>
 constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent units, const H& given, const H& d,
                                       const E&... extras) {
@@ -284,7 +289,7 @@ constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent unit
         H h = recurrent_columns(given, units, which, 1);
         if constexpr ((Extras & 2) != 0)
             h = eval(h * expand_dims(std::get<sizeof...(E) - 1>(std::tuple<const E&...>(extras...)), 1, here), here);
-        const H rows = rows_of(h); // named: operands of one call are in no order
+        const H rows = rows_of(h); // named, because operands of one call are in no order
         return invoke<matmul_op>({1, 0}, nullptr, here, rows, rows_of(recurrent_columns(d, units, first, count)));
     };
     if constexpr (Cell::last_apart)
@@ -301,7 +306,7 @@ constexpr H recurrent_bias_gradient(const recurrent_attributes& a, extent units,
     return eval(sum_to(recurrent_columns(d, units, Cell::columns(a) - 1, 1), target));
 }
 
-/// What R was given in every step, without the dropout's factors.
+/// The operand of R in every step, without the dropout's factors.
 template <class Cell, int Extras, handle H, class... E>
 constexpr H recurrent_given(recurrent_attributes a, const H& states, const H& z, const H& r, const E&... extras) {
     a.rows = recurrent_attributes::previous;

@@ -16,8 +16,9 @@ struct recurrent_third_texts {
 };
 } // namespace detail
 
-/// (v, states, x W + b, R, extras), v as the gradient's value, to the tangent of the rows along v. With J the derivative of the
-/// rows, this is J v and the gradient J^T dy: each is the other's adjoint, and second derivatives are those of dy^T J v.
+/// Maps (v, states, x W + b, R, extras), v with the shape of the gradient's value, to the tangent
+/// of the rows along v. With J the derivative of the rows, this is J v and the gradient J^T dy:
+/// each is the other's adjoint, and second derivatives are those of dy^T J v.
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -50,9 +51,9 @@ struct recurrent_tangent_op {
     static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 1, 3); }
 };
 
-/// (v, dL/d rows, states, x W + b, R, extras) to the derivative of dy^T J v by what the rows are made of, [batch, (given +
-/// columns) time + states, units]: the tangent along v of what R is given in each step, then the derivative by the columns, and
-/// those by the initial states.
+/// Maps (v, dL/d rows, states, x W + b, R, extras) to the derivative of dy^T J v by the operands of
+/// the rows, [batch, (given + columns) time + states, units]: the tangent along v of the operand of
+/// R in each step, then the derivative by the columns, and those by the initial states.
 template <class Cell, int Extras>
 struct recurrent_second_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
@@ -69,7 +70,8 @@ struct recurrent_second_op {
         io.result.push_back(z[1] * (Cell::given(a) + Cell::columns(a)) + Cell::states);
         io.result.push_back(io.in[4].dims[0]);
     }
-    // By v it is linear; by anything else this would be a third derivative, or the tangent of a tangent.
+    // It is linear in v; by any other operand this would be a third derivative, or the tangent of a
+    // tangent.
     template <int I>
         requires(I < 3 + detail::recurrent_sources<Cell, Extras>)
     static constexpr auto vjp(const attributes& a, auto d, auto v, auto dy, auto states, auto z, auto r, auto... rest);
@@ -159,7 +161,8 @@ constexpr auto recurrent_tangent_op<Cell, Extras>::flow(const attributes& a, con
             rest...);
 }
 
-// d falls into p, for the tangents of what R is given, and w, for the rest: w^T H v and p^T J v, H symmetric.
+// d consists of p, for the tangents of R's operands, and w, for the rest: w^T H v and p^T J v, H
+// symmetric.
 template <class Cell, int Extras>
 template <int I>
     requires(I < 3 + detail::recurrent_sources<Cell, Extras>)

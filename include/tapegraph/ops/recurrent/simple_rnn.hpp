@@ -9,9 +9,10 @@ namespace tapegraph {
 
 struct simple_rnn_options {
     cell_activation activation = cell_activation::tanh;
-    bool return_sequences = false; ///< the output of every step instead of the last one's
-    bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that are kept otherwise.
+    bool return_sequences = false; ///< return the output of every step instead of the last one's
+    bool go_backwards = false;     ///< run from the last step to the first, with outputs in that order
+    /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that
+    /// are kept otherwise.
     bool recompute = false;
 };
 
@@ -30,9 +31,10 @@ struct simple_rnn_layer_cell : plain_bias {
 
 } // namespace detail
 
-/// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent kernel R [units, units], bias
-/// b [units] (or `no_bias`). Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options
-/// may stand what may stand behind those of gru.
+/// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent
+/// kernel R [units, units], bias b [units] (or `no_bias`). Returns h of the last step [batch,
+/// units], or of every step [batch, time, units]. The options may be followed by the same arguments
+/// as those of gru.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const B& bias,
                           const simple_rnn_options& options = {}, const E&... extras) {

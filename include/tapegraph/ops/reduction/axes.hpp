@@ -7,14 +7,14 @@
 
 namespace tapegraph {
 
-/// Which axes to reduce. None named: all of them. Negative axes count from the end.
+/// The axes to reduce; all of them by default. Negative axes count from the end.
 struct axes {
     std::int8_t index[max_rank]{};
     std::int8_t count = 0;
     bool all = true;
 
     constexpr axes() = default;
-    // NOLINTNEXTLINE: sum(x, 0) and sum(x, {0, 1}) read well
+    // NOLINTNEXTLINE: implicit, for sum(x, 0) and sum(x, {0, 1})
     constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
     constexpr axes(std::initializer_list<int> several) : all(false) {
         for (int axis : several)

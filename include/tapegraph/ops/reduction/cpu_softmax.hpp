@@ -3,9 +3,10 @@
 #include <tapegraph/core/math.hpp>
 #include <tapegraph/cpu/reduce_leaves.hpp>
 
-/// softmax, log_softmax and their gradients on the CPU: rows in blocks that stay in the first cache, so that a row is read from memory
-/// once; rows longer than a block tile by tile, and few of those in parts. Sums run over lanes of 64 bytes, then in double, and what
-/// is cut where follows from the shape, so the bits depend neither on threads nor on the instruction set.
+/// softmax, log_softmax and their gradients on the CPU. Rows are processed in blocks that stay in
+/// the L1 cache, so that a row is read from memory once; rows longer than a block tile by tile, and
+/// few long rows in parts. Sums run over lanes of 64 bytes, then in double, and the blocks follow
+/// from the shape, so the bits depend neither on threads nor on the instruction set.
 
 namespace tapegraph::cpu {
 
@@ -31,7 +32,7 @@ struct exp_body {
 
 enum class row_step { subtract, multiply, subtract_twice, product, gradient, log_gradient };
 
-/// One step on rows of a block, with a number or two of each row.
+/// One step on rows of a block, with one or two numbers per row.
 template <row_step S, class T>
 struct rows_step_body {
     TG_INLINE static T value(T x, T y, T a, T b) {
@@ -58,7 +59,7 @@ void step(const T* x, const T* y, const double* a, T* to, std::int64_t rows, std
     dispatch<rows_step_body<S, T>>(x, y, a, b == nullptr ? a : b, to, rows, length);
 }
 
-/// What sums of exponentials become: what rows are multiplied by, or their logarithms, which are subtracted.
+/// Turns sums of exponentials into factors of rows, or into their logarithms, which are subtracted.
 template <bool Log, class T>
 struct of_sums_body {
     TG_INLINE static double value(double sum) {
@@ -71,7 +72,8 @@ struct of_sums_body {
     }
 };
 
-/// x [rows, length] to y; `Log`: the logarithms. All of a block, which is at most a tile.
+/// Computes y from x [rows, length]; `Log`: the logarithms. Processes a whole block, which is at
+/// most a tile.
 template <bool Log>
 struct forward {
     template <class T>
@@ -88,7 +90,7 @@ struct forward {
                                                             rows, length);
     }
     static constexpr bool has_largest = true;
-    /// Of a tile of a longer row, whose largest element is known: the part of the sum.
+    /// For a tile of a longer row, whose largest element is known: its part of the sum.
     template <class T>
     static double sum(const T* x, const T*, T* y, double largest, std::int64_t count) {
         T raised[Log ? block_elements : 1], *const e = Log ? raised : y;
@@ -112,7 +114,7 @@ struct forward {
     }
 };
 
-/// dy and y [rows, length] to the derivative by x.
+/// Computes the derivative by x from dy and y [rows, length].
 template <bool Log>
 struct backward {
     template <class T>
@@ -158,7 +160,7 @@ struct backward {
     }
 };
 
-/// A row longer than a tile, in `parts` that run side by side.
+/// A row longer than a tile, in `parts` that run in parallel.
 template <class Way, class T>
 void long_row(const T* x, const T* y, T* to, std::int64_t length, std::int64_t parts) {
     double found[most_parts] = {}, largest = 0, total = 0;
@@ -190,7 +192,8 @@ void long_row(const T* x, const T* y, T* to, std::int64_t length, std::int64_t p
     });
 }
 
-/// Sums down columns, in runs that are joined: one run of a thousand doubles would err by ten units.
+/// Sums down columns, in runs that are joined: a single run of a thousand doubles would err by ten
+/// units in the last place.
 struct column_sums {
     static constexpr std::int64_t longest = 64;
     double run[columns] = {}, sum[columns] = {};
@@ -265,7 +268,8 @@ struct columns_body<backward<Log>, T> {
 
 } // namespace softmax_detail
 
-/// `Way` of every line of x (and y, for gradients) along an axis of [outer, length, inner]. `to` may be x.
+/// Applies `Way` to every line of x (and y, for gradients) along an axis of [outer, length, inner].
+/// `to` may be x.
 template <class Way, class T>
 void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, const T* x, const T* y, T* to) {
     using namespace softmax_detail;

@@ -5,7 +5,7 @@
 
 namespace tapegraph::runtime {
 
-/// A reduction of a tensor in memory: what eager mode calls where the operand is sealed.
+/// A reduction of a tensor in memory, which eager mode calls for a sealed operand.
 template <class Op, class T>
     requires whole_reduction<Op>
 struct kernel<Op, T> {

@@ -8,20 +8,22 @@ namespace tapegraph {
 
 struct variance_options {
     bool keepdims = false;
-    /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
-    /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
+    /// Subtracted from the number of elements in the divisor: 0 gives the population variance
+    /// (NumPy, TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be
+    /// more elements than that.
     std::int64_t correction = 0;
 };
 
-/// What `moments` gives.
+/// The result of `moments`.
 template <class Handle>
 struct mean_and_variance {
     Handle mean, variance;
 };
 
 namespace detail {
-/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
-/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
+/// The mean of squared distances from `centre`, which keeps the reduced axes. It takes two passes,
+/// because the final subtraction of a single pass would cancel. The error is a few epsilons of the
+/// variance and (epsilon |mean|)^2, from the mean's own rounding.
 template <handle A>
 constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
                                 std::source_location where) {
@@ -47,12 +49,13 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
 }
 no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
 
-/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
+/// Mean and variance; the mean is computed once: `const auto [m, v] = moments(x, {0, 1})`.
 template <tensor_like A>
 constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
                        std::source_location where = std::source_location::current()) {
     const auto given = eval(x, where);
-    const auto value = detail::as_float(given, where); // squares leave half's range, and the mean would round first
+    // Because squares leave half's range, and the mean would round first.
+    const auto value = detail::as_float(given, where);
     const auto centre = mean(value, over, {.keepdims = true}, where);
     const auto spread = detail::squared_distance(value, centre, over, options, where);
     const std::int64_t mask = over.bits(shape_of(value).rank());

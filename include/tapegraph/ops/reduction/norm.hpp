@@ -8,14 +8,16 @@
 
 #include <limits>
 
-/// norm, stddev: lengths, which neither overflow nor underflow where they have a value in the element type.
+/// norm, stddev: lengths that neither overflow nor underflow where the element type can represent
+/// them.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// |x|^(p - 1) sign(x) by y^(p - 1), times dy: quotients of two numbers of one size, so that nothing between leaves the range. 0 where
-/// y is 0 and, of p other than 2, for elements that are 0.
+/// dy times |x|^(p - 1) sign(x) divided by y^(p - 1): quotients of two numbers of similar size, so
+/// that no intermediate result leaves the range. 0 where y is 0 and, for p other than 2, for
+/// elements that are 0.
 struct euclidean_backward {
     constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
         return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
@@ -38,12 +40,13 @@ constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_l
     };
     return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
 }
-/// (sum of |x|^p)^(1/p) of doubles: by the largest magnitude, of negative p by the smallest, every power is of at most 1.
+/// (sum of |x|^p)^(1/p) of doubles. Divided by the largest magnitude (for negative p the smallest),
+/// every power is at most 1.
 template <handle A>
 constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
     const auto value = [p, mask, where](const auto& operand, const auto&) {
         const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
-        const auto unscaled = [](const auto& m) { // nothing can be divided by it
+        const auto unscaled = [](const auto& m) { // not usable as a divisor
             return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
         };
         const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
@@ -53,7 +56,8 @@ constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, st
     return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
 }
 
-/// The Euclidean length along axes. The squares of floats are added in double, which has room for all of them.
+/// The Euclidean length along axes. Squares of floats are added in double, which has enough range
+/// for them.
 template <tensor_like A>
 constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
     return in_double(x, where, [&](const auto& operand, auto widened) {
@@ -65,7 +69,8 @@ constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::sour
     });
 }
 
-/// f(v / max(|v|, least)) of a formula v in double, or of doubles; a vector of zeros stays zero, and |v| itself may be beyond the type.
+/// f(v / max(|v|, least)) for a formula v in double, or of doubles. A vector of zeros stays zero,
+/// and |v| itself may exceed the type's range.
 template <tensor_like A, class F>
 constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
     return in_double(x, where, [&](const auto& operand, auto widened) {
@@ -95,13 +100,15 @@ constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::so
 
 } // namespace detail
 
-/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
-/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others. Numbers are scaled before they are raised to a power: a norm
-/// overflows or underflows where it has no value in the element type, not before, and its derivatives do not either.
+/// The p-norm (sum |x|^p)^(1/p) over axes, with p = `order`, 2 by default. Order 1 is the sum of
+/// magnitudes, infinity the largest, -infinity the smallest, 0 the number of nonzero elements (its
+/// derivative is zero). Over two axes order 2 is the Frobenius norm, not the spectral norm. Numbers
+/// are scaled before they are raised to a power, so a norm and its derivatives overflow or
+/// underflow only where the element type cannot represent them.
 ///
-/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
-/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
+/// Derivatives: for order 2, x / norm; at zero, where there are many subgradients, 0 (as in
+/// PyTorch; TensorFlow gives NaN). Ties of the infinite orders share the derivative evenly. Zero
+/// elements receive no derivative of the norm of a positive p.
 template <tensor_like A>
 constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
@@ -123,8 +130,8 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
     }));
 }
 
-/// The square root of the variance, as norm(x - mean) / sqrt(n - correction). Its derivative is 0 where all elements are equal, as
-/// in PyTorch.
+/// The square root of the variance, computed as norm(x - mean) / sqrt(n - correction). Its
+/// derivative is 0 where all elements are equal, as in PyTorch.
 template <tensor_like A>
 constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
                       std::source_location where = std::source_location::current()) {

@@ -11,8 +11,9 @@
 
 #include <initializer_list>
 
-/// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
-/// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
+/// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas, which
+/// are fused into the reduction. ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on
+/// these. The element type is kept, except where stated.
 
 namespace tapegraph {
 
@@ -35,7 +36,7 @@ template <class Op, tensor_like A>
 constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {
     return reduce_over<Op>(x, over.bits(shape_of(x).rank()), options.keepdims, where);
 }
-/// Number of elements that fall together into one.
+/// The number of elements that are reduced to one.
 template <tensor_like A>
 constexpr extent reduced_size(const A& x, const axes& over) {
     const shape dims = shape_of(x);
@@ -55,7 +56,7 @@ constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t 
     for (int i = 0; i < from.rank(); ++i) target.push_back((mask >> i & 1) != 0 ? extent(1) : from[i]);
     return invoke<reshape_op>({}, &target, where, reduced);
 }
-/// A result whose reduced axes were kept, without them unless `keepdims` asks for them.
+/// Drops the reduced axes of a result that kept them, unless `keepdims`.
 template <handle A>
 constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims, std::source_location where) {
     const shape from = shape_of(kept);
@@ -77,7 +78,7 @@ struct indicator_op : map_op<2> {
 };
 } // namespace detail
 
-// Where a vjp has no attributes, dy and y come broadcast over x.
+// In a vjp without attributes, dy and y are broadcast to x.
 struct sum_op : reduce_op {
     static constexpr std::string_view name = "sum";
     static constexpr std::string_view layer_name = "global_average_pooling*";
@@ -97,7 +98,7 @@ struct prod_op : sum_op {
     static constexpr std::string_view layer_name = "";
     static constexpr reduction combines = reduction::product;
     static constexpr bool whole_vjp = true;
-    // The product of the others, without a division.
+    // The product of the other elements, without a division.
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
         const auto here = std::source_location::current();
@@ -140,7 +141,7 @@ struct min_op : max_op {
     static constexpr reduction combines = reduction::minimum;
 };
 
-/// Whether any element is true, of bool operands. It has no derivative.
+/// Whether any element of a bool operand is true. It has no derivative.
 struct any_op : reduce_op {
     static constexpr std::string_view name = "any";
     static constexpr reduction combines = reduction::maximum; // of bytes that are 0 or 1
@@ -157,23 +158,24 @@ struct all_op : any_op {
     static constexpr reduction combines = reduction::minimum;
 };
 
-/// The sum; 0 of no elements. Integers wrap around as they do in NumPy and TensorFlow.
+/// The sum; 0 for no elements. Integers wrap around as in NumPy and TensorFlow.
 template <tensor_like A>
 constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<sum_op>(x, over, options, where);
 }
 no_such_option_in<reduce_options> sum(any_argument, const axes&, ...) TG_MISTAKE;
-/// The product; 1 of no elements. Its derivatives are right beside zeros.
+/// The product; 1 for no elements. Its derivatives are correct for zeros, too.
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    // A product may leave half's range where its derivatives, without one of the factors, do not.
+    // A product may leave half's range where its derivatives, which lack one factor, do not.
     return detail::in_float(
         x, where, [&](const auto& operand) { return detail::reduce_over<prod_op>(operand, over, options, where); });
 }
 no_such_option_in<reduce_options> prod(any_argument, const axes&, ...) TG_MISTAKE;
-/// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
+/// The largest element; NaN if any is. Elements equal to it share the derivative evenly. An error
+/// for no elements.
 template <tensor_like A>
 constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
@@ -187,21 +189,21 @@ constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
     return detail::reduce_over<min_op>(x, over, options, where);
 }
 no_such_option_in<reduce_options> min(any_argument, const axes&, ...) TG_MISTAKE;
-/// Whether any element of a bool tensor is true; false of no elements.
+/// Whether any element of a bool tensor is true; false for no elements.
 template <tensor_like A>
 constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<any_op>(x, over, options, where);
 }
 no_such_option_in<reduce_options> any(any_argument, const axes&, ...) TG_MISTAKE;
-/// Whether all elements of a bool tensor are true; true of no elements.
+/// Whether all elements of a bool tensor are true; true for no elements.
 template <tensor_like A>
 constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
                       std::source_location where = std::source_location::current()) {
     return detail::reduce_over<all_op>(x, over, options, where);
 }
 no_such_option_in<reduce_options> all_of(any_argument, const axes&, ...) TG_MISTAKE;
-/// How many elements are not zero (NaN is not), as int64.
+/// The number of nonzero elements as int64 (NaN counts as nonzero).
 template <tensor_like A>
 constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
                              std::source_location where = std::source_location::current()) {
@@ -209,7 +211,7 @@ constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options 
 }
 no_such_option_in<reduce_options> count_nonzero(any_argument, const axes&, ...) TG_MISTAKE;
 
-/// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
+/// The arithmetic mean; NaN for no elements. Not defined for integers: cast them first.
 template <tensor_like A>
 constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {

@@ -3,12 +3,14 @@
 #include <tapegraph/core/math/bits.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// Sums of squares that neither overflow nor underflow: those of float and 16-bit elements in double, which has room for the squares
-/// of all of them; those of doubles after a multiplication by a power of two, which is exact.
+/// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
+/// which has enough range for the squares of all of them; for doubles after an exact multiplication
+/// by a power of two.
 
 namespace tapegraph::detail {
 
-/// A power of two that brings a magnitude to [1, 2), or as near as powers of two come whose inverses are numbers. Constant for derivatives.
+/// The power of two that scales a magnitude to [1, 2), or as near as powers of two with finite
+/// inverses allow. Constant for derivatives.
 struct inverse_scale_op : map_op<1> {
     static constexpr std::string_view name = "inverse_scale";
     template <class V>
@@ -22,7 +24,7 @@ struct inverse_scale_op : map_op<1> {
     }
 };
 
-/// A maximum of formulas that is constant for derivatives; -infinity of nothing.
+/// A maximum of formulas that is constant for derivatives; -infinity for no elements.
 struct largest_op : reduce_op {
     static constexpr std::string_view name = "largest";
     static constexpr reduction combines = reduction::maximum;
@@ -41,13 +43,14 @@ template <tensor_like A>
 constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
     return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
 }
-/// What x is multiplied by before it is squared; the reduced axes stay.
+/// The factor of x before it is squared; the reduced axes stay.
 template <tensor_like A>
 constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
     return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
 }
 
-/// f(x, whether it is wider than it was): of float and 16-bit elements f(cast<double>(x)), a formula, rounded once.
+/// f(x, whether x was widened): for float and 16-bit elements f(cast<double>(x)), a formula,
+/// rounded once.
 template <tensor_like A, class F>
     requires one_handle<mode_of_t<A>>
 constexpr auto in_double(const A& x, std::source_location where, const F& f) {

@@ -9,8 +9,9 @@
 
 namespace tapegraph {
 
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN. -infinity of no elements, whose sum is 0 (NumPy, TensorFlow, PyTorch).
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows. An infinite maximum is not
+/// subtracted, so that only infinities give infinity and not NaN. -infinity for no elements, whose
+/// sum is 0 (NumPy, TensorFlow, PyTorch).
 template <tensor_like A>
 constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
                          std::source_location where = std::source_location::current()) {
@@ -26,7 +27,7 @@ constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {}
 }
 no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
 
-/// exp(x) / sum(exp(x)) along an axis; a row is read once where it fits the caches.
+/// exp(x) / sum(exp(x)) along an axis; a row that fits into the caches is read once.
 struct softmax_op {
     static constexpr std::string_view name = "softmax";
     static constexpr std::string_view layer_name = "softmax*";
@@ -105,8 +106,8 @@ constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
     return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
 }
 
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))). The difference comes
+/// first, so that small differences of large elements are not rounded away. NaN where softmax is.
 template <tensor_like A>
 constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
@@ -114,8 +115,8 @@ constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where
     });
 }
 
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
+/// exp(x) / sum(exp(x)) along an axis; empty if the axis is. NaN where all elements are -infinity
+/// or one is +infinity, as in TensorFlow and PyTorch.
 template <tensor_like A>
 constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {

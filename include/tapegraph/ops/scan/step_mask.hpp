@@ -6,7 +6,7 @@
 
 namespace tapegraph {
 
-/// Steps that count: bool [batch, time]. At others the state stays what it was, and so does the output.
+/// A mask of the steps that count: bool [batch, time]. Other steps keep the state and the output.
 template <handle M>
 struct step_mask {
     M steps;
@@ -22,8 +22,9 @@ template <class M>
     requires requires { typename M::element_type; }
 inline constexpr bool can_be_bool<M> = std::is_same_v<typename M::element_type, bool>;
 
-/// x [batch, time, ...] with 0 where a mask [batch, time] says that a step does not count. A derivative there is 0, but what it is multiplied
-/// by is read all the same, and 0 times NaN is NaN: layers read zeros instead. A mask that does not fit is left to whoever refuses it.
+/// x [batch, time, ...] with 0 where a mask [batch, time] says that a step does not count. A
+/// derivative there is 0, but its factor is still read, and 0 times NaN is NaN: layers read zeros
+/// instead. A mask of the wrong shape is left for the caller to refuse.
 template <handle X, handle M>
 constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
     const shape steps = shape_of(mask), values = shape_of(x);

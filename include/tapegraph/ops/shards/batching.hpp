@@ -3,7 +3,7 @@
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// Sums over shards for a batch of vmap: one sum of all its examples.
+/// Sums over shards under vmap: one sum for the whole batch of examples.
 
 namespace tapegraph {
 

@@ -10,7 +10,7 @@ namespace tapegraph {
 
 namespace runtime {
 
-/// Threads of the shards' own wait inside it, so it runs on the host, on a GPU, too.
+/// Threads of the shards wait inside it, so it runs on the host, even for a GPU.
 template <class T>
 struct kernel<sum_over_shards_op, T> {
     static void run(const kernel_call& c) {

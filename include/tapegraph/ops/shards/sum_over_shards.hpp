@@ -5,7 +5,7 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// sum_over_shards: what a shard of a batch learns of the others.
+/// sum_over_shards: combines values of all shards of a batch.
 
 namespace tapegraph {
 
@@ -28,9 +28,10 @@ struct sum_over_shards_op {
     static double flops(const kernel_call&) { return 0; }
 };
 
-/// The sum over the shards into which a step's batch is cut (nn/sharded.hpp), of all ranks; x itself where nothing is cut: in
-/// predictions, evaluations and steps of whole batches. x: float or double, of a shape that all shards have alike, such as
-/// [channels]. Every shard comes to it equally often. The derivative by x is the sum of all shards' derivatives.
+/// The sum over the shards of a step's batch (nn/sharded.hpp), of all ranks; x itself where the
+/// batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
+/// double, of a shape that is the same on all shards, such as [channels]. Every shard must call it
+/// equally often. The derivative by x is the sum of all shards' derivatives.
 template <tensor_like X>
 constexpr auto sum_over_shards(const X& x, std::source_location where = std::source_location::current()) {
     return invoke<sum_over_shards_op>({}, nullptr, where, eval(x, where));
@@ -38,7 +39,8 @@ constexpr auto sum_over_shards(const X& x, std::source_location where = std::sou
 
 namespace detail {
 
-/// Whether this is computed for a shard of a batch. In a trace of a step that is known when it is compiled.
+/// Whether the computation is for a shard of a batch. In the trace of a step that is known at
+/// compile time.
 template <handle X>
 constexpr bool in_shards(const X& x) {
     if constexpr (requires { x.owner(); })

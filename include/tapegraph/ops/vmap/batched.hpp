@@ -8,23 +8,24 @@
 
 #include <array>
 
-/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
-/// for the whole batch at once. A mode over another mode.
+/// Batches that have the shape of one example, on which functions under vmap compute. Every
+/// operation on them runs for the whole batch at once. This is a mode over another mode.
 
 namespace tapegraph {
 
 template <class Mode, class Tag>
 struct batched_mode;
 
-/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
+/// A value per example of a batch, one after another along axis 0 of `whole`. `Tag` distinguishes
+/// vmaps.
 template <class Handle, class Tag>
 class batched : public indexable<batched<Handle, Tag>> {
 public:
-    constexpr batched() = default; ///< stands for nothing until it is assigned to
+    constexpr batched() = default; ///< without a value until it is assigned
     constexpr explicit batched(const Handle& whole) : whole_(whole) {}
     /// Seals a formula.
     template <expression E>
-    // NOLINTNEXTLINE: h = relu(h) is how models are written
+    // NOLINTNEXTLINE: implicit, so that models can write h = relu(h)
     constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
 
     template <expression E>
@@ -62,8 +63,8 @@ struct handle_traits<batched<Handle, Tag>> {
     using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
 };
 
-/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
-/// returns a handle with the batch in front. Operations of one's own get a specialisation.
+/// The batching rule of an operation: `apply(context, attributes, operands...)`, at least one of
+/// them batched, returns a handle with the batch in front. Custom operations get a specialisation.
 template <class Op>
 struct batching_rule {
     template <class Context>
@@ -76,7 +77,7 @@ struct batching_rule {
 namespace detail {
 
 template <class First, class Second>
-inline constexpr bool encloses = false; // First is a mode over Second, or over one that encloses it
+inline constexpr bool encloses = false; // whether First is a mode over Second, or over one that encloses it
 template <class Mode, class Tag, class Second>
 inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
 template <class Mode>
@@ -84,7 +85,7 @@ inline constexpr bool is_batched_mode = false;
 template <class Mode, class Tag>
 inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
 
-// What a vmap does not map may stand beside what it does.
+// Operands that a vmap does not map may be combined with mapped ones.
 template <class First, class Second>
     requires encloses<First, Second>
 struct one_mode<First, Second> {
@@ -118,7 +119,8 @@ constexpr shape with_batch(extent count, const shape& s) {
     return result;
 }
 
-/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
+/// The batch with axes of extent 1 after axis 0, so that one example has `rank` axes and aligns
+/// with other operands.
 template <class Handle, class Tag>
 constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
     const shape own = x.shape();
@@ -129,7 +131,7 @@ constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_loc
     return eval(invoke<reshape_op>({}, &target, where, x.whole()));
 }
 
-/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
+/// Converts to a handle of `Mode`: one of a mode below is repeated over the batches of `like`.
 template <class Mode, class Handle, class Like>
 constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
     if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
@@ -151,7 +153,8 @@ constexpr const auto& first_batched(const First& first, const Rest&... rest) {
         return first_batched<Tag>(rest...);
 }
 
-/// A formula over batches as one over the handles below; one example of it has `rank` axes.
+/// Converts a formula over batches to one over the handles below; one example of it has `rank`
+/// axes.
 template <class Tag, class E>
 constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
     if constexpr (batched_by<Tag, E>) {
@@ -166,18 +169,18 @@ constexpr auto lowered_formula(const E& e, int rank, std::source_location where)
     }
 }
 
-/// What rules work with.
+/// The context that batching rules receive.
 template <class Mode>
 struct batch_context {
     using tag = typename Mode::tag;
     extent count;        ///< examples
-    const shape* target; ///< the shape asked for, of one example; null when there is none
+    const shape* target; ///< the requested shape of one example; null when there is none
     std::source_location where;
 
     template <class T>
     static constexpr bool is_batched = batched_by<tag, T>;
 
-    /// The batch, or an operand that has none as it is.
+    /// The batch; an operand without one is returned unchanged.
     template <class T>
     static constexpr const auto& whole(const T& x) {
         if constexpr (is_batched<T>)
@@ -185,20 +188,20 @@ struct batch_context {
         else
             return x;
     }
-    /// The batch; an operand that has none is repeated.
+    /// The batch; an operand without one is repeated.
     template <class T>
     constexpr auto spread(const T& x, const auto& like) const {
         return raised<Mode>(x, like, where).whole();
     }
     constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
 
-    /// The operation on handles of the mode below.
+    /// Runs the operation on handles of the mode below.
     template <class Op>
     constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
         return invoke<Op>(attributes, shape_asked, where, x...);
     }
     constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
-    /// Axis `from` moved to stand at `to`.
+    /// Moves axis `from` to position `to`.
     constexpr auto move_axis(const auto& x, int from, int to) const {
         transpose_op::attributes a;
         const int rank = shape_of(x).rank();
@@ -211,7 +214,7 @@ struct batch_context {
     }
 };
 
-/// The name for results in modes that have one.
+/// The type of results in modes that name one.
 template <class Mode, class Tag>
 struct batched_results {};
 template <one_handle Mode, class Tag>
@@ -283,8 +286,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
         }
     }
 
-    /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
-    /// Arguments that are not batched are first repeated.
+    /// The value and the gradient of every example. Examples do not affect each other, so this is
+    /// the gradient of their sum. Arguments that are not batched are repeated first.
     template <class F, tensor_like... Args>
     static constexpr auto value_and_gradient(const F& f, const Args&... args) {
         const auto where = std::source_location::current();
@@ -301,7 +304,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
             eval(args, where)...);
     }
 
-    /// Handles of this mode: those of modes below are repeated over the batch.
+    /// Converts to handles of this mode: those of modes below are repeated over the batch.
     template <class... Handles>
     static constexpr auto raised(std::source_location where, const Handles&... x) {
         const auto& like = detail::first_batched<Tag>(x...);
@@ -328,7 +331,7 @@ private:
     static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
                               const Args&... args) {
         const auto& like = detail::first_batched<Tag>(args...);
-        // What does not fit one example is said of one example.
+        // Errors are reported for the shape of one example.
         constexpr int count = sizeof...(Args);
         const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
         inference io{in, count, target, in[0].type, {}, nullptr};

@@ -3,13 +3,14 @@
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// Function transforms under vmap: those of the mode below, of functions that see batches.
+/// Function transforms under vmap: those of the mode below, applied to functions that receive
+/// batches.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// An operand from below as the function sees it.
+/// Converts an operand of the mode below to what the function receives.
 template <class Mode, bool Batched>
 constexpr auto as_seen(const auto& x) {
     if constexpr (Batched)
@@ -18,7 +19,8 @@ constexpr auto as_seen(const auto& x) {
         return x;
 }
 
-/// A backward function on batches as one on their wholes. Which arguments are batched is part of its type.
+/// Converts a backward function on batches to one on their wholes. Which arguments are batched is
+/// part of its type.
 template <class B, class Mode, bool... Batched>
 struct lowered_backward {
     [[no_unique_address]] B backward{};
@@ -41,7 +43,7 @@ private:
             const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
             if constexpr (Mapped)
                 return whole;
-            else // what all examples share receives the sum
+            else // an argument common to all examples receives the sum
                 return sum(whole, 0, {}, where);
         }
     }
@@ -75,7 +77,8 @@ struct mode_transforms<batched_mode<Mode, Tag>> {
     }
 
 private:
-    // Operands of the mode below: one of a mode further down is repeated where that has batches of its own.
+    // Converts operands to the mode below: one of a lower mode is repeated where that mode has
+    // batches of its own.
     template <class X>
     static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
         if constexpr (detail::batched_by<Tag, X>)
@@ -85,7 +88,7 @@ private:
     }
     template <class... X, class F>
     static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
-        const auto like = detail::first_batched<Tag>(x...); // for a result that no example changes
+        const auto like = detail::first_batched<Tag>(x...); // for a result that does not depend on examples
         return [f, where, like](const auto&... h) {
             const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
             return detail::raised<mode>(result, like, where).whole();

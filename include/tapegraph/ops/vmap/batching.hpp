@@ -3,12 +3,12 @@
 #include <tapegraph/ops/refusal.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
-/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
-/// Elementwise operations and reductions need no rule.
+/// Batching rules of operations that declare one (`batching`): the batch is an additional leading
+/// axis. Elementwise operations and reductions need no rule.
 
 namespace tapegraph {
 
-/// Reductions that are differentiated as a whole come as operations.
+/// Reductions that are differentiated as a whole arrive as operations.
 template <class Op>
     requires whole_reduction<Op>
 struct batching_rule<Op> {
@@ -19,7 +19,7 @@ struct batching_rule<Op> {
     }
 };
 
-/// What does not fit one example does not fit the batch.
+/// An error for one example is an error for the batch.
 template <class Texts, int Arity>
 struct batching_rule<detail::refused_op<Texts, Arity>> {
     static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
@@ -44,7 +44,7 @@ struct batched_rows {
         return c.template run<Op>(a, nullptr, c.whole(x)...);
     }
 };
-/// The operation has a batch of its own in front: both become one.
+/// The operation has a leading batch axis of its own: both are merged.
 template <class Op>
 struct batched_images {
     static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every operation's rule for batches.
+/// Includes every operation's batching rule.
 
 #include <tapegraph/ops/convolution/batching.hpp>
 #include <tapegraph/ops/gather/batching.hpp>

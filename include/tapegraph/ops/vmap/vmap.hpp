@@ -5,11 +5,12 @@
 
 #include <limits>
 
-/// vmap: a function of one example becomes a function of a batch of them.
+/// vmap: turns a function of one example into a function of a batch.
 
 namespace tapegraph {
 
-/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
+/// Passed to vmap instead of an axis, for an argument that is not mapped: every example receives
+/// all of it.
 inline constexpr int unbatched = std::numeric_limits<int>::min();
 
 /// vmap(f) as a function object.
@@ -20,7 +21,7 @@ struct vmap_of {
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
-        constexpr int axes[sizeof...(Args) + 1]{Axes...}; // none named: 0 each
+        constexpr int axes[sizeof...(Args) + 1]{Axes...}; // axis 0 by default
         const auto where = std::source_location::current();
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
@@ -56,7 +57,7 @@ private:
                 const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
                 if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
             }
-            if (s.rank() == 0) { // refused above; goes on as a batch of one
+            if (s.rank() == 0) { // refused above; continues as a batch of one
                 const shape one{1};
                 return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
             }
@@ -95,9 +96,10 @@ private:
     }
 };
 
-/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples along axis 0. Other axes
-/// are named in order, `unbatched` for an argument that all examples share: `vmap<0, unbatched>(f)(images, weights)`. f
-/// may return a tensor, a tuple, or what value_and_gradient returns; vmap(gradient(f)) gives a gradient per example.
+/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples
+/// along axis 0. Other axes are named in order, `unbatched` for an argument that all examples
+/// share: `vmap<0, unbatched>(f)(images, weights)`. f may return a tensor, a tuple, or the result
+/// of value_and_gradient; vmap(gradient(f)) gives a gradient per example.
 template <int... Axes, class F>
 constexpr auto vmap(F f) {
     return vmap_of<F, Axes...>{f};
