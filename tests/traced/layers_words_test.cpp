@@ -126,6 +126,11 @@ struct sequences {
                                      [](auto inner, auto each) { return tg::dense(inner, each, {.units = 3}); }));
         const tg::graph_node words(
             &t, t.input("words", tg::dtype::i32, tg::spec<std::int32_t, tg::dyn, 7>::dims(t.extents)));
+        const auto lengths = tg::eval(max(words, {1}));
+        const auto counted = tg::sequence_mask(lengths, tg::shape_of(x)[1]);
+        all.add(tg::lstm(scope / "counted", x, {.units = 2}, tg::step_mask{counted}));
+        const auto summed = tg::vmap<1, 2>([](auto a, auto b) { return tg::eval(sum(a * b)); });
+        all.add(summed(x, tg::eval(tg::transpose(x, {0, 2, 1}))));
         all.add(tg::embedding(scope / "embedding", words, {.input_dim = 9, .output_dim = 3}));
         all.add(tg::token_and_position_embedding(scope / "tokens", words,
                                                  {.vocabulary_size = 9, .sequence_length = 7, .embedding_dim = 3}));

@@ -63,7 +63,11 @@ struct custom_gradient_of {
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         constexpr auto where = std::source_location::current();
-        return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
+        return std::apply(
+            [&](const auto&... sealed) {
+                return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, sealed...);
+            },
+            std::tuple<decltype(eval(args, where))...>{eval(args, where)...}); // braces: in order
     }
 };
 
@@ -87,7 +91,9 @@ struct checkpoint_of {
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         constexpr auto where = std::source_location::current();
-        return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
+        return std::apply(
+            [&](const auto&... sealed) { return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, sealed...); },
+            std::tuple<decltype(eval(args, where))...>{eval(args, where)...}); // braces: in order
     }
 };
 

@@ -189,8 +189,8 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
     const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
                                   detail::written(cache.values, values, behind, where)};
     const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
-    const auto seen =
-        eval(expand_dims(behind, 1, where) <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
+    const auto places = expand_dims(behind, 1, where);
+    const auto seen = eval(places <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
     const H heads =
         detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
     return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};

@@ -135,8 +135,8 @@ constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location wh
 /// longest].
 template <tensor_like A>
 constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
-    return eval(arange<std::int64_t>(lengths, longest, 0, 1, where) < cast<std::int64_t>(expand_dims(lengths, -1, where)),
-                where);
+    const auto places = arange<std::int64_t>(lengths, longest, 0, 1, where);
+    return eval(places < cast<std::int64_t>(expand_dims(lengths, -1, where)), where);
 }
 
 /// Diagonal `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n,

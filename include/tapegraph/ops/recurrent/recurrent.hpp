@@ -208,8 +208,9 @@ constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, s
         else
             return given;
     }();
-    return recurrent_rows_of<Cell, Options, handle_type>(a, o, where, input, eval(kernel, where),
-                                                         eval(recurrent, where), bias,
+    const auto weights = eval(kernel, where); // named: operands of one call are in no order
+    const auto recurrent_weights = eval(recurrent, where);
+    return recurrent_rows_of<Cell, Options, handle_type>(a, o, where, input, weights, recurrent_weights, bias,
                                                          recurrent_order(extras, o.go_backwards, where)...);
 }
 

@@ -52,7 +52,9 @@ constexpr auto sealed_state(const S& state, std::source_location where) {
         return eval(state, where);
     else
         return std::apply(
-            [&](const auto&... each) { return std::tuple<decltype(eval(each, where))...>(eval(each, where)...); },
+            [&](const auto&... each) { // braces: in order
+                return std::tuple<decltype(eval(each, where))...>{eval(each, where)...};
+            },
             state);
 }
 

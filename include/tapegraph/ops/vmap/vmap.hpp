@@ -4,6 +4,9 @@
 #include <tapegraph/ops/vmap/batching_rules.hpp>
 
 #include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 /// vmap: turns a function of one example into a function of a batch.
 
@@ -26,7 +29,10 @@ struct vmap_of {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
             using mode = mode_of_t<Args...>;
-            return with_mapped(where, mapped<axes[I], mode>(eval(args, where), where, args...)...);
+            return std::apply([&](const auto&... in) { return with_mapped(where, in...); },
+                              std::tuple<std::remove_cvref_t<decltype(mapped<axes[I], mode>(eval(args, where), where,
+                                                                                            args...))>...>{
+                                  mapped<axes[I], mode>(eval(args, where), where, args...)...}); // braces: in order
         }(std::index_sequence_for<Args...>{});
     }
 
