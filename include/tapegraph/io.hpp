@@ -23,7 +23,6 @@
 #include <tapegraph/io/history_chart.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/json_reader.hpp>
-#include <tapegraph/io/load_onnx.hpp>
 #include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/npy.hpp>
 #include <tapegraph/io/pickle.hpp>
@@ -42,6 +41,10 @@
 #include <tapegraph/nn/callbacks/training_page.hpp>
 #include <tapegraph/nn/estimator.hpp>
 #include <tapegraph/profile.hpp>
+
+#if defined(TG_COMPONENT) // which holds the rules of ONNX's operators: they are many to compile
+#include <tapegraph/io/load_onnx.hpp>
+#endif
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<protozero/pbf_writer.hpp>)

@@ -231,6 +231,7 @@ TEST_CASE("all that cannot be taken over is named at once, and so is an attribut
          {"m.onnx", "Nonsense 'the Nonsense'", "Elu 'the Elu': attribute gamma = 3, which no rule reads",
           "Whatever 'the Whatever'"})
         CHECK_MESSAGE(why.find(part) != why.npos, why);
+    CHECK(refusal(folder, model(node("Two\nlines", {"x"}, {"y"}) + ends)).find("Two\\nlines") != std::string::npos);
     CHECK(refusal(folder, model(node("Relu", {"z"}, {"y"}) + ends)).find("reads 'z', which nothing before it gives") !=
           std::string::npos);
     CHECK(refusal(folder,

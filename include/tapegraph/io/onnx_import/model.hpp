@@ -17,7 +17,8 @@ struct state : tapegraph::detail::model_base {
     struct program {
         std::unique_ptr<ir::traced_program> traced;
         std::vector<binding> bindings;
-        std::vector<dtype> types; ///< of the outputs, as the file has them
+        std::vector<any_tensor> constants; ///< in the places of bindings; the store's list may grow meanwhile
+        std::vector<dtype> types;          ///< of the outputs, as the file has them
         tapegraph::detail::program_pool pool;
     };
 
@@ -48,12 +49,12 @@ struct state : tapegraph::detail::model_base {
         const auto described = [&](const value_info& v) {
             if (!v.type)
                 throw argument_error(
-                    "'" + file() + "': '" + v.name + "' is of " +
-                    (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-                    ", which there is none of here");
+                    one_line("'" + file() + "': '" + v.name + "' is of " +
+                             (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
+                             ", which there is none of here"));
             if (v.dims.size() > static_cast<std::size_t>(max_rank))
-                throw argument_error("'" + file() + "': '" + v.name + "' has " + std::to_string(v.dims.size()) +
-                                     " axes, 8 are the most here");
+                throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
+                                              std::to_string(v.dims.size()) + " axes, 8 are the most here"));
             return onnx_value{v.name, *v.type, v.dims, v.names, v.ranked};
         };
         for (const value_info& v : shared.model.graph.inputs)
@@ -122,7 +123,8 @@ struct state : tapegraph::detail::model_base {
             if (given != nullptr) {
                 for (int i = 0; i < (*given)[k].rank(); ++i) s.push_back((*given)[k].shape()[i]);
             } else {
-                if (!v.ranked) throw import_error("'" + file() + "': input '" + v.name + "' has no rank", true);
+                if (!v.ranked)
+                    throw import_error(one_line("'" + file() + "': input '" + v.name + "' has no rank"), true);
                 for (std::size_t i = 0; i < v.extents.size(); ++i)
                     s.push_back(v.extents[i] >= 0 ? extent(v.extents[i])
                                                   : extent(t.extents.symbol(kept_text(v.extent_names[i])), &t.extents));
@@ -151,6 +153,8 @@ struct state : tapegraph::detail::model_base {
             }
             p->bindings = on.bindings;
         });
+        for (const binding& b : p->bindings)
+            p->constants.push_back(b.of != nullptr ? any_tensor() : shared.constants[b.constant]);
         return p;
     }
 
@@ -216,14 +220,14 @@ struct state : tapegraph::detail::model_base {
         for (std::size_t k = 0; k < given.size(); ++k) {
             const onnx_value& v = inputs[k];
             if (given[k].type() != v.type)
-                throw dtype_error("predict: '" + v.name + "' is " + name_of(given[k].type()) + ", the file takes " +
-                                  name_of(v.type));
+                throw dtype_error(one_line("predict: '" + v.name + "' is " + name_of(given[k].type()) +
+                                           ", the file takes " + name_of(v.type)));
             bool fits = !v.ranked || given[k].rank() == static_cast<int>(v.extents.size());
             for (std::size_t i = 0; fits && i < v.extents.size(); ++i)
                 fits = v.extents[i] < 0 || given[k].shape()[static_cast<int>(i)].value == v.extents[i];
             if (!fits)
-                throw shape_error("predict: '" + v.name + "' has shape " + to_string(given[k].shape()) +
-                                  ", which is not the file's");
+                throw shape_error(one_line("predict: '" + v.name + "' has shape " + to_string(given[k].shape()) +
+                                           ", which is not the file's"));
             x.push_back(in_carrier(given[k], carrier_of(v.type)));
         }
         const std::shared_ptr<program> held = program_for(x);
@@ -232,7 +236,7 @@ struct state : tapegraph::detail::model_base {
         p.pool.with(p.traced->view(), [&](ir::program& run) {
             for (std::size_t i = 0; i < p.bindings.size(); ++i) {
                 const binding& b = p.bindings[i];
-                const any_tensor& from = b.of != nullptr ? list()[b.of->path].data() : shared.constants[b.constant];
+                const any_tensor& from = b.of != nullptr ? list()[b.of->path].data() : p.constants[i];
                 static std::byte nothing[1];
                 run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing);
             }
@@ -327,8 +331,8 @@ TG_DEFINITION std::vector<graph_node> onnx_model::call(const graph_scope& scope,
     for (std::size_t k = 0; k < x.size(); ++k) {
         const dtype type = inputs()[k].type;
         if (x[k].type() != onnx_import::carrier_of(type))
-            throw dtype_error("'" + state_->file() + "' takes '" + inputs()[k].name + "' as " + name_of(type) +
-                              ", not " + name_of(x[k].type()));
+            throw dtype_error(onnx_import::one_line("'" + state_->file() + "' takes '" + inputs()[k].name + "' as " +
+                                                    name_of(type) + ", not " + name_of(x[k].type())));
         values.push_back(on.make(x[k], type));
     }
     for (const onnx_import::value_pointer& v : on.run(values, state_->until)) results.push_back(on.plain(*v));

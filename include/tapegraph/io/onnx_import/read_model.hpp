@@ -53,8 +53,8 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
                    std::to_string(bytes));
     const input_file in(files::path(place.folder.string().empty() ? location : place.folder.string() + "/" + location));
     if (offset > in.size() || length > in.size() - offset) // before there is memory for it
-        throw data_error("'" + in.name() + "': has " + std::to_string(in.size()) + " bytes, tensor '" + p.name +
-                         "' ends at byte " + std::to_string(offset + length));
+        throw data_error(one_line("'" + in.name() + "': has " + std::to_string(in.size()) + " bytes, tensor '" +
+                                  p.name + "' ends at byte " + std::to_string(offset + length)));
     array to(type, p.dims);
     in.read(to.data(), bytes, offset);
     return to;
@@ -69,8 +69,8 @@ void convert(const std::vector<From>& from, array& to) {
 inline array array_of(const tensor_parts& p, const file_place& place, const wire_reader& at) {
     const auto type = element_type(p.type);
     if (!type || p.strings)
-        throw data_error("'" + place.file + "': tensor '" + p.name + "' has elements of " + element_type_name(p.type) +
-                         ", which there are none of here");
+        throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
+                                  element_type_name(p.type) + ", which there are none of here"));
     std::int64_t product = 1;
     for (const std::int64_t d : p.dims) {
         if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))

@@ -205,7 +205,7 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
     if (!problems_.empty()) {
         std::string text = "'" + m.file + "': ";
         for (std::size_t k = 0; k < problems_.size(); ++k) text += (k > 0 ? "; " : "") + problems_[k];
-        throw import_error(text, by_symbols_);
+        throw import_error(one_line(text), by_symbols_);
     }
     std::vector<value_pointer> results;
     std::vector<std::string> names;
@@ -215,7 +215,8 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
         names.push_back(until);
     for (const std::string& name : names) {
         results.push_back(env.find(name));
-        if (results.back() == nullptr) throw import_error("'" + m.file + "': no node gives '" + name + "'", false);
+        if (results.back() == nullptr)
+            throw import_error(one_line("'" + m.file + "': no node gives '" + name + "'"), false);
     }
     return results;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/quoted_text.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,12 @@
 /// what is damaged is refused with the file's name and the byte.
 
 namespace tapegraph::io::onnx_import {
+
+/// A message in whose names there may be anything, as one line of text.
+inline std::string one_line(const std::string& text) {
+    const std::string quoted = quoted_text(text, text.size());
+    return quoted.substr(1, quoted.size() - 2);
+}
 
 class wire_reader {
 public:
@@ -69,7 +76,7 @@ public:
         }
     }
     [[noreturn]] void damaged(const std::string& what) const {
-        throw data_error("'" + *file_ + "': " + what + ", at byte " + std::to_string(offset_ + begin_));
+        throw data_error(one_line("'" + *file_ + "': " + what + ", at byte " + std::to_string(offset_ + begin_)));
     }
 
 private:
