@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fuzz/program.hpp>
-#include <support/graph_runner.hpp>
+#include <support/compiled_modes.hpp>
 
 #include <tapegraph/ops/ops.hpp>
 
@@ -83,7 +83,7 @@ std::vector<any_tensor> gradients_on_tape(const F& f, Specs... specs, tensor<typ
 /// Values and gradients in both modes, and values with and without seals inside formulas: the same bits.
 template <class Whole, template <bool> class Program, class... Specs>
 void check_compiled(std::tuple<Specs...>, const tensor<typename Specs::element_type>&... x) {
-    testing::both_modes run(Whole{}, Specs{}...);
+    testing::compiled_modes run(Whole{}, Specs{}...);
     const std::string modes = run.compare(x...);
     CHECK_MESSAGE(modes.empty(), modes);
     const std::string tapes =

@@ -1,4 +1,4 @@
-#include <support/graph_runner.hpp>
+#include <support/compiled_modes.hpp>
 
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/random.hpp>
@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("instruction sets: formulas, reductions and movement have the
 }
 
 TEST_CASE("instruction sets: gradients have the same bits on each, in both modes") {
-    both_modes both(tg::value_and_gradient(loss), tg::spec<float, tg::dyn, 37>{}, tg::spec<float, 37>{});
+    compiled_modes both(tg::value_and_gradient(loss), tg::spec<float, tg::dyn, 37>{}, tg::spec<float, 37>{});
     for (const std::int64_t n : {1, 3, 130})
         check_same_on_every_set([&] {
             CHECK(both.compare(drawn<float>({n, 37}, 1), drawn<float>({37}, 2)) == "");
@@ -76,8 +76,8 @@ TEST_CASE("instruction sets: gradients have the same bits on each, in both modes
 
 TEST_CASE("instruction sets: products have the same bits in both modes on each") {
     const restored_set restore;
-    both_modes both(tg::value_and_gradient(products), tg::spec<float, tg::dyn, 6, 5, 3>{},
-                    tg::spec<float, 2, 3, 3, 4>{});
+    compiled_modes both(tg::value_and_gradient(products), tg::spec<float, tg::dyn, 6, 5, 3>{},
+                        tg::spec<float, 2, 3, 3, 4>{});
     for (const auto set : every_set) {
         tg::cpu::set_instruction_set(set);
         for (const std::int64_t n : {1, 7})

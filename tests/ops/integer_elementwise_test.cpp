@@ -1,4 +1,4 @@
-#include <support/finite_differences.hpp>
+#include <support/graph_runner.hpp>
 
 #include <tapegraph/ops/ops.hpp>
 
@@ -118,6 +118,24 @@ TEST_CASE("derivatives pass by integers and questions, second ones too") {
     }
     CHECK(first.to_vector() == std::vector<double>{0.75, 0, 24});
     CHECK(outer.gradient(first, x).to_vector() == std::vector<double>{3, 0, 24});
+}
+
+TEST_CASE("both modes: questions, casts and integers") {
+    constexpr auto answers = [](auto x, auto y) { // [n, 5], [5]
+        return std::tuple{tg::eval(logical_xor(is_finite(x), less(x, y))),
+                          tg::eval(logical_or(logical_not(x >= y), is_inf(y))),
+                          tg::eval(tg::cast<bool>(relu(x))),
+                          tg::eval(tg::cast<std::uint8_t>(abs(8 * x)) % tg::cast<std::uint8_t>(abs(3 * y) + 1)),
+                          tg::eval(floor_divide(tg::cast<std::int64_t>(9 * x), tg::cast<std::int64_t>(3 * y))),
+                          tg::eval(clip(tg::cast<std::int32_t>(9 * x), -3, 4) * tg::cast<std::int32_t>(4 * y)),
+                          tg::eval(tg::cast<double>(maximum(tg::cast<std::int32_t>(x), tg::cast<std::int32_t>(y))))};
+    };
+    tg::testing::both_modes modes(answers, tg::spec<float, tg::dyn, 5>{}, tg::spec<float, 5>{});
+    for (const std::int64_t n : {7, 0, 1, 131, 7001}) {
+        const std::string text =
+            modes.compare(tg::testing::drawn<float>({n, 5}, 1), tg::testing::drawn<float>({5}, 2));
+        CHECK_MESSAGE(text.empty(), "batch " << n << ": " << text);
+    }
 }
 
 } // namespace integer_elementwise_test

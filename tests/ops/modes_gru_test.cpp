@@ -48,8 +48,8 @@ constexpr auto curvature = [](auto... x) { return with_curvature(last, x...); };
 } // namespace
 
 TEST_CASE_TEMPLATE("both modes: gru", T, double, float) {
-    both_modes modes(tg::value_and_gradient(last), tg::spec<T, tg::dyn, tg::dyn, 3>{}, tg::spec<T, 3, 15>{},
-                     tg::spec<T, 5, 15>{}, tg::spec<T, 2, 15>{});
+    compiled_modes modes(tg::value_and_gradient(last), tg::spec<T, tg::dyn, tg::dyn, 3>{}, tg::spec<T, 3, 15>{},
+                         tg::spec<T, 5, 15>{}, tg::spec<T, 2, 15>{});
     // A larger batch, a longer sequence, then smaller ones again in the same arena.
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {19, 4}, {3, 11}, {2, 0}, {4, 2}})
         check_bits(modes, drawn<T>({n, t, 3}, 1), drawn<T>({3, 15}, 2), drawn<T>({5, 15}, 3), drawn<T>({2, 15}, 4));
@@ -58,10 +58,10 @@ TEST_CASE_TEMPLATE("both modes: gru", T, double, float) {
 TEST_CASE("both modes: gru and simple_rnn with mask, state and dropout") {
     using spec_x = tg::spec<double, tg::dyn, tg::dyn, 3>;
     using spec_h = tg::spec<double, tg::dyn, 4>;
-    both_modes gated(tg::value_and_gradient(whole_gru), spec_x{}, tg::spec<double, 3, 12>{}, tg::spec<double, 4, 12>{},
-                     tg::spec<double, 12>{}, spec_h{}, spec_h{});
-    both_modes simple(tg::value_and_gradient(whole_rnn), spec_x{}, tg::spec<double, 3, 4>{}, tg::spec<double, 4, 4>{},
-                      tg::spec<double, 4>{}, spec_h{}, spec_h{});
+    compiled_modes gated(tg::value_and_gradient(whole_gru), spec_x{}, tg::spec<double, 3, 12>{},
+                         tg::spec<double, 4, 12>{}, tg::spec<double, 12>{}, spec_h{}, spec_h{});
+    compiled_modes simple(tg::value_and_gradient(whole_rnn), spec_x{}, tg::spec<double, 3, 4>{},
+                          tg::spec<double, 4, 4>{}, tg::spec<double, 4>{}, spec_h{}, spec_h{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {17, 6}}) {
         const auto x = drawn<double>({n, t, 3}, 1), h = drawn<double>({n, 4}, 5), factors = drawn<double>({n, 4}, 7);
         check_bits(gated, x, drawn<double>({3, 12}, 2), drawn<double>({4, 12}, 3), drawn<double>({12}, 4), h, factors);
@@ -71,8 +71,8 @@ TEST_CASE("both modes: gru and simple_rnn with mask, state and dropout") {
 
 TEST_CASE("both modes: second derivatives of gru") {
     // Adjoints of a gradient that is itself recorded add up in another order than the compiled ones.
-    both_modes modes(tg::value_and_gradient(curvature), tg::spec<double, tg::dyn, tg::dyn, 3>{},
-                     tg::spec<double, 3, 12>{}, tg::spec<double, 4, 12>{}, tg::spec<double, 2, 12>{});
+    compiled_modes modes(tg::value_and_gradient(curvature), tg::spec<double, tg::dyn, tg::dyn, 3>{},
+                         tg::spec<double, 3, 12>{}, tg::spec<double, 4, 12>{}, tg::spec<double, 2, 12>{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {15, 5}})
         CHECK(modes.distance(drawn<double>({n, t, 3}, 1), drawn<double>({3, 12}, 2), drawn<double>({4, 12}, 3),
                              drawn<double>({2, 12}, 4)) < 1e-12);

@@ -36,8 +36,8 @@ TEST_CASE_TEMPLATE("both modes: lstm", T, double, float) {
     using spec_w = tg::spec<T, 3, 20>;
     using spec_r = tg::spec<T, 5, 20>;
     using spec_b = tg::spec<T, 20>;
-    both_modes plain(tg::value_and_gradient(last), spec_x{}, spec_w{}, spec_r{}, spec_b{});
-    both_modes lean(tg::value_and_gradient(recomputed), spec_x{}, spec_w{}, spec_r{}, spec_b{});
+    compiled_modes plain(tg::value_and_gradient(last), spec_x{}, spec_w{}, spec_r{}, spec_b{});
+    compiled_modes lean(tg::value_and_gradient(recomputed), spec_x{}, spec_w{}, spec_r{}, spec_b{});
     const auto w = drawn<T>({3, 20}, 2), r = drawn<T>({5, 20}, 3), b = drawn<T>({20}, 4);
     // A larger batch, a longer sequence, then smaller ones again in the same arena.
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {19, 4}, {3, 11}, {2, 0}, {4, 2}}) {
@@ -50,9 +50,10 @@ TEST_CASE_TEMPLATE("both modes: lstm", T, double, float) {
 }
 
 TEST_CASE("both modes: lstm with mask, states and dropout") {
-    both_modes modes(tg::value_and_gradient(everything), tg::spec<double, tg::dyn, tg::dyn, 3>{},
-                     tg::spec<double, 3, 16>{}, tg::spec<double, 4, 16>{}, tg::spec<double, 16>{},
-                     tg::spec<double, tg::dyn, 4>{}, tg::spec<double, tg::dyn, 4>{}, tg::spec<double, tg::dyn, 4>{});
+    compiled_modes modes(tg::value_and_gradient(everything), tg::spec<double, tg::dyn, tg::dyn, 3>{},
+                         tg::spec<double, 3, 16>{}, tg::spec<double, 4, 16>{}, tg::spec<double, 16>{},
+                         tg::spec<double, tg::dyn, 4>{}, tg::spec<double, tg::dyn, 4>{},
+                         tg::spec<double, tg::dyn, 4>{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {17, 6}})
         check_bits(modes, drawn<double>({n, t, 3}, 1), drawn<double>({3, 16}, 2), drawn<double>({4, 16}, 3),
                    drawn<double>({16}, 4), drawn<double>({n, 4}, 5), drawn<double>({n, 4}, 6),
@@ -61,8 +62,8 @@ TEST_CASE("both modes: lstm with mask, states and dropout") {
 
 TEST_CASE("both modes: second derivatives of lstm") {
     // Adjoints of a gradient that is itself recorded add up in another order than the compiled ones.
-    both_modes modes(tg::value_and_gradient(curvature), tg::spec<double, tg::dyn, tg::dyn, 3>{},
-                     tg::spec<double, 3, 16>{}, tg::spec<double, 4, 16>{}, tg::spec<double, 16>{});
+    compiled_modes modes(tg::value_and_gradient(curvature), tg::spec<double, tg::dyn, tg::dyn, 3>{},
+                         tg::spec<double, 3, 16>{}, tg::spec<double, 4, 16>{}, tg::spec<double, 16>{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {15, 5}})
         CHECK(modes.distance(drawn<double>({n, t, 3}, 1), drawn<double>({3, 16}, 2), drawn<double>({4, 16}, 3),
                              drawn<double>({16}, 4)) < 1e-12);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <support/graph_runner.hpp>
+#include <support/compiled_modes.hpp>
 
 #include <doctest/doctest.h>
 

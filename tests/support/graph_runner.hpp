@@ -1,6 +1,7 @@
 #pragma once
 
 #include <support/finite_differences.hpp>
+#include <support/run_time_graph.hpp>
 
 #include <tapegraph/nn/function.hpp>
 
@@ -10,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-/// One function in both modes: compiled into a graph, and run eagerly; the results must be the same bits.
+/// One function in both modes: as a graph, and run eagerly; the results must be the same bits.
 
 namespace tapegraph::testing {
 
@@ -28,9 +29,7 @@ void flatten_into(std::vector<any_tensor>& all, const std::tuple<R...>& results)
 }
 template <class R>
     requires requires(const R& r) { r.parts(); }
-void flatten_into(std::vector<any_tensor>& all, const R& r) {
-    flatten_into(all, r.parts());
-}
+void flatten_into(std::vector<any_tensor>& all, const R& r) { flatten_into(all, r.parts()); }
 } // namespace graph_runner_detail
 
 /// Every tensor in a result, in order.
@@ -71,37 +70,57 @@ inline std::string difference(const std::vector<any_tensor>& graph, const std::v
     return {};
 }
 
-/// F compiled once for specs, compared with itself run eagerly. F is a generic function without captures.
+/// The largest difference relative to 1 + |value|, for what is not computed in one order in both modes.
+inline double distance_between(const std::vector<any_tensor>& graph, const std::vector<any_tensor>& eager) {
+    double largest = graph.size() == eager.size() ? 0 : INFINITY;
+    for (std::size_t k = 0; k < graph.size() && k < eager.size(); ++k) {
+        const tensor<double> a(graph[k]), b(eager[k]);
+        if (!(a.shape() == b.shape())) return INFINITY;
+        for (std::int64_t i = 0; i < a.size(); ++i) {
+            const double apart = std::abs(a.data()[i] - b.data()[i]) / (1 + std::abs(b.data()[i]));
+            if (!(apart <= largest)) largest = apart;
+        }
+    }
+    return largest;
+}
+
+/// A generic function as a graph that is made at run time, compared with itself run eagerly. That such a graph is the compiler's word
+/// for word, and its fused kernels give the compiled ones' bits, is proved once (tests/traced, tests/fuzz), so nothing is compiled
+/// here but f on nodes and f on tensors.
 template <class F, class... Specs>
 class both_modes {
 public:
-    both_modes(const F&, Specs...) {}
+    explicit both_modes(const F& f, Specs...) : f_(f), graph_([this](ir::trace& t) { trace(t); }) {}
 
     /// Runs both on the same arguments and says what differs.
     std::string compare(const tensor<typename Specs::element_type>&... x) {
-        results_ = flattened(graph_(x...));
-        return difference(results_, flattened(eager_(x...)));
+        const std::vector<any_tensor> eager = run(x...);
+        return difference(results_, eager);
     }
-    /// The largest difference relative to 1 + |value|, for what is not computed in one order in both modes.
     double distance(const tensor<typename Specs::element_type>&... x) {
-        results_ = flattened(graph_(x...));
-        const std::vector<any_tensor> other = flattened(eager_(x...));
-        double largest = results_.size() == other.size() ? 0 : INFINITY;
-        for (std::size_t k = 0; k < results_.size() && k < other.size(); ++k) {
-            const tensor<double> a(results_[k]), b(other[k]);
-            if (!(a.shape() == b.shape())) return INFINITY;
-            for (std::int64_t i = 0; i < a.size(); ++i) {
-                const double apart = std::abs(a.data()[i] - b.data()[i]) / (1 + std::abs(b.data()[i]));
-                if (!(apart <= largest)) largest = apart;
-            }
-        }
-        return largest;
+        const std::vector<any_tensor> eager = run(x...);
+        return distance_between(results_, eager);
     }
     const std::vector<any_tensor>& results() const { return results_; }
+    const ir::program_view& view() const { return graph_.view(); }
 
 private:
-    graph_function<F, Specs...> graph_;
-    eager_function<F, Specs...> eager_;
+    void trace(ir::trace& t) const {
+        const std::tuple nodes{tapegraph::detail::function_trace<F, Specs...>::template input<Specs>(t)...};
+        const auto results = std::apply([&](const auto&... x) { return f_(x...); }, nodes);
+        tapegraph::detail::returned<std::remove_cvref_t<decltype(results)>>::record(t, results);
+    }
+    std::vector<any_tensor> run(const tensor<typename Specs::element_type>&... x) {
+        const random_state random = random_.next();
+        results_ = graph_.run({x...}, random);
+        tapegraph::detail::random_stream stream{random, 0};
+        const tapegraph::detail::random_scope draws(stream);
+        return flattened(tapegraph::detail::map_results([](const auto& each) { return eval(each); }, f_(x...)));
+    }
+
+    F f_;
+    run_time_graph graph_;
+    tapegraph::detail::call_counter random_;
     std::vector<any_tensor> results_;
 };
 

@@ -1,4 +1,4 @@
-#include <support/graph_runner.hpp>
+#include <support/compiled_modes.hpp>
 
 #include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/graph/transforms.hpp>
@@ -80,9 +80,9 @@ struct tapegraph::runtime::kernel<row_norm_op, T> {
 #define TG_SAME(text) CHECK_MESSAGE((text).empty(), text)
 
 TEST_CASE("operations from outside: both modes, first and second derivatives") {
-    both_modes first(first_order, tg::spec<double, tg::dyn, 3>{});
-    both_modes narrow(first_order, tg::spec<float, tg::dyn, 3>{});
-    both_modes second(second_order, tg::spec<double, tg::dyn, 3>{});
+    compiled_modes first(first_order, tg::spec<double, tg::dyn, 3>{});
+    compiled_modes narrow(first_order, tg::spec<float, tg::dyn, 3>{});
+    compiled_modes second(second_order, tg::spec<double, tg::dyn, 3>{});
     for (std::int64_t n : {4, 1, 0, 130}) {
         TG_SAME(first.compare(drawn<double>({n, 3}, 1)));
         TG_SAME(narrow.compare(drawn<float>({n, 3}, 2)));
