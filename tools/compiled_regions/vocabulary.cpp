@@ -101,6 +101,14 @@ struct linear {
     constexpr auto operator()(auto scope, auto in) const { return tg::dense(scope / "only", in, {.units = 1}); }
 };
 
+struct picture {
+    constexpr auto operator()(auto scope, auto image) const {
+        auto h = tg::relu(tg::conv2d(scope / "first", image, {.filters = 4}));
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm", h), {.pool_size = {2, 2}});
+        return tg::dense(scope / "last", tg::flatten(h), {.units = 1});
+    }
+};
+
 template <class Mode, class Model, class Loss, class Optimizer>
 void train(const Model& model, const Loss& loss, const Optimizer& optimizer) {
     auto compiled = tg::compile<Mode>(model, tg::spec<float, tg::dyn, 3>{}, loss, optimizer);
@@ -129,4 +137,7 @@ int main() {
     reductions();
     training<tg::eager>();
     training<tg::graph>();
+    auto pictures =
+        tg::compile<tg::graph>(picture{}, tg::spec<float, tg::dyn, 8, 8, 3>{}, tg::sigmoid_cross_entropy{}, tg::adam{});
+    (void)pictures.train_on_batch(tg::zeros<float>({2, 8, 8, 3}), tg::zeros<float>({2, 1}));
 }
