@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/ops/cumulative/cpu.hpp>
-#include <tapegraph/ops/cumulative/cumulative.hpp>
 #include <tapegraph/ops/cumulative/cpu_product_gradient.hpp>
+#include <tapegraph/ops/cumulative/cumulative.hpp>
 #include <tapegraph/ops/cumulative/product_line.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 

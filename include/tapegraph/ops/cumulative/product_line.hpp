@@ -61,7 +61,7 @@ TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 
 /// What flows out of a block at its beginning: of what flows into it from behind, the product of its elements and, unless `total`, what the
 /// block itself gives.
 TG_HD wide_number before_block(const wide_number& behind, const wide_number& product, const wide_number& own,
-                                      bool total) {
+                               bool total) {
     if (total) return behind * product;
     return behind.part == 0 ? own : own + behind * product;
 }
