@@ -50,11 +50,12 @@ TEST_CASE("any_model: a configuration says which models there are, and a source 
     const auto [x, y] = records();
     std::map<std::string, tg::any_model> models;
     for (const auto& each : configuration) models[each.first] = any_model_test::made(each.first, 3);
-    for (const auto& [line, parameters] : configuration) {
+    for (const auto& each : configuration) {
+        const std::string& line = each.first;
         CAPTURE(line);
         tg::any_model& model = models[line];
         CHECK(model.mode() == line.substr(0, line.find(' ')));
-        CHECK(model.parameter_count() == parameters);
+        CHECK(model.parameter_count() == each.second);
         const tg::history h = model.fit(x, y, {.epochs = 30, .batch_size = 20, .verbose = 0});
         CHECK(h.epochs.back().loss < 0.9 * h.epochs.front().loss);
         const tg::any_outputs scores = model.predict(x);

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/shape.hpp>
-#include <tapegraph/io/file.hpp>
 #include <tapegraph/nn/log_list.hpp>
 
 #include <cmath>
@@ -106,12 +106,7 @@ bool more_is_better(std::string_view name, better which) {
 }
 
 /// Throws data_error that names the file and says why; then what stood there before is untouched.
-template <class = void>
-void write_text_file(const std::string& path, const std::string& text) {
-    io::atomic_file file(path);
-    file.write(text);
-    file.commit();
-}
+void write_text_file(const std::string& path, const std::string& text);
 
 /// 17 significant digits, which give the same double again.
 inline std::string exact_text(double value) {
@@ -237,7 +232,6 @@ std::string history::csv() const {
 }
 
 TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
-TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
 TG_COMPILED(nn,
             const metric_numbers& measured_result::array_of<void>(const std::vector<metric_numbers>&, std::string_view))
 TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
@@ -247,3 +241,17 @@ TG_COMPILED(nn, std::string history::text<void>() const)
 TG_COMPILED(nn, std::string history::csv<void>() const)
 
 } // namespace tapegraph
+
+#if TG_DEFINES(nn)
+#include <tapegraph/io/file.hpp>
+
+namespace tapegraph::detail {
+
+TG_DEFINITION void write_text_file(const std::string& path, const std::string& text) {
+    io::atomic_file file(path);
+    file.write(text);
+    file.commit();
+}
+
+} // namespace tapegraph::detail
+#endif
