@@ -136,7 +136,7 @@ TEST_CASE("ends of tiles have the bits of whole vectors, and touch nothing behin
 
 TEST_CASE("ends of tiles: a result that nobody wants") {
     std::vector<double> a(13, 0.5), b(13, 2), wanted(13, -1);
-    cpu::tile t{{a.data(), b.data(), b.data()}, {nullptr, wanted.data()}, 13};
+    cpu::tile t{{a.data(), b.data(), b.data()}, {nullptr, wanted.data()}, 13, nullptr};
     cpu::evaluate_tile<gate>(t);
     CHECK(wanted[12] == wanted[0]);
     CHECK(wanted[12] == doctest::Approx(std::tanh(1.0) * std::tanh(1.0) / (1 + std::exp(-2.0))));
