@@ -54,7 +54,7 @@ using step_members = ir::advice<"this step has data members, which a compiled gr
 /// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
           class = typename detail::step_of<Spec>::template result<Step>>
-    requires std::is_empty_v<Step>
+    requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
 auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
     using step = detail::step_type<Step>;
     using training = ir::step_updates<step, Spec, optimizers<Each...>>;
@@ -62,7 +62,7 @@ auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const comp
     return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
 }
 template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
-    requires std::is_empty_v<Step>
+    requires(std::is_empty_v<Step> || std::is_same_v<Mode, traced>)
 auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
     return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
 }
@@ -71,7 +71,7 @@ auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const
 template <class Mode>
 detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
 template <class Mode, class Step>
-    requires(!std::is_empty_v<Step>)
+    requires(!std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
 detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
 // clang-format on
 
