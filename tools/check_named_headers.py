@@ -21,7 +21,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 # Pages, and folders of pages, on how the library is made name files, not what to include.
-NOT_FOR_USERS = {"design.md", "design", "testing.md", "performance.md", "performance", "compile_time.md"}
+NOT_FOR_USERS = {"design.md", "design", "testing.md", "testing", "performance.md", "performance", "compile_time.md"}
 
 LAYER = """struct model {
     constexpr auto operator()(auto scope, auto x) const { return %s; }
