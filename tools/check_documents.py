@@ -4,7 +4,7 @@
 What pages mention must exist: targets and headings of relative links, files, headers, presets, names in tg::, CMake options
 and variables (TAPEGRAPH_..., TG_...). What users may set must be mentioned: CMake options, presets, and variables that
 programs and scripts read from the environment. The first program in README.md is examples/first_program.cpp, and the table
-of includes in docs/design.md is that of check_includes.py.
+of includes in docs/design.md is that of check_includes.py. Prose is wrapped at 100 columns.
 """
 
 import json
@@ -24,6 +24,9 @@ MADE = {"benchmarks/results"}  # folders that programs make
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`\n]*`")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+INDENTED_FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^<!--.*?-->", re.MULTILINE | re.DOTALL)
+WIDTH = 100  # of prose
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 NAME = re.compile(r"\b(?:TAPEGRAPH|TG)_[A-Z0-9_]*[A-Z0-9]\b")
 QUALIFIED = re.compile(r"\b(?:tg|tapegraph)::((?:\w+::)*\w+)")
@@ -102,6 +105,16 @@ def check_mentions(page, text, known, report):
             report(page, text, match, f"there is no preset {match[1]}")
 
 
+def check_width(page, text, report):
+    """Prose is wrapped; tables, code and what has no blank to be broken at are as long as they are."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match[0])
+    prose = COMMENT.sub(blank, INDENTED_FENCE.sub(blank, text))
+    for match in re.finditer(rf"^(?! {{4}}|\|).{{{WIDTH + 1},}}$", prose, re.MULTILINE):
+        words = LINK.sub("link", CODE.sub("code", match[0])).split()
+        if match[0].strip() and len(words) > (2 if words[0] in {"-", "1."} else 1):
+            report(page, prose, match, f"prose of {len(match[0])} columns, {WIDTH} are enough")
+
+
 def check_directions(page, text, report):
     """The table of who may include whom."""
     rows = re.search(r"^\| folder \| may include \|\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
@@ -138,6 +151,7 @@ def main():
     for page, text in pages.items():
         check_links(page, text, report)
         check_mentions(page, text, known, report)
+        check_width(page, text, report)
     design = ROOT / "docs/design.md"
     check_directions(design, pages[design], report)
 
