@@ -1,7 +1,7 @@
 #pragma once
 
-/// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for libraries of others: define
-/// TG_NO_THIRD_PARTY to leave out what needs them.
+/// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, mostly because of
+/// third-party libraries: define TG_NO_THIRD_PARTY to leave out the headers that need them.
 
 #include <tapegraph/nn.hpp>
 #include <tapegraph/nn/hidden_model.hpp>
@@ -11,6 +11,6 @@
 #include <tapegraph/data.hpp>
 #include <tapegraph/distributed.hpp>
 #include <tapegraph/io.hpp>
-#if defined(TG_MPI) // by tapegraph::mpi
+#if defined(TG_MPI) // defined by tapegraph::mpi
 #include <tapegraph/mpi.hpp>
 #endif

@@ -1,10 +1,11 @@
 #pragma once
 
-/// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
-/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
+/// All headers of data sets: readers, and what prepares records for a model. A header that needs a
+/// third-party library is included where that library's header is found; a program that uses it
+/// links the library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
 /// tapegraph::proto).
 ///
-/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+/// Define TG_NO_THIRD_PARTY to leave these out.
 
 #include <tapegraph/data/dataset.hpp>
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Steps that are cut into shards, and what runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
+/// Steps that are cut into shards, and what connects ranks: sums by one tree, threads as ranks,
+/// names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/collectives.hpp>

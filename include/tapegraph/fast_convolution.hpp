@@ -4,23 +4,31 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/ops/convolution/cpu_fast.hpp>
 
-/// The choice of algorithms for convolutions of float on the CPU.
+/// Chooses the algorithm of float convolutions on the CPU.
 
 namespace tapegraph {
 
-/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included:
+/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients
+/// included:
 ///
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
-/// A layer's `.algorithm` goes before it. `automatic`, the default, takes `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between
-/// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles spare two thirds of the products,
-/// of at least 32 in the whole batch (8 images of 8 by 8), `fourier` for undilated long kernels along one dimension, any stride as phases, where the
-/// whole batch has at least 64 outputs of a channel and a model of costs says so, and direct sums for everything else. So an image's rounding
-/// depends on its batch where the batch is small or has small images; that of a line of at most 256 outputs depends on whether it is alone. Who names one has
-/// it for every number of channels and outputs, and direct sums where it cannot be: other kernels, strides, dilations, groups. Sums are
-/// rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one with about
-/// as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose
-/// before the first convolution: throws argument_error where memory has already been planned for another choice.
+/// A layer's `.algorithm` takes precedence. `automatic`, the default, chooses
+/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with
+///   outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles save two thirds of the
+///   products, of at least 32 in the whole batch (8 images of 8 by 8);
+/// - `fourier` for undilated long kernels along one dimension, any stride as phases, where the whole
+///   batch has at least 64 outputs of a channel and a cost model favours it;
+/// - direct sums for everything else.
+///
+/// So an image's rounding depends on its batch where the batch is small or has small images; that
+/// of a line of at most 256 outputs depends on whether it is alone. An algorithm that is named
+/// applies to every number of channels and outputs; where it cannot be used (other kernels,
+/// strides, dilations, groups) direct sums are. The algorithms round differently: in two dimensions
+/// with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one dimension
+/// with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
+/// become about 1e-6 of their neighbours. Choose before the first convolution: throws
+/// argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
     cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
     if (choice.asked.load() && choice.chosen.load() != algorithm)
@@ -29,7 +37,7 @@ inline void set_convolution_algorithm(convolution_algorithm algorithm) {
     choice.chosen.store(algorithm);
 }
 
-/// What has been chosen.
+/// Returns the current choice.
 inline convolution_algorithm current_convolution_algorithm() { return cpu::detail::chosen_convolution().chosen.load(); }
 
 } // namespace tapegraph

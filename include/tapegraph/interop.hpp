@@ -1,7 +1,7 @@
 #pragma once
 
-/// Memory of other libraries as tensors, and tensors as theirs, without copies: in C++ by the functions that their types have, between
-/// languages by DLPack.
+/// Shares memory with other libraries without copies, in both directions: in C++ through the
+/// functions that their types have, between languages through DLPack.
 
 #include <tapegraph/eager/borrow.hpp>
 

@@ -1,9 +1,11 @@
 #pragma once
 
-/// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
-/// it links that library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers alone).
+/// All headers of files, and of what shows a run's progress and results. A header that needs a
+/// third-party library is included where that library's header is found; a program that uses it
+/// links the library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers
+/// alone).
 ///
-/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+/// Define TG_NO_THIRD_PARTY to leave these out.
 
 #include <tapegraph/interop.hpp>
 #include <tapegraph/tensor.hpp>
@@ -42,7 +44,7 @@
 #include <tapegraph/nn/estimator.hpp>
 #include <tapegraph/profile.hpp>
 
-#if defined(TG_COMPONENT) // which holds the rules of ONNX's operators: they are many to compile
+#if defined(TG_COMPONENT) // the component holds the rules of ONNX's operators, which take long to compile
 #include <tapegraph/io/load_onnx.hpp>
 #endif
 

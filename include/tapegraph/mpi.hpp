@@ -1,6 +1,7 @@
 #pragma once
 
-/// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and link tapegraph::mpi.
+/// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and
+/// link tapegraph::mpi.
 
 #include <tapegraph/distributed/mpi_exchange.hpp>
 
@@ -8,13 +9,15 @@
 
 namespace tapegraph {
 
-/// The main program of a rank: begins MPI, calls f(distributed::exchange&), ends MPI, and returns what f returns, or 0.
+/// The main program of a rank: starts MPI, calls f(distributed::exchange&), ends MPI, and returns
+/// the result of f, or 0 if it has none.
 ///
 ///     int main(int argc, char** argv) {
 ///         return tg::mpi_run(argc, argv, [](tg::distributed::exchange& ranks) { ... });
 ///     }
 ///
-/// An exception is printed with the rank, and like a result other than 0 it ends all processes of the job.
+/// It prints an exception with the rank; an exception, like a result other than 0, ends all
+/// processes of the job.
 template <class F>
 int mpi_run(int argc, char** argv, const F& f) {
     int result = 0;
@@ -30,7 +33,7 @@ int mpi_run(int argc, char** argv, const F& f) {
             library.abort(e.what());
         }
         if (result != 0) library.abort({}, result);
-    } catch (const std::exception& e) { // no MPI that could end the others
+    } catch (const std::exception& e) { // there is no MPI that could end the others
         std::fprintf(stderr, "%s\n", e.what());
         return 1;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
-/// All of models and training: the umbrella header, and what programs otherwise include by name. It needs no library of anybody else.
+/// All headers of models and training: the umbrella header, and those that programs otherwise
+/// include by name. It needs no third-party library.
 
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/tapegraph.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// tg::profile, and what shows its result.
+/// tg::profile, and the headers that show its result.
 
 #include <tapegraph/profile/chrome_trace.hpp>
 #include <tapegraph/profile/profile.hpp>

@@ -2,9 +2,10 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
-// g++ prints the way to what an error names, from here on. So functions that take options are included here, and first.
+// From here on g++ prints the include path to what an error names. So functions that take options
+// are included here, and first.
 #include <tapegraph/core/shown_errors.hpp>
-// clang-format off: each before those that include it
+// clang-format off: each header precedes those that include it
 #include <tapegraph/expr/expr.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/eager/tensor.hpp>

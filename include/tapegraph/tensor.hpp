@@ -1,7 +1,8 @@
 #pragma once
 
-/// Tensors, operations on them, the tape and derivatives of functions: what a program needs that compiles no models. It costs two
-/// thirds of <tapegraph/tapegraph.hpp>, which has it and, besides, graph mode, layers, optimizers, data sets and GPUs.
+/// Tensors, operations on them, the tape and derivatives of functions: for programs that compile no
+/// models. It costs two thirds of <tapegraph/tapegraph.hpp>, which includes it and adds graph mode,
+/// layers, optimizers, data sets and GPUs.
 
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/math_mode.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Graphs that are made when the program runs: tg::compile<tg::traced>, tg::compile_step<tg::traced>,
-/// tg::function<tg::traced>. Link the component
-/// (docs/compile_time.md): without it every kernel of the library is compiled here.
+/// Graphs that are made at run time: tg::compile<tg::traced>, tg::compile_step<tg::traced>,
+/// tg::function<tg::traced>. Link the component (docs/compile_time.md): without it every kernel of
+/// the library is compiled here.
 
 #include <tapegraph/nn/step/traced_step.hpp>
 #include <tapegraph/tapegraph.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The version of the library. CMake reads it here.
+/// The version of the library, which CMake reads from here.
 
 #ifdef TAPEGRAPH_SINGLE_HEADER
 #error "tapegraph: the single header has everything; include no other header of the library beside it"

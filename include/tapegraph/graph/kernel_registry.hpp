@@ -23,7 +23,7 @@ struct registered_kernel {
     cpu::tile_function instruction = nullptr; ///< elementwise: a region of the operation alone
     runtime::kernel_pair kernel;              ///< not elementwise; of a reduction: of an operand in memory
     runtime::kernel_functions fused{};        ///< of a reduction: of what an interpreted region produces
-    /// Of a scan: traces the step of one of its nodes, for which a kernel is made.
+    /// For a scan: traces the step of one of its nodes, for which a kernel is made.
     void (*trace_step)(const program_view& outer, int node, trace& t, scan_table& slots) = nullptr;
 };
 
@@ -81,10 +81,11 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
-/// All that is registered: the library's operations, once somebody asks, and users' (register_kernels). Safe from several threads.
+/// Holds all registered kernels: those of the library's operations from the first lookup on, and
+/// those that users register (register_kernels). Safe from several threads.
 class kernel_registry {
 public:
-    /// In graph/library_kernels.hpp.
+    /// Defined in graph/library_kernels.hpp.
     static kernel_registry& instance();
 
     void add(const operation* op, dtype type, const registered_kernel& k) {
@@ -133,7 +134,7 @@ private:
     };
     mutable std::shared_mutex mutex_;
     std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
-    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements have stable addresses
+    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // its elements have stable addresses
 };
 
 namespace detail {
@@ -167,8 +168,8 @@ void register_kernel(kernel_registry& to) {
 /// The type under which an operation is registered whose nodes have kernels of their own.
 inline constexpr dtype type_of_all = dtype::f32;
 
-/// Whether an operation registers its kernels where it is used: those of users do, effects with their labels, and those that say so, of
-/// which there are too many to list.
+/// Whether an operation registers its kernels where it is used: custom operations do, effects with
+/// their labels, and operations that declare it because there are too many of them to list.
 template <class Op>
 constexpr bool registers_where_used() {
     if constexpr (requires { Op::registers_where_used; })

@@ -5,7 +5,8 @@
 #include <tapegraph/ops/kernels.hpp>
 #include <tapegraph/ops/operation_list.hpp>
 
-/// The library's operations (ops/operation_list.hpp), as graphs that are made when the program runs find their kernels.
+/// Registers the library's operations (ops/operation_list.hpp) for graphs that are made at run
+/// time.
 
 namespace tapegraph::ir {
 
@@ -15,7 +16,8 @@ template <class Op, class... T>
 void register_for(kernel_registry& to, runtime::element_types<T...>) {
     (register_kernel<Op, T>(to), ...);
 }
-/// Elementwise operations: floating types, and integers where they may be operands.
+/// Registers elementwise operations: for floating types, and for integers where they may be
+/// operands.
 template <class Op>
 void register_elementwise(kernel_registry& to) {
     register_for<Op>(to, runtime::floating_types{});
@@ -23,7 +25,7 @@ void register_elementwise(kernel_registry& to) {
         register_for<Op>(to, runtime::element_types<std::int32_t, std::int64_t, std::uint8_t>{});
 }
 
-/// A compiled region as it occurs in schedules: several results are computed at once.
+/// Registers a compiled region as it occurs in schedules: several results are computed at once.
 template <bool Merged, class Region>
 void register_region(kernel_registry& to) {
     const auto results_of = []<class Slots, int... R, class... I>(region<Slots, results<R...>, I...>*) {
@@ -49,7 +51,7 @@ void add_library_instructions(kernel_registry& to) {
 #define TG_INSTRUCTION(types, ...) detail::register_for<__VA_ARGS__>(to, types{});
     TG_TYPED_ELEMENTWISE_OPERATIONS(TG_INSTRUCTION)
 #undef TG_INSTRUCTION
-#ifdef TG_COMPONENT // holds them compiled
+#ifdef TG_COMPONENT // the component holds them compiled
     using namespace cpu;
 #define TG_REGION(...) detail::register_region<false, region<__VA_ARGS__>>(to);
 #define TG_MERGED_REGION(...) detail::register_region<true, region<__VA_ARGS__>>(to);
@@ -59,7 +61,7 @@ void add_library_instructions(kernel_registry& to) {
 #endif
 }
 
-/// Reductions and all other operations.
+/// Registers reductions and all other operations.
 template <class = void>
 void add_library_kernels(kernel_registry& to) {
     using namespace runtime;

@@ -7,7 +7,8 @@
 #include <tapegraph/graph/traced_scan.hpp>
 #include <tapegraph/ir/text.hpp>
 
-/// What graph/traced_program_declaration.hpp declares. Who links the component does not read it: the passes run there.
+/// Defines what graph/traced_program_declaration.hpp declares. Programs that link the component do
+/// not include it: the passes run there.
 
 namespace tapegraph::ir {
 
@@ -66,7 +67,8 @@ TG_DEFINITION void traced_program::throw_if_ill_formed() const {
     if (trace_.error.what != nullptr) throw shape_error(detail::error_line(trace_));
 }
 
-// Between the stages of a builder the compiler keeps what freezing keeps (graph/freeze.hpp); so does this.
+// Clears what the compiler, too, drops between the stages of a builder when it freezes them
+// (graph/freeze.hpp).
 TG_DEFINITION void traced_program::begin_stage() {
     trace& t = trace_;
     t.history.clear();
@@ -80,7 +82,7 @@ TG_DEFINITION void traced_program::begin_stage() {
     t.task = {};
 }
 
-// The passes of compile_program (graph/compile.hpp), in its order.
+// Runs the passes of compile_program (graph/compile.hpp), in its order.
 TG_DEFINITION void traced_program::lower() {
     simplify(trace_);
     fold_numbers(trace_);

@@ -3,9 +3,10 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/traced_program_declaration.hpp>
 
-/// Graphs that are made when the program runs: the builders and passes of graph/compile.hpp without a compiler. What they fuse is
-/// interpreted, instruction by instruction, all else is the kernels of the other modes: the same calls in the same order, and the same
-/// bits. Who links the component reads neither the passes nor the list of kernels.
+/// Graphs that are made at run time: the builders and passes of graph/compile.hpp without a
+/// compiler. Fused kernels are interpreted, instruction by instruction; all others are the kernels
+/// of the other modes, with the same calls in the same order and the same bits. Programs that link
+/// the component include neither the passes nor the list of kernels.
 
 #if TG_DEFINES(registry)
 #include <tapegraph/graph/library_kernels.hpp>

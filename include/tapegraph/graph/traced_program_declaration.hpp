@@ -11,18 +11,19 @@
 #include <string>
 #include <vector>
 
-/// What traces a graph when the program runs, and lowers it: declared. graph/traced_program.hpp has the whole.
+/// Declares the class that traces a graph at run time and lowers it. graph/traced_program.hpp
+/// defines it.
 
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// The error of a trace as one line: what does not fit, both operands, the scope and the line.
+/// Formats the error of a trace as one line: the problem, both operands, the scope and the line.
 std::string error_line(const trace& t);
 
 using trace_builder = void (*)(trace&);
 
-/// The stages of a builder, which each go on with the trace of the one before.
+/// Counts the stages of a builder, each of which continues the trace of the one before.
 template <class Builder>
 constexpr std::size_t count_stages() {
     if constexpr (requires { typename Builder::previous; })
@@ -44,17 +45,18 @@ constexpr auto stages_of() {
 
 } // namespace detail
 
-/// A trace, its schedule and its kernels, made by a builder at run time. A view of it stays valid as long as it lives.
+/// A trace, its schedule and its kernels, made by a builder at run time. Views of it stay valid as
+/// long as it lives.
 class traced_program {
 public:
-    /// Traces with `Builder`, and lowers the graph if `lowers`. Throws shape_error for a model that does not fit together, in the words
-    /// of the compiler.
+    /// Traces with `Builder`, and lowers the graph if `lowers`. Throws shape_error, with the
+    /// compiler's message, for a model whose parts do not fit together.
     template <class Builder>
     static std::unique_ptr<traced_program> of(bool lowers = true) {
         return make(detail::stages_of<Builder>(), lowers);
     }
 
-    /// The same where a callable traces: f(trace&).
+    /// The same for a callable that traces: f(trace&).
     template <class F>
     static std::unique_ptr<traced_program> made_by(const F& f, bool lowers = true) {
         return make_by([](const void* callable, trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
@@ -88,7 +90,7 @@ private:
     schedule schedule_;
     std::vector<runtime::kernel_pair> functions_;
     std::vector<const cpu::interpreted_region*> interpreted_;
-    std::deque<runtime::interpreted_kernel> regions_; // which stay where they are
+    std::deque<runtime::interpreted_kernel> regions_; // a deque, so that they do not move
     struct scan_step;
     std::vector<std::unique_ptr<scan_step>> scans_;
     program_view view_;

@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-/// The kernel of a scan in a graph that is made when the program runs: one function for every scan, on the CPU.
+/// The CPU kernel of scans in graphs that are made at run time: one function for every scan.
 
 namespace tapegraph::ir {
 
-/// What a call of it names: the step's program, its table, and plans for the extents of late, which calls take and give back. Calls of
-/// several threads may overlap.
+/// What a call of the kernel refers to: the step's program, its table, and plans for recent
+/// extents, which calls take and give back. Calls of several threads may overlap.
 struct traced_scan : cpu::interpreted_region {
     const program_view* step = nullptr;
     scan_table table;
 
-    /// While it lives, a plan is one call's.
+    /// Owns a plan for the duration of a call.
     class plan {
     public:
         explicit plan(const kernel_call& c)
@@ -40,7 +40,7 @@ private:
     std::unique_ptr<scan_program<>> taken(const kernel_call& c) const {
         {
             const std::lock_guard one_at_a_time(mutex_);
-            for (std::size_t i = plans_.size(); i-- > 0;) // the latest last
+            for (std::size_t i = plans_.size(); i-- > 0;) // the most recent are last
                 if (plans_[i]->planned_for(c, nullptr)) {
                     std::unique_ptr<scan_program<>> found = std::move(plans_[i]);
                     plans_.erase(plans_.begin() + static_cast<std::ptrdiff_t>(i));

@@ -14,15 +14,16 @@
 #include <utility>
 #include <vector>
 
-/// Comma-separated values as RFC 4180 has them, with line feeds for line ends.
+/// Comma-separated values as in RFC 4180, with line feeds as line ends.
 
 namespace tapegraph::io {
 
-/// Writes one row after the other; each is in the file when row() returns, so a run that is cut short keeps its rows.
+/// Writes rows one after the other. A row is in the file when row() returns, so a run that is cut
+/// short keeps its rows.
 class csv_writer {
 public:
-    /// Creates the file and writes the names of the columns. Throws data_error where that fails, argument_error for no
-    /// columns.
+    /// Creates the file and writes the column names. Throws data_error where that fails,
+    /// argument_error for no columns.
     csv_writer(files::path path, const std::vector<std::string>& columns)
         : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
         if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
@@ -30,7 +31,7 @@ public:
         row(columns);
     }
 
-    /// Writes texts and numbers. Throws argument_error where there are not as many as columns.
+    /// Writes texts and numbers. Throws argument_error if their number is not that of the columns.
     template <class... Fields>
     void row(const Fields&... fields) {
         write({csv_field(fields)...});
@@ -48,7 +49,7 @@ private:
                                  " fields for " + std::to_string(columns_) + " columns");
         std::string line;
         for (std::size_t i = 0; i < fields.size(); ++i) line.append(i == 0 ? "" : ",").append(fields[i]);
-        // An empty line would be no row at all to a reader.
+        // A reader would take an empty line for no row at all.
         if (line.empty()) line = "\"\"";
         line += '\n';
         out_.write(line.data(), static_cast<std::streamsize>(line.size()));

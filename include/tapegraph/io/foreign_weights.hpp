@@ -15,36 +15,40 @@
 #include <utility>
 #include <vector>
 
-/// What loading weights of other libraries has in common: the layers of a file and of the model, which of them belong together, what
-/// does not fit, and nothing changed unless all is well. What one library calls things and how it lays them out is a dialect: io/pytorch_weights.hpp,
-/// io/keras.hpp.
+/// What loading the weights of other libraries has in common: it matches the layers of a file with
+/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
+/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
 
 namespace tapegraph::io {
 
 struct foreign_options {
-    std::string
-        prefix{};       ///< what stands before the file's names: "model." of a checkpoint; other tensors are left alone
-    std::string only{}; ///< of the model: variables whose path or scope this pattern is, "encoder", "*/bias"
-    /// Layers or modules of the file, and the scope that the model has for them: {{"fc1", "hidden"}, {"backbone", "encoder"}}. All others are
-    /// found by name, then by kind, shape and order.
+    std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
+    std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
+    /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
+    /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
+    /// order.
     std::vector<std::pair<std::string, std::string>> layers{};
-    /// PyTorch: linear layers behind a flattened image, and the image as PyTorch has it, {channels, height, width}: {{"fc1", {16, 5, 5}}}.
-    /// There it is flattened channel by channel, here pixel by pixel; the weights are put in this order.
+    /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
+    /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
+    /// library pixel by pixel; the weights are reordered accordingly.
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
-    /// Throw for what is missing, unexpected or of another shape; otherwise it is left out and reported.
+    /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
+    /// reported.
     bool strict = true;
 };
 
-/// What was loaded, and from what: every variable of the model is matched, missing or mismatched, every tensor of the file was used or is
-/// unexpected.
+/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
+/// every tensor of the file was used or is unexpected.
 struct foreign_report : load_report {
     std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
     std::vector<unread_value>
-        unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
-    /// Scopes of the model for which several layers of the file fit, whose order the file does not say: "hidden: fc1 and fc2 of the file fit".
-    /// Nothing is loaded there; options.layers says which it is.
+        unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
+    /// Scopes of the model for which several layers of the file fit, in an order that the file does
+    /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
+    /// options.layers.
     std::vector<std::string> unclear;
-    /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
+    /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
+    /// and one for everything that was not.
     template <class = void>
     std::string text() const {
         std::string result = load_report::text();
@@ -70,13 +74,14 @@ enum class layer_kind {
     unknown
 };
 
-/// One tensor of a file: its name there, and what it is to its layer, "weight".
+/// One tensor of a file: its name there, and its role in its layer, "weight".
 struct foreign_tensor {
     std::string name, role;
     host_array array;
-    std::string reason{}; ///< why its values are not read: then the array has a shape alone
+    std::string reason{}; ///< why its values are not read; the array then has only a shape
 };
-/// A step on the way to a layer in its file. Of two steps at one place the order is known where they have the same line.
+/// A step on the path to a layer in its file. The order of two steps at one place is known where
+/// they have the same `line`.
 struct foreign_step {
     std::string name, line;
 };
@@ -85,7 +90,7 @@ struct foreign_layer {
     layer_kind kind = layer_kind::unknown;
     std::vector<foreign_tensor> tensors{};
     std::vector<std::int64_t> flattened{}; ///< see foreign_options
-    std::vector<foreign_step> order{};     ///< nothing where the order of all layers is known
+    std::vector<foreign_step> order{};     ///< empty where the order of all layers is known
 
     const foreign_tensor* find(std::string_view role) const {
         for (const foreign_tensor& t : tensors)
@@ -97,7 +102,7 @@ struct foreign_layer {
 inline bool order_is_known(const foreign_layer& a, const foreign_layer& b) {
     for (std::size_t i = 0; i < a.order.size() && i < b.order.size(); ++i)
         if (a.order[i].name != b.order[i].name) return a.order[i].line == b.order[i].line;
-    return a.order.size() == b.order.size(); // not of a layer and those in it
+    return a.order.size() == b.order.size(); // unknown for a layer and those inside it
 }
 
 /// The variables of one scope of the model.
@@ -113,8 +118,9 @@ struct model_layer {
     }
 };
 
-/// What a dialect makes of a file's tensors for a variable: values in its layout, and the tensors' names. No names: there is no such
-/// tensor. An objection: there is one, but it is not for this layer.
+/// A dialect's conversion of a file's tensors for a variable: values in the library's layout, and
+/// the tensors' names. No names: there is no such tensor. An objection: there is one, but it is not
+/// for this layer.
 struct foreign_value {
     host_array array;
     std::vector<std::string> names;
@@ -140,7 +146,8 @@ inline layer_kind kind_of(const model_layer& layer) {
     return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
 }
 
-/// Which of several layers of one shape, made by one layer, this is: the projections of attention, the directions of a recurrent one.
+/// Which of several equally shaped parts of one layer this is: the projections of attention, the
+/// directions of a recurrent layer.
 inline std::string_view part_of_layer(std::string_view path) {
     const std::size_t end = path.find_last_of("/.");
     const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
@@ -177,7 +184,7 @@ std::vector<model_layer> layers_of_model(variable_list& variables, const std::st
     return layers;
 }
 
-/// Which layer of the file each layer of the model gets.
+/// Finds the layer of the file for each layer of the model.
 template <class Dialect>
 class layer_matcher {
 public:
@@ -186,7 +193,8 @@ public:
 
     static constexpr std::size_t none = ~std::size_t{0};
 
-    /// Matches the layers of a module of the file with those of a scope, both empty for all that is left. False where one has none.
+    /// Matches the layers of a module of the file with those of a scope; both are empty for all
+    /// that remain. Returns false if either has no layers.
     bool match(const std::string& module, const std::string& scope) {
         std::vector<std::size_t> our, their;
         for (std::size_t i = 0; i < ours_.size(); ++i)
@@ -194,7 +202,8 @@ public:
         for (std::size_t i = 0; i < theirs_.size(); ++i)
             if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
         if (our.empty() || their.empty()) return false;
-        // The first that fits, unless another one does that may stand before it.
+        // Takes the first that fits, unless another one fits whose order relative to it is not
+        // known.
         const auto pass = [&](bool by_order, const auto& fits) {
             for (const std::size_t i : our) {
                 std::vector<std::size_t> found;
@@ -223,7 +232,7 @@ public:
         return true;
     }
     std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
-    /// Which layers of the file may be that of a scope, for there is nothing that tells: two of them by the scope.
+    /// By scope, two layers of the file that both fit it and that nothing tells apart.
     const std::map<std::string, std::string>& unclear() const { return unclear_; }
 
 private:
@@ -233,7 +242,7 @@ private:
     static bool compatible(layer_kind ours, layer_kind theirs) {
         if (theirs == layer_kind::unknown || ours == theirs) return true;
         if (theirs == layer_kind::dense_or_embedding) return ours == layer_kind::dense || ours == layer_kind::embedding;
-        return theirs == layer_kind::normalization && ours == layer_kind::other; // PReLU's, one row, too
+        return theirs == layer_kind::normalization && ours == layer_kind::other; // PReLU's weight is one row, too
     }
     static bool fits_wholly(const model_layer& a, const foreign_layer& b) {
         std::set<std::string> used;
@@ -255,7 +264,7 @@ private:
     std::map<std::string, std::string> unclear_;
 };
 
-/// All problems in one line.
+/// Throws all problems in one line.
 template <class = void>
 void refuse_foreign(const foreign_report& report, const std::string& file) {
     std::string text;
@@ -272,7 +281,7 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
     throw data_error(file + ": does not fit the model: " + text);
 }
 
-/// Loads the layers of a file: matches, converts, and only when all of that is done writes.
+/// Loads the layers of a file: matches and converts all of them before it writes any.
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
                             const foreign_options& options, std::vector<unread_value> unread = {}) {
@@ -332,14 +341,15 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
         for (const foreign_layer& layer : theirs)
             for (const foreign_tensor& t : layer.tensors)
                 if (t.reason.empty() && used.insert(t.name).second) report.unexpected.push_back(t.name);
-    // A tensor that cannot be read is one that the model may be missing, or has no place for.
+    // A tensor that cannot be read may be one that the model lacks, or one that it has no place
+    // for.
     if (options.only.empty())
         for (const unread_value& u : unread)
             if (u.tensor && u.name.starts_with(options.prefix))
                 report.unexpected.push_back(u.name + " (" + u.reason + ")");
     report.unread = std::move(unread);
     if (options.strict) refuse_foreign(report, file);
-    for (const auto& [v, array] : values) v->own_data(); // the last thing that may fail
+    for (const auto& [v, array] : values) v->own_data(); // the last operation that may fail
     for (const auto& [v, array] : values)
         if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
     return report;

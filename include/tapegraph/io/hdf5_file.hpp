@@ -16,14 +16,15 @@
 #include <utility>
 #include <vector>
 
-/// HDF5 files by the HDF5 library's C functions: groups, text attributes and numeric data sets, to read. The library is not made for
-/// files of people who mean harm; what it would open beside the file (external files, links to others, plugins of filters) is refused here.
+/// Reads HDF5 files through the HDF5 library's C functions: groups, text attributes and numeric
+/// data sets. That library is not made to withstand malicious files; what it would open beside the
+/// file (external files, links to others, filter plugins) is refused here.
 
 namespace tapegraph::io {
 
 namespace detail {
 
-/// An identifier of the library, closed when it goes.
+/// An identifier of the library, which the destructor closes.
 class hdf5_id {
 public:
     hdf5_id() = default;
@@ -45,7 +46,7 @@ private:
     herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// While one lives the library does not print its errors.
+/// Keeps the library from printing its errors while it lives.
 class hdf5_silence {
 public:
     hdf5_silence() {
@@ -63,7 +64,7 @@ private:
 
 } // namespace detail
 
-/// An HDF5 file to read, from disk or from memory. One thread at a time.
+/// An HDF5 file opened for reading, from disk or from memory. Use it from one thread at a time.
 template <class = void>
 class basic_hdf5_file {
 public:
@@ -72,7 +73,7 @@ public:
         file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
         if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
     }
-    /// Of bytes in memory, which are copied; `name` is for messages.
+    /// Reads bytes in memory, which are copied; `name` is for messages.
     basic_hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
         const detail::hdf5_id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
         constexpr std::size_t step = 1 << 16;
@@ -86,14 +87,15 @@ public:
     const std::string& name() const { return name_; }
 
     enum class kind { none, group, array };
-    /// What stands at a path; links to other files and other places are none.
+    /// The kind of the object at a path; links to other files and elsewhere count as none.
     kind kind_of(const std::string& path) const {
         const detail::hdf5_id object(H5Oopen(file_.get(), path.c_str(), H5P_DEFAULT), H5Oclose);
         if (!object) return kind::none;
         const H5I_type_t type = H5Iget_type(object.get());
         return type == H5I_GROUP ? kind::group : type == H5I_DATASET ? kind::array : kind::none;
     }
-    /// The names in a group, by the alphabet. Throws data_error where the library cannot read it.
+    /// The names in a group, in alphabetical order. Throws data_error where the library cannot read
+    /// it.
     std::vector<std::string> names(const std::string& path) const {
         const detail::hdf5_id group(H5Gopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
         H5G_info_t info{};
@@ -104,7 +106,7 @@ public:
             H5L_info_t link{};
             if (H5Lget_info_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, &link, H5P_DEFAULT) < 0)
                 throw data_error(name_ + ": group '" + path + "' cannot be read");
-            if (link.type != H5L_TYPE_HARD) continue; // leads elsewhere
+            if (link.type != H5L_TYPE_HARD) continue; // a link that leads elsewhere
             const ssize_t length =
                 H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, nullptr, 0, H5P_DEFAULT);
             std::string name(length < 0 ? 0 : static_cast<std::size_t>(length), '\0');
@@ -116,7 +118,8 @@ public:
         return result;
     }
 
-    /// The texts of an attribute, one or a list; empty where there is no such attribute, or it is no text.
+    /// The texts of an attribute, one or a list; empty if there is no such attribute or it is not
+    /// text.
     std::vector<std::string> texts(const std::string& path, const std::string& attribute) const {
         std::vector<std::string> result;
         if (H5Aexists_by_name(file_.get(), path.c_str(), attribute.c_str(), H5P_DEFAULT) <= 0) return result;
@@ -148,18 +151,21 @@ public:
         return result;
     }
 
-    /// The extents of a data set; -1 for one beyond 63 bits. Throws data_error where it cannot be read.
+    /// The extents of a data set; -1 for one beyond 63 bits. Throws data_error if it cannot be
+    /// read.
     std::vector<std::int64_t> shape_of(const std::string& path) const { return open_array(path).shape; }
-    /// Why the elements of a data set are not read: "texts are not read". Empty where they are. Throws data_error as shape_of.
+    /// Why the elements of a data set are not read: "texts are not read". Empty if they are. Throws
+    /// data_error as shape_of does.
     std::string unread_reason(const std::string& path) const {
         const opened set = open_array(path);
         const element_type found = element_of(path, set.type.get());
         return found.memory < 0 ? found.reason + " are not read" : std::string();
     }
 
-    /// A data set of numbers. 16-bit floats are read as f32, h5py's booleans as boolean, Keras's bfloat16 as such. Throws data_error, naming
-    /// file and data set, where it is damaged, larger than the file can hold, outside the file, or packed by other filters than the library's
-    /// own; dtype_error where it holds no numbers that we have.
+    /// Reads a data set of numbers. 16-bit floats are read as f32, h5py's booleans as boolean,
+    /// Keras's bfloat16 as such. Throws data_error, naming file and data set, if it is damaged,
+    /// larger than the file can hold, outside the file, or packed by filters other than the
+    /// library's own; dtype_error if it holds no numbers that this library has.
     host_array array(const std::string& path) const {
         opened set = open_array(path);
         const element_type found = element_of(path, set.type.get());
@@ -220,7 +226,8 @@ private:
         if (bytes > (filters > 0 ? bytes_ * most_inflated : bytes_))
             throw data_error(what + ": " + std::to_string(bytes) + " bytes in a file of " + std::to_string(bytes_));
     }
-    /// What elements are here, and in HDF5's memory; a negative identifier and what they are in the file where we have none.
+    /// The element type here, and in HDF5's memory. If this library has none, the identifier is
+    /// negative and `reason` names the elements of the file.
     struct element_type {
         dtype type{};
         hid_t memory = -1;
@@ -231,7 +238,8 @@ private:
         const std::string bytes = " of " + std::to_string(width) + (width == 1 ? " byte" : " bytes");
         switch (H5Tget_class(type)) {
         case H5T_FLOAT:
-            // The library has no native type for f16. Of a byte it does not know which of the formats it is.
+            // HDF5 has no native type for f16. Floats of one byte do not say which of the 8-bit
+            // formats they have.
             if (width == 8) return {dtype::f64, H5T_NATIVE_DOUBLE};
             if (width == 4 || width == 2) return {dtype::f32, H5T_NATIVE_FLOAT};
             return {{}, -1, "floats" + bytes};

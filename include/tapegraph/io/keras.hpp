@@ -12,13 +12,15 @@
 #include <utility>
 #include <vector>
 
-/// Weights of Keras's files in a model: .weights.h5 and .keras of Keras 3, and the .h5 that came before them. Needs HDF5 and zlib.
+/// Loads weights of Keras's files into a model: .weights.h5 and .keras of Keras 3, and the older
+/// .h5. Needs HDF5 and zlib.
 
 namespace tapegraph::io {
 
 namespace detail {
 
-/// Keras: variables of a layer are numbered in the order in which ours asks for them, in our layout.
+/// Keras numbers the variables of a layer in the order in which this library's layer requests them,
+/// and has the same layouts.
 struct keras_dialect {
     static constexpr char separator = '/';
     static bool same_name(const std::string& scope, const std::string& path) { return scope == path; }
@@ -39,7 +41,8 @@ struct keras_dialect {
     }
 };
 
-/// By the alphabet, but numbers as numbers ("dense_2" before "dense_10"), and what goes forward before what goes backward.
+/// Alphabetical order, but with numbers as numbers ("dense_2" before "dense_10"), and forward
+/// before backward.
 inline bool keras_before(const std::string& left, const std::string& right) {
     const auto rank = [](const std::string& name) { return name.starts_with("backward") ? "forward~" + name : name; };
     const std::string a = rank(left), b = rank(right);
@@ -61,7 +64,7 @@ inline bool keras_before(const std::string& left, const std::string& right) {
     return a.size() - i < b.size() - j;
 }
 
-/// The kind of a class by its name in snake case.
+/// The kind of a layer by its class's name in snake case.
 inline layer_kind keras_kind(std::string_view name) {
     constexpr std::pair<std::string_view, layer_kind> known[] = {
         {"dense", layer_kind::dense},
@@ -84,7 +87,8 @@ struct keras_contents {
     std::vector<foreign_layer> layers{};
     std::vector<unread_value> unread{};
 
-    /// Adds an array to a layer; one of a type that we do not have keeps the places of the others.
+    /// Adds an array to a layer. One of a type that this library lacks still takes its place, so
+    /// that the others keep theirs.
     template <class = void>
     void add(const hdf5_file& file, foreign_layer& layer, const std::string& place, const std::string& role) {
         std::string reason = file.unread_reason(place);
@@ -94,9 +98,10 @@ struct keras_contents {
     }
 };
 
-/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars is what the user calls the layer. A group
-/// with vars is a layer, and those in it are its attributes; one without is a list of layers. HDF5 has no order of either: of lists the
-/// configuration knows it, and of those of one class in a list their numbers do.
+/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars
+/// is the user's name for the layer. A group with vars is a layer, and the groups in it are its
+/// attributes; one without is a list of layers. HDF5 keeps no order of either. The configuration
+/// has the order of lists; within a list, the numbers of layers of one class give theirs.
 template <class = void>
 struct keras_walk {
     const hdf5_file& file;
@@ -111,7 +116,7 @@ struct keras_walk {
         std::vector<std::string> names = file.names(group);
         std::sort(names.begin(), names.end(), keras_before);
         const std::string below = group == "/" ? group : group + "/";
-        std::vector<std::pair<std::string, std::string>> groups; // and what their layers are called
+        std::vector<std::pair<std::string, std::string>> groups; // with the names of their layers
         bool list = depth > 0;
         for (const std::string& name : names) {
             if (file.kind_of(below + name) != hdf5_file::kind::group) continue;
@@ -198,7 +203,7 @@ keras_contents contents_of_hdf5(const hdf5_file& file, const keras_config& confi
     return contents;
 }
 
-/// Of a file of either kind, told apart by content.
+/// Reads a file of either kind, told apart by content.
 template <class = void>
 keras_contents contents_of_keras(const files::path& path) {
     const std::string what = quoted(path);
@@ -219,8 +224,10 @@ keras_contents contents_of_keras(const files::path& path) {
 
 } // namespace detail
 
-/// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Those of
-/// texts, complex numbers and other types that are not read are named in `unread`; without it they are a dtype_error. Throws else as load_keras.
+/// Reads the arrays of a Keras file, in the file's order, by the names of their layers: "score/0"
+/// or, in files before Keras 3, "score/kernel:0". `unread` receives the names of arrays of texts,
+/// complex numbers and other types that are not read; without it they are a dtype_error. Otherwise
+/// throws as load_keras does.
 template <class = void>
 std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path,
                                                            std::vector<unread_value>* unread = nullptr) {
@@ -237,15 +244,19 @@ std::vector<std::pair<std::string, host_array>> read_keras(const files::path& pa
     return result;
 }
 
-/// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and step count stay. Layers are found by the
-/// names that the user gave them, the others by kind, shape and order, or as options.layers says; `prefix` and `flattened` are not used, for layouts
-/// are ours. The order is that of model.layers, which a .keras file has for Sequential and Functional models; a .weights.h5 file, and models that are
-/// classes, have it for layers of one class in one list alone. Where it is not known, kind and shape must tell which layer is which.
+/// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and
+/// step count stay. Layers are matched by the names that the user gave them, the others by kind,
+/// shape and order, or as options.layers says; `prefix` and `flattened` are not used, because the
+/// layouts are the same. The order is that of model.layers, which a .keras file has for Sequential
+/// and Functional models; a .weights.h5 file, and models that are classes, have it only for layers
+/// of one class in one list. Where it is not known, kind and shape must tell which layer is which.
 ///
-/// Throws data_error where the file is missing, damaged or no Keras file, arrays are missing or left over, or which layer is which is not known,
-/// shape_error where some have other shapes, with all of them in the message; then nothing of the model has changed.
+/// Throws data_error if the file is missing, damaged or no Keras file, if arrays are missing or
+/// left over, or if it is not known which layer is which, and shape_error if some have other
+/// shapes, with all of them in the message; then nothing of the model has changed.
 ///
-/// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
+/// The HDF5 library, which reads HDF5, is not made to withstand malicious files: load those you
+/// trust.
 template <class Model>
 foreign_report load_keras(Model& model, const files::path& path, const foreign_options& options = {}) {
     detail::keras_contents contents = detail::contents_of_keras(path);

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-/// What the config.json of a .keras file says of the order of layers; groups of HDF5 have none.
+/// Reads the order of layers from the config.json of a .keras file; groups of HDF5 have none.
 
 namespace tapegraph::io::detail {
 
-/// What Keras calls a layer, and the layers in it by the option that they were given as: "layers" of Sequential and Functional, "layer" of
-/// a wrapper, "cell" and "cells".
+/// Keras's name of a layer, and the layers in it by the option that they were given as: "layers" of
+/// Sequential and Functional, "layer" of a wrapper, "cell" and "cells".
 struct keras_config {
     std::string name;
     std::map<std::string, std::vector<keras_config>> parts{};
 
-    /// What stands in an attribute of the layer; a null pointer where the configuration does not say.
+    /// The layers in an attribute of the layer; null if the configuration does not say.
     const std::vector<keras_config>* find(std::string_view attribute) const {
         auto found = parts.find(std::string(attribute));
         if (found == parts.end() && attribute.ends_with("ward_layer")) found = parts.find("layer"); // of Bidirectional
@@ -60,7 +60,8 @@ keras_config read_keras_config(basic_json_reader<>& json) {
     }
     return found;
 }
-/// Of the text of a config.json; without parts where it is none, for Python writes NaN and Infinity, which JSON has not.
+/// Reads the text of a config.json. The result has no parts if it is not valid JSON: Python writes
+/// NaN and Infinity, which JSON lacks.
 template <class = void>
 keras_config keras_config_of(std::string_view text) {
     constexpr int deepest = 256;
@@ -72,15 +73,16 @@ keras_config keras_config_of(std::string_view text) {
     }
 }
 
-/// The name of a group among others of one list without its number: "dense" of "dense_2". Keras numbers those of one class in their order.
+/// The name of a group without its number: "dense" of "dense_2". Keras numbers the layers of one
+/// class in a list in their order.
 inline std::string keras_stem(const std::string& name) {
     const std::size_t end = name.find_last_not_of("0123456789");
     const bool numbered = end != std::string::npos && end > 0 && end + 1 < name.size() && name[end] == '_';
     return numbered ? name.substr(0, end) : name;
 }
 
-/// Brings groups of a list, with the names of their layers, into the order of a configuration. False where it does not name all of them,
-/// or some twice.
+/// Sorts the groups of a list, with the names of their layers, into the order of a configuration.
+/// Returns false if it does not name all of them, or names some twice.
 template <class = void>
 bool order_by_config(std::vector<std::pair<std::string, std::string>>& groups,
                      const std::vector<keras_config>& layers) {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// Models as ONNX files (opset 17, IR version 8), for onnxruntime and others: `tg::io::export_onnx(model, "m.onnx")`. Not part of
-/// tapegraph.hpp; needs protozero.
+/// Writes models as ONNX files (opset 17, IR version 8) for onnxruntime and others:
+/// `tg::io::export_onnx(model, "m.onnx")`. Not part of tapegraph.hpp; needs protozero.
 
 namespace tapegraph::onnx {
 
@@ -24,7 +24,7 @@ concept has_rule = requires(call& c) {
     rule<Op>::write(c, typename Op::attributes{});
 };
 
-/// Nodes whose operations the library has no rule for, each operation once.
+/// Finds nodes whose operations the library has no rule for, each operation once.
 template <class Stage>
 constexpr auto unknown_nodes() {
     constexpr int count = Stage::value.used.nodes;
@@ -84,7 +84,7 @@ std::vector<user_rule> rules_of() {
     return all;
 }
 
-/// What a model of each kind predicts by.
+/// The graph by which a model of each kind predicts.
 template <class Model>
 struct prediction_of;
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -96,7 +96,7 @@ struct prediction_of<model_instance<Model, Spec, Elements>> {
     using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
 };
 
-/// The graph of a trace, of which `t` is a copy.
+/// Writes the graph of a trace, of which `t` is a copy.
 template <class G>
 void fill(G& g, ir::trace& t) {
     for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
@@ -109,8 +109,9 @@ void fill(G& g, ir::trace& t) {
 
 } // namespace detail
 
-/// Whether every operation by which a model (a compiled model or an instance, given as its type) predicts has a rule. What is left for the
-/// export to find are attributes that ONNX does not know: `static_assert(tg::onnx::exportable<decltype(model)>)`.
+/// Whether every operation by which a model (a compiled model or an instance, given as its type)
+/// predicts has a rule: `static_assert(tg::onnx::exportable<decltype(model)>)`. Only attributes
+/// that ONNX lacks are left for the export to find.
 template <class Model>
 inline constexpr bool
     exportable = detail::all_have_rules<typename detail::prediction_of<std::remove_cvref_t<Model>>::stage>();
@@ -119,17 +120,19 @@ inline constexpr bool
 
 namespace tapegraph::io {
 
-/// Writes what a model predicts by, and its weights, as an ONNX file: inputs and outputs by their names ("input" and "output" of models
-/// that have one each), the run-time extents of `tg::dyn` as "batch", those of `tg::dim<"time">` as "time". The file appears when it is
-/// complete, and is the same in all modes; of tg::traced, operations of one's own are refused. Throws argument_error that names every operation that ONNX does not know, and data_error
-/// where the file cannot be written.
+/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
+/// have their names ("input" and "output" in models that have one of each), the run-time extents of
+/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
+/// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
+/// argument_error that names every operation that ONNX does not have, and data_error if the file
+/// cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
     ir::trace t;
     std::vector<onnx::user_rule> rules;
     if constexpr (requires {
                       model.trace_prediction(t);
-                  }) { // made when the program runs: operations of one's own have no rules then
+                  }) { // made when the program runs, where custom operations have no rules
         model.trace_prediction(t);
     } else {
         using stage = typename onnx::detail::prediction_of<Model>::stage;

@@ -13,8 +13,9 @@
 #include <string_view>
 #include <vector>
 
-/// Models that come as data: an ONNX file as a model that runs, without Python and without a compiler. docs/onnx.md says what is taken
-/// over. Link the component (docs/compile_time.md), which holds the rules of the operators; without it they are compiled here.
+/// Models that come as data: an ONNX file becomes a model that runs, without Python and without a
+/// compiler. docs/onnx.md says what is imported. Link the component (docs/compile_time.md), which
+/// holds the rules of the operators; without it they are compiled here.
 
 namespace tapegraph::io {
 
@@ -26,9 +27,9 @@ struct state;
 struct onnx_value {
     std::string name;
     dtype type = dtype::f32;
-    std::vector<std::int64_t> extents;     ///< -1: any, or what stands below
-    std::vector<std::string> extent_names; ///< "batch"; empty for what has none
-    bool ranked = true;                    ///< false: the file does not say how many axes it has
+    std::vector<std::int64_t> extents;     ///< -1: any, or what the name below says
+    std::vector<std::string> extent_names; ///< "batch"; empty for those without a name
+    bool ranked = true;                    ///< false: the file does not give the number of axes
 };
 
 /// A graph of ONNX, ready to run. Copies share their variables.
@@ -36,33 +37,36 @@ struct onnx_value {
 ///     const tg::io::onnx_model net = tg::io::load_onnx("resnet18.onnx");
 ///     const tg::tensor<float> scores(net.predict({image})[0]);
 ///
-/// It is a model function, too, of graphs that are made at run time; the file's weights are its variables' first values:
+/// It is also a model function of graphs that are made at run time; the file's weights are the
+/// initial values of its variables:
 ///
 ///     auto model = tg::compile<tg::traced>(net, tg::spec<float, tg::dyn, 3, 224, 224>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
 class onnx_model {
 public:
-    /// Throws data_error for a file that is missing or damaged, argument_error that names all nodes that cannot be taken over, each with
-    /// its operator and the reason.
+    /// Throws data_error for a file that is missing or damaged, and argument_error that names all
+    /// nodes that cannot be imported, each with its operator and the reason.
     explicit onnx_model(const files::path& file);
 
-    /// What it takes and gives, in the file's order. Initializers are no inputs.
+    /// The model's inputs and outputs, in the file's order. Initializers are not inputs.
     const std::vector<onnx_value>& inputs() const;
     const std::vector<onnx_value>& outputs() const;
 
-    /// The outputs for these inputs, in the file's order. Safe from several threads at once. Throws argument_error for a wrong number,
-    /// dtype_error and shape_error for an input that is not what the file says.
+    /// Computes the outputs for these inputs, in the file's order. Safe from several threads at
+    /// once. Throws argument_error for a wrong number of inputs, dtype_error and shape_error for
+    /// one that differs from the file.
     std::vector<any_tensor> predict(std::span<const any_tensor> x) const;
     std::vector<any_tensor> predict(std::initializer_list<any_tensor> x) const {
         return predict(std::span<const any_tensor>(x.begin(), x.size()));
     }
-    /// By name; throws argument_error for names that are not the file's.
+    /// The same by name. Throws argument_error for names that are not the file's.
     std::map<std::string, any_tensor> predict(const std::map<std::string, any_tensor>& x) const;
 
-    /// The file's floating initializers, by their names with '/' for '.'. Those that the graph reads as images' filters have the library's
-    /// order of axes (docs/onnx.md).
+    /// The file's floating initializers, by their names with '/' for '.'. Those that the graph
+    /// reads as filters of images have the library's order of axes (docs/onnx.md).
     variable_list& variables();
     const variable_list& variables() const;
-    /// The variables as safetensors, as of compiled models. Need #include <tapegraph/io/weights.hpp>.
+    /// Writes the variables as safetensors, as compiled models do. save and load need #include
+    /// <tapegraph/io/weights.hpp>.
     template <class Path>
     void save(const Path& path, const save_options& options = {}) const {
         base().save(path, options);
@@ -72,11 +76,12 @@ public:
         return base().load(path, options);
     }
 
-    /// The graph up to one of its values, which is the only output then: what another head is put on. Throws argument_error for a name
-    /// that no node gives.
+    /// The graph up to one of its values, which becomes its only output, for another head. Throws
+    /// argument_error for a name that no node gives.
     onnx_model until(std::string_view value) const;
 
-    /// The graph on nodes. With one output it is a model function of tg::compile<tg::traced>.
+    /// Applies the graph to nodes. With one output it is a model function of
+    /// tg::compile<tg::traced>.
     std::vector<graph_node> call(const graph_scope& scope, std::span<const graph_node> x) const;
     template <class... Nodes>
     graph_node operator()(const graph_scope& scope, const Nodes&... x) const {

@@ -15,12 +15,13 @@
 #include <utility>
 #include <vector>
 
-/// A model whose type is hidden. This header knows no layers, no modes and no templates of models: an application includes it wherever
-/// it uses a model, and nn/hidden_model.hpp, besides, in the one source that compiles it.
+/// A model whose type is hidden. This header knows no layers, no modes and no templates of models:
+/// an application includes it wherever it uses a model, and nn/hidden_model.hpp, too, in the one
+/// source that compiles it.
 
 namespace tapegraph {
 
-/// What `compile` returns, of any mode, model, loss and optimizer, behind one type.
+/// Holds what `compile` returns, of any mode, model, loss and optimizer, behind one type.
 ///
 ///     // classifier.cpp
 ///     #include <tapegraph/traced.hpp>
@@ -33,36 +34,37 @@ namespace tapegraph {
 ///     model.fit(x, y, {.epochs = 5});
 ///     const tg::tensor<float> scores = model.predict(x);
 ///
-/// Everything has the bits that the model of its own type has. Inputs come as tensors in the model's order, labels behind them, or by
-/// name: `{{"image", x}, {"labels", y}}`. Errors are those of compiled models; a wrong number of tensors, or a name that is none of the
-/// model's, is an argument_error. An any_model that holds none, because it is new or has been moved from, throws argument_error.
+/// Everything has the bits of the model inside. Inputs are tensors in the model's order, followed
+/// by labels, or given by name: `{{"image", x}, {"labels", y}}`. Errors are those of compiled
+/// models; a wrong number of tensors, or a name that the model lacks, is an argument_error. An
+/// any_model that holds no model, because it is new or has been moved from, throws argument_error.
 class any_model {
 public:
     any_model() = default;
     /// Moves a compiled model in. Needs #include <tapegraph/nn/hidden_model.hpp>.
     template <class Model>
         requires(!std::is_lvalue_reference_v<Model> && std::is_base_of_v<detail::model_base, Model>)
-    any_model(Model&& model) { // NOLINT: `tg::any_model m = tg::compile<...>(...)` is how it is made
+    any_model(Model&& model) { // NOLINT: for `tg::any_model m = tg::compile<...>(...)`
         static_assert(
             requires { sizeof(detail::hidden_model<Model>); },
             "any_model: needs #include <tapegraph/nn/hidden_model.hpp> where a model is moved in");
         if constexpr (requires { sizeof(detail::hidden_model<Model>); })
             model_ = std::make_unique<detail::hidden_model<Model>>(std::move(model));
     }
-    /// Of an implementation of one's own.
+    /// Takes your own implementation.
     explicit any_model(std::unique_ptr<detail::model_interface> model) : model_(std::move(model)) {}
 
     /// Whether it holds a model.
     explicit operator bool() const { return model_ != nullptr; }
     /// "graph", "eager", "traced".
     std::string_view mode() const { return held().mode(); }
-    /// Whether it was compiled with a loss and an optimizer; otherwise it predicts alone.
+    /// Whether it was compiled with a loss and an optimizer; otherwise it only predicts.
     bool trains() const { return held().trains(); }
-    /// Names, element types and shapes of what it takes and gives.
+    /// Names, element types and shapes of inputs, labels and outputs.
     const model_signature& signature() const { return held().signature(); }
 
-    /// Trains over a data set, whose columns are found as by compiled models. Behind the options come callbacks, for which
-    /// nn/training_state.hpp, or the header of a callback, is needed.
+    /// Trains over a data set, whose columns are matched as by compiled models. Callbacks follow
+    /// the options; they need nn/training_state.hpp, or the header of a callback.
     template <class... Callbacks>
     history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
         if constexpr (sizeof...(Callbacks) == 0) {
@@ -81,12 +83,13 @@ public:
             }
         }
     }
-    /// The same of tensors whose first axis counts the records: the inputs and behind them the labels.
+    /// The same with tensors whose first axis counts the records: the inputs, followed by the
+    /// labels.
     template <class... Callbacks>
     history fit(const tensor_columns& columns, const fit_options& options = {}, Callbacks&&... callbacks) {
         return fit(records_of("fit", columns), options, std::forward<Callbacks>(callbacks)...);
     }
-    /// The same of a model of one input and one column of labels.
+    /// The same for a model of one input and one column of labels.
     template <class... Callbacks>
     history fit(const any_tensor& x, const any_tensor& y, const fit_options& options = {}, Callbacks&&... callbacks) {
         return fit(tensor_columns{x, y}, options, std::forward<Callbacks>(callbacks)...);
@@ -96,7 +99,7 @@ public:
     measured_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
         return trainable("evaluate").evaluate(set, batch_size);
     }
-    /// Loss and accuracy of one batch. Metrics go on with it.
+    /// Loss and accuracy of one batch, which metrics accumulate.
     step_result evaluate(const tensor_columns& columns) {
         return trainable("evaluate").evaluate_batch(ordered("evaluate", columns, true));
     }
@@ -105,7 +108,7 @@ public:
         return evaluate(tensor_columns{any_tensor(columns)...});
     }
 
-    /// One step on a batch: loss and accuracy before the update.
+    /// Takes one step on a batch. Returns loss and accuracy before the update.
     step_result train_on_batch(const tensor_columns& columns) {
         return trainable("train_on_batch").train_on_batch(ordered("train_on_batch", columns, true));
     }
@@ -123,7 +126,8 @@ public:
         return gradients(tensor_columns{any_tensor(columns)...});
     }
 
-    /// The model's outputs for a batch, of any element types, as outside of training. Safe from several threads at once.
+    /// The model's outputs for a batch, of any element types, outside of training. Safe from
+    /// several threads at once.
     any_outputs predict(const tensor_columns& inputs) const {
         return {signature(), held().predict(ordered("predict", inputs, false))};
     }
@@ -136,16 +140,18 @@ public:
         return {signature(), held().predict(set, batch_size)};
     }
 
-    /// The model's variables and, behind them, the optimizer's. What to do with the list needs #include <tapegraph/nn/variables.hpp>;
-    /// the next four do not.
+    /// The model's variables, followed by the optimizer's. Using the list needs #include
+    /// <tapegraph/nn/variables.hpp>; the next four functions do not.
     variable_list& variables() { return held().variables(); }
-    /// Paths of the model's variables, without the optimizer's and what metrics accumulate.
+    /// Paths of the model's variables, without the optimizer's and the states of metrics.
     std::vector<std::string> variable_names() const { return held().variable_names(); }
-    /// A copy of a variable's value, by its path. Throws argument_error for one that does not exist, with those that do.
+    /// A copy of a variable's value, by its path. Throws argument_error, which lists the existing
+    /// ones, for one that does not exist.
     any_tensor value(std::string_view path) const { return held().value(path); }
-    /// Sets a variable. Throws argument_error as `value` does, shape_error and dtype_error where shape and type are not the variable's.
+    /// Sets a variable. Throws argument_error as `value` does, shape_error and dtype_error if shape
+    /// or type is not the variable's.
     void assign(std::string_view path, const any_tensor& value) { held().assign(path, value); }
-    /// Freezes or thaws variables, as variable_list::set_trainable.
+    /// Freezes or unfreezes variables, as variable_list::set_trainable does.
     int set_trainable(std::string_view pattern, bool trainable) { return held().set_trainable(pattern, trainable); }
     std::int64_t parameter_count() const { return held().parameter_count(false); }
     std::int64_t trainable_parameter_count() const { return held().parameter_count(true); }
@@ -153,19 +159,22 @@ public:
     std::string summary() const { return held().summary(); }
     /// Steps trained so far.
     std::int64_t step() const { return held().step(); }
-    /// Bytes that a training step works in; 0 where they are not planned ahead (eager mode), or no batch size is known yet.
+    /// Bytes of memory that a training step uses; 0 if it is not planned ahead (eager mode), or no
+    /// batch size is known yet.
     std::size_t arena_bytes() const { return held().arena_bytes(); }
 
-    /// The optimizer's learning rate, that of its next step if it is a schedule. Throws argument_error where it has none.
+    /// The optimizer's learning rate; for a schedule that of the next step. Throws argument_error
+    /// if it has none.
     double learning_rate() const { return held().learning_rate(); }
-    /// Of all steps from the next one on; a schedule goes on, so much larger or smaller. Throws argument_error where the optimizer has
-    /// none, and for a rate that is negative or not finite.
+    /// Sets the rate from the next step on; a schedule continues, scaled to this value. Throws
+    /// argument_error if the optimizer has none, and for a rate that is negative or not finite.
     void set_learning_rate(double rate) { held().set_learning_rate(rate); }
-    /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
+    /// Metrics by name: their values since the epoch began, or since reset_metrics().
     std::vector<named_value> metrics() const { return held().metrics(); }
     void reset_metrics() { held().reset_metrics(); }
 
-    /// As of compiled models, whose files these are. What is no path as text, such as tg::io::shards, needs io/weights.hpp here.
+    /// As for compiled models, with the same files. A path that is not text, such as
+    /// tg::io::shards, needs io/weights.hpp here.
     template <class Path>
     void save(const Path& path, const save_options& options = {}) const {
         if constexpr (std::is_convertible_v<const Path&, std::string>)
@@ -175,7 +184,7 @@ public:
     }
     load_report load(const std::string& path, const load_options& options = {}) { return held().load(path, options); }
 
-    /// The model without its type: what callbacks see as training_state::model().
+    /// The model without its type, which callbacks see as training_state::model().
     detail::model_base& base() { return held().base(); }
     const detail::model_base& base() const { return held().base(); }
 

@@ -10,11 +10,13 @@
 
 namespace tapegraph {
 
-// Each function is there twice. The declaration of the first looks into the model (`decltype(...)`, so that the compiler's lines about
-// a mistake in there are few), and the first is taken where nothing is wrong. The second gives what
-// nobody can have, and its type says why.
+// Every function has two overloads. The declaration of the first evaluates the model in
+// `decltype(...)`, which keeps the compiler's lines about a mistake in it few; overload resolution
+// chooses it if nothing is wrong. The second returns a type that nobody can use and that names the
+// mistake.
 
-/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+/// Returns the layer table of a model without making variables:
+/// `summarize(model{}, spec<float, dyn, 784>{}).text()`.
 template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto summarize(const Model&, Spec) ->
     typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
@@ -26,9 +28,10 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
     return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
 }
 
-/// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
-/// training step with the program; `eager` runs the model as it is written. A model of several inputs has
-/// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
+/// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`.
+/// `graph` compiles the training step with the program; `eager` runs the model as it is written. A
+/// model of several inputs takes `inputs{input<"image">(spec...), ...}`, one of several outputs
+/// `losses{on<"class">(loss{}), ...}`.
 template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
@@ -72,7 +75,8 @@ template <detail::source_mode Mode, class Model, detail::input_spec_like Spec,
     return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
-// Models that have members are given as constants: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
+// A model with members is given as a constant:
+// `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
 
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
@@ -118,7 +122,7 @@ template <detail::source_mode Mode, auto Model, class Spec,
         detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
-// What is no call of compile at all, in any mode.
+// Catches calls that fit no form of compile, in any mode.
 namespace detail {
 using compile_call = ir::advice<
     "tg::compile<mode>(model, spec, loss, optimizer), or (model, spec) for prediction alone; mode: tg::graph, "
@@ -136,7 +140,7 @@ struct any_value : any_argument {
 };
 } // namespace detail
 // clang-format off
-template <class Mode = void> // that was forgotten
+template <class Mode = void> // for a mode that was forgotten
 detail::compile_call compile(any_argument, ...) TG_MISTAKE;
 template <class Mode, detail::any_value Model>
 detail::constant_call compile(any_argument, ...) TG_MISTAKE;

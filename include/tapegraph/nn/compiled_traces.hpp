@@ -5,8 +5,9 @@
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/training.hpp>
 
-/// Losses and updates of graphs that are made when the program runs, which the component (core/component.hpp) holds: those of the
-/// umbrella header, of models with one output. Others are compiled where they are used.
+/// Losses and updates of graphs that are made at run time, which the component (core/component.hpp)
+/// holds: those of the umbrella header, for models with one output. Others are compiled where they
+/// are used.
 
 namespace tapegraph {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-/// A variable's first values, from what a trace says of it.
+/// Computes the initial values of a variable from what a trace records of it.
 
 namespace tapegraph::detail {
 
@@ -20,15 +20,15 @@ std::string path_of_variable(const View& view, int i) {
     return path.append(view.variables[i].name);
 }
 
-/// How variables of an element type that occurs are drawn; null where the type does not occur.
+/// The functions that draw variables of each element type that occurs; null for types that do not.
 struct first_value_functions {
     void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
     void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-    any_tensor (*project)(const constraint&, const any_tensor&) = nullptr; ///< of what a variable is taken back to
+    any_tensor (*project)(const constraint&, const any_tensor&) = nullptr; ///< applies a variable's constraint
 };
 
-/// The first values of variable i. Those of init::value_of are drawn again for the variable that they are of, whatever has become of
-/// it meanwhile.
+/// The initial values of variable i. init::value_of draws those of the other variable again,
+/// whatever that one's current value is.
 template <class View>
 any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_value_functions& draw) {
     const ir::entry& e = view.nodes[view.variables[i].node];
@@ -47,7 +47,7 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_
         }
         return data;
     }
-    if (how.kind == initializer_kind::stored) { // of any element type; of a graph from a file, which keeps them
+    if (how.kind == initializer_kind::stored) { // of any element type; the graph of a file keeps them
         const void* const from = std::bit_cast<const void*>(view.words[static_cast<int>(v.a)]);
         if (data.size() > 0) std::memcpy(data.write(), from, data.view().bytes());
         return data;

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-/// How an any_model hides a compiled model: for the source that compiles it.
+/// Hides a compiled model in an any_model: for the source that compiles the model.
 
 namespace tapegraph::detail {
 
-/// What needs no more than the model's base.
+/// The functions that need only the model's base.
 class model_over_base : public model_interface {
 public:
     bool trains() const override { return here().trains(); }
@@ -59,7 +59,7 @@ public:
     }
 
 protected:
-    /// The optimizer's learning rate; without functions where it has none.
+    /// The optimizer's learning rate; its functions are null if there is none.
     virtual optimizer_number changeable_number() = 0;
     const model_base& here() const { return const_cast<model_over_base&>(*this).base(); }
 

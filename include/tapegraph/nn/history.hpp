@@ -16,29 +16,31 @@ namespace tapegraph {
 template <class T>
 class tensor;
 
-/// What one step of training measured.
+/// The measurements of one training step.
 struct step_result {
     double loss = 0;
-    double accuracy = 0; ///< 0 where the loss has no notion of it
+    double accuracy = 0; ///< 0 if the loss defines none
 };
 
-/// A metric's state of several numbers: the counts of a confusion matrix.
+/// A metric's state of several numbers, such as the counts of a confusion matrix.
 struct metric_numbers {
     std::string metric, state;
     std::vector<std::int64_t> extents;
     std::vector<double> values; ///< row by row
 };
 
-/// What `evaluate` measures of a model with metrics.
+/// The measurements of `evaluate` for a model with metrics.
 struct measured_result : step_result {
     std::vector<named_value> metrics;
-    std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, of those that accumulate more than numbers
-    /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
+    std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, if that is more than a number
+    /// A metric by its name. Throws argument_error, which lists the existing ones, for one that
+    /// does not exist.
     double operator[](std::string_view name) const { return value_of(metrics, name); }
 
-    /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, rows are labels and columns predictions, of an output with a
-    /// name `tensor("class_confusion_matrix")`. One of several is named behind it, "r2_score/residual". Throws argument_error for what
-    /// does not exist, with what does. Needs <tapegraph/tensor.hpp>.
+    /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, whose rows are labels
+    /// and columns predictions; for a named output `tensor("class_confusion_matrix")`. If there are
+    /// several states, name one after the metric, "r2_score/residual". Throws argument_error, which
+    /// lists what exists, for what does not. Needs <tapegraph/tensor.hpp>.
     template <class T = double>
     tapegraph::tensor<T> tensor(std::string_view name) const {
         const metric_numbers& found = array_of(arrays, name);
@@ -76,19 +78,19 @@ struct measured_result : step_result {
     }
 };
 
-/// What one epoch of `fit` measured. Seconds are wall clock.
+/// The measurements of one epoch of `fit`. Seconds are wall clock.
 struct epoch_result {
     double loss = 0, accuracy = 0;
-    double validation_loss = 0, validation_accuracy = 0; ///< 0 where nothing was validated
+    double validation_loss = 0, validation_accuracy = 0; ///< 0 without validation
     double seconds = 0;                                  ///< training, without validation
-    double ingestion_seconds = 0;                        ///< of these: waiting for the data set
+    double ingestion_seconds = 0;                        ///< of these: spent waiting for the data set
     std::int64_t steps = 0, records = 0;
-    std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
+    std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have metrics
     std::int64_t epoch = 0;                                   ///< its number, from 0
     log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
 
-/// What is better of a value.
+/// Which direction of a value is better.
 enum class better {
     automatic, ///< more of accuracies, areas under curves, precision, recall, F1, IoU, R2 and top-k, less of everything else
     less,
@@ -105,10 +107,11 @@ bool more_is_better(std::string_view name, better which) {
     return false;
 }
 
-/// Throws data_error that names the file and says why; then what stood there before is untouched.
+/// Writes a file. Throws data_error that names it and the reason; then its old contents are
+/// untouched.
 void write_text_file(const std::string& path, const std::string& text);
 
-/// 17 significant digits, which give the same double again.
+/// 17 significant digits, from which the same double can be read.
 inline std::string exact_text(double value) {
     char text[32];
     return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
@@ -119,27 +122,28 @@ inline std::string exact_text(double value) {
 /// What `fit` returns.
 struct history {
     std::vector<epoch_result> epochs; ///< in the order in which they were trained
-    bool interrupted = false;         ///< ended early, by Ctrl-C or a time limit: may be resumed
+    bool interrupted = false;         ///< ended early, by Ctrl-C or a time limit; it may be resumed
     std::string stopped_by{};         ///< why it ended early: "early_stopping: ..."; otherwise empty
 
-    /// A value over the epochs, NaN in those that do not have it (validation_freq). Throws argument_error for a name that no epoch
-    /// has, with those of the last one.
+    /// A value over the epochs, NaN in those that lack it (validation_freq). Throws argument_error
+    /// for a name that no epoch has; the message lists those of the last one.
     template <class = void>
     std::vector<double> operator[](std::string_view name) const;
-    /// The index in `epochs` of the best value, of equal ones the first. Throws argument_error as operator[], and where all values
-    /// are NaN.
+    /// The index in `epochs` of the best value, the first one if several are equal. Throws
+    /// argument_error as operator[] does, and if all values are NaN.
     template <class = void>
     std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
-    /// Names of all values, in the order in which they first came.
+    /// Names of all values, in the order of their first appearance.
     template <class = void>
     std::vector<std::string> names() const;
-    /// A table: a line per epoch, counted from 1.
+    /// A table with a line per epoch, counted from 1.
     template <class = void>
     std::string text() const;
-    /// A line of names, then one per epoch, with 17 digits; a value that an epoch does not have is empty.
+    /// A line of names, then one per epoch, with 17 digits; a value that an epoch lacks is empty.
     template <class = void>
     std::string csv() const;
-    /// The same into a file, which appears whole or not at all. Throws data_error, with the reason, where writing fails.
+    /// Writes csv() to a file, which appears whole or not at all. Throws data_error, with the
+    /// reason, if that fails.
     template <class = void>
     void write_csv(const std::string& path) const {
         detail::write_text_file(path, csv());

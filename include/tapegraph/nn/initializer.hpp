@@ -26,15 +26,16 @@ enum class initializer_kind : int {
     stored
 };
 
-/// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.
+/// The divisor of the variance of `init::variance_scaling`, and the distribution. Keras's "normal"
+/// is the truncated one.
 enum class fan_mode : int { fan_in, fan_out, fan_avg };
 enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 
-/// How a variable's first values are drawn. Make one through the types in `init`.
+/// How a variable's initial values are drawn. Make one through the types in `init`.
 struct initializer {
     initializer_kind kind = initializer_kind::glorot_uniform;
     double a = 0, b = 0;
-    const double* list = nullptr; ///< of init::values
+    const double* list = nullptr; ///< for init::values
     int count = 0;
 };
 
@@ -55,13 +56,14 @@ struct he_uniform {
 struct he_normal {
     constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
 };
-/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
-/// 2014): axes before the last count as one.
+/// `gain` times a matrix with orthonormal rows, or orthonormal columns if there are fewer of these,
+/// uniformly distributed (Saxe et al. 2014). Axes before the last count as one.
 struct orthogonal {
     double gain = 1;
     constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
 };
-/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al.
+/// 2015).
 struct forget_gate {
     double others = 0;
     constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
@@ -82,18 +84,19 @@ struct uniform {
     double low = -0.05, high = 0.05;
     constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
 };
-/// Normal with a mean and a standard deviation, not truncated.
+/// Normal numbers of a mean and a standard deviation, not truncated.
 struct normal {
     double mean = 0, deviation = 0.05;
     constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
 };
-/// Normal numbers within two deviations of the mean, the others drawn again; `deviation` is that of the law before (Keras).
+/// Normal numbers within two deviations of the mean; others are drawn again. `deviation` is that of
+/// the distribution before truncation (Keras).
 struct truncated_normal {
     double mean = 0, deviation = 0.05;
     constexpr operator initializer() const { return {initializer_kind::truncated_normal, mean, deviation}; }
 };
-/// Numbers of mean 0 and variance scale / fan: truncated normal ones, normal ones, or uniform ones (Keras's VarianceScaling, of
-/// which the four named after Glorot and He are cases). `scale` is positive.
+/// Numbers of mean 0 and variance scale / fan: truncated normal, normal or uniform (Keras's
+/// VarianceScaling, of which the four named after Glorot and He are cases). `scale` is positive.
 struct variance_scaling {
     double scale = 1;
     fan_mode mode = fan_mode::fan_in;
@@ -116,7 +119,7 @@ struct identity {
     double gain = 1;
     constexpr operator initializer() const { return {initializer_kind::identity, gain, 0}; }
 };
-/// These numbers, row by row; there are as many as the variable has elements: `init::values{1, 2, 3}`.
+/// These numbers, row by row, as many as the variable has elements: `init::values{1, 2, 3}`.
 template <std::size_t Count>
 struct values {
     double list[Count];
@@ -128,24 +131,26 @@ template <class... Number>
 values(Number...) -> values<sizeof...(Number)>;
 } // namespace init
 
-/// Options of scope.variable. Regularizers and constraints are made by nn/regularizer.hpp and nn/constraint.hpp.
+/// Options of scope.variable. nn/regularizer.hpp and nn/constraint.hpp make regularizers and
+/// constraints.
 struct variable_options {
     tapegraph::initializer initializer{};
     bool trainable = true;
     tapegraph::regularizer regularizer{};
     tapegraph::constraint constraint{};
-    /// The name by which `variables().collection(...)` finds it, beside "trainable" and "global"; "local" is not global.
+    /// The name by which `variables().collection(...)` finds it, besides "trainable" and "global";
+    /// "local" is not global.
     std::string_view collection{};
 };
 
 namespace detail {
-/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
+/// The extent of the last axis, which holds a layer's features; a scalar is an error of that layer.
 template <class Scope>
 constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
     return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
 }
 
-/// Options of a layer's kernel and bias, by the names that the options of all layers have.
+/// Converts a layer's options for its kernel and its bias, which have the same names in all layers.
 template <class Options>
 constexpr variable_options kernel_options(const Options& o) {
     return {
@@ -156,7 +161,7 @@ constexpr variable_options bias_options(const Options& o) {
     return {.initializer = o.bias_initializer, .regularizer = o.bias_regularizer, .constraint = o.bias_constraint};
 }
 
-/// What the first values of a variable, its regularizer and its constraint must be; null where they are that.
+/// The objection to a variable's initializer, regularizer or constraint; null if there is none.
 constexpr const char* refused_rule(const variable_options& o, const shape& dims) {
     const initializer& first = o.initializer;
     if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite_number(first.a)))

@@ -26,7 +26,7 @@ struct input_table;
 template <class... Inputs>
 struct input_rows {
     static constexpr int count = sizeof...(Inputs);
-    // What is asked of batches; the last one is none.
+    // The columns that a batch must have; the last element is empty.
     static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
                                                     Inputs::spec_type::rank, Inputs::spec_type::extents,
                                                     &Inputs::spec_type::text}...};
@@ -49,7 +49,7 @@ void add_shard_calls(mode_calls& calls) {
     calls.count_records = [](model_base& m, const data::loader& from) { static_cast<Derived&>(m).count_records(from); };
 }
 
-/// While it lives, a step is counted that is not made.
+/// Makes the step count one ahead while it lives, for a step that is computed and not taken.
 class step_ahead {
 public:
     explicit step_ahead(std::int64_t& step) : step_(step) { ++step_; }
@@ -63,8 +63,9 @@ private:
 
 } // namespace detail
 
-/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
-/// nn/trainer.hpp and know nothing of the model's type. `Elements`: a tuple of the inputs' element types.
+/// What both modes share, over the mode's `step_once`, `measure_once` and `predict_once`. The loops
+/// are in nn/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
+/// inputs' element types.
 template <class Derived, class Spec, class Loss, class Trainer,
           class Elements = typename detail::input_pack<Spec>::element_types>
 class trainable_model;
@@ -80,55 +81,57 @@ public:
     template <class Options>
     explicit trainable_model(const Options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
 
-    /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
-    /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
+    /// Takes one step on tensors: the model's inputs, followed by the labels of its losses. Returns
+    /// loss and accuracy before the update. Throws shape_error or dtype_error for tensors that do
+    /// not fit; then nothing has changed.
     template <class... Labels>
         requires(sizeof...(Labels) == label_columns)
     step_result train_on_batch(const tensor<Elements>&... x, const tensor<Labels>&... y) {
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return train_step(columns);
     }
-    /// One step on a batch that a loader made; columns as in `fit`.
+    /// Takes one step on a batch of a loader; columns are matched as in `fit`.
     step_result train_on_batch(const data::batch& b) {
         const detail::mode_calls calls = step_calls();
         detail::column_match match(calls, b.columns());
         return this->step_with(calls, match.of(b));
     }
 
-    /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
+    /// Takes one step on a batch in memory of another owner: views of the input and of the labels.
     step_result train_step(const buffer_view& x, const buffer_view& y) {
         const buffer_view columns[]{x, y};
         return train_step(columns);
     }
-    /// The same for any number of inputs and, behind them, labels.
+    /// The same for any number of inputs, followed by labels.
     step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
 
-    /// The derivative of a batch's loss by each trainable variable, by path, as the next step would have it (dropout's masks, the batch's
-    /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
-    /// this is called. Errors as of train_on_batch.
+    /// The derivative of a batch's loss by each trainable variable, by path, as the next step would
+    /// compute it (dropout's masks, the batch's statistics):
+    /// `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of
+    /// its own, compiled where this is called. Throws as train_on_batch does.
     template <class... Labels>
         requires(sizeof...(Labels) == label_columns)
     gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return gradients_of(columns);
     }
-    /// The same of views of the inputs and, behind them, labels.
+    /// The same for views of the inputs, followed by labels.
     gradient_list gradients_of(const buffer_view* columns) {
         const detail::model_base::computing here(*this);
         Trainer::check_batch(batch_calls().inputs, columns);
         const detail::step_ahead next(this->step_);
         return static_cast<Derived&>(*this).gradients_once(columns);
     }
-    /// The same of a batch that a loader made; columns as in `fit`.
+    /// The same for a batch of a loader; columns are matched as in `fit`.
     gradient_list gradients(const data::batch& b) {
         detail::column_match match(batch_calls(), b.columns());
         return gradients_of(match.of(b));
     }
 
-    /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
-    /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
-    /// nn/training_state.hpp, nn/callbacks/. Throws argument_error for a column that is missing, options that make no sense, and a data
-    /// set without records.
+    /// Trains for some epochs over a data set. Named inputs and outputs find their columns by name;
+    /// otherwise the first column is the input and the second holds the labels. Callbacks follow
+    /// the options, and their hooks are called in that order: nn/training_state.hpp, nn/callbacks/.
+    /// Throws argument_error for a missing column, invalid options, and a data set without records.
     template <class... Callbacks>
     history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
         static_assert(
@@ -138,7 +141,7 @@ public:
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
         return fit_hooked(train, options, hooks, sizeof...(Callbacks));
     }
-    /// The same of callbacks whose types are not known.
+    /// The same for callbacks whose types are erased.
     history fit_hooked(const data::dataset& train, const fit_options& options, const detail::callback_hooks* hooks,
                        int count) {
         detail::mode_calls calls = step_calls();
@@ -159,8 +162,9 @@ public:
                               {hooks, count, detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
     }
 
-    /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
-    /// For several columns of labels, or weights, give a data set, whose columns have names.
+    /// The same with tensors whose first axis counts the records, all inputs and then the labels:
+    /// `model.fit(x, y, {.epochs = 5})`. For several columns of labels, or weights, use a data set,
+    /// whose columns have names.
     template <class Label, class... Callbacks>
         requires(label_columns == 1)
     history fit(const tensor<Elements>&... x, const tensor<Label>& y, const fit_options& options = {},
@@ -169,15 +173,15 @@ public:
         return fit(records_of(x...).add(std::string(label.empty() ? "labels" : label), y), options,
                    std::forward<Callbacks>(callbacks)...);
     }
-    /// The same of a model whose losses are its own and take no labels.
+    /// The same for a model whose losses are its own and take no labels.
     template <class... Callbacks>
         requires(label_columns == 0)
     history fit(const tensor<Elements>&... x, const fit_options& options = {}, Callbacks&&... callbacks) {
         return fit(records_of(x...), options, std::forward<Callbacks>(callbacks)...);
     }
 
-    /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
-    /// Errors as of `fit`.
+    /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model
+    /// has some; nothing is trained. Throws as `fit` does.
     auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
         detail::mode_calls calls = batch_calls();
         calls.measure = &measure_of;
@@ -189,29 +193,29 @@ public:
         }
     }
 
-    /// The same of several data sets, in their order: `model.evaluate({clean, noisy})`.
+    /// The same for several data sets, in their order: `model.evaluate({clean, noisy})`.
     auto evaluate(std::initializer_list<data::dataset> sets, std::int64_t batch_size = 32) {
         std::vector<decltype(evaluate(*sets.begin()))> results;
         for (const data::dataset& set : sets) results.push_back(evaluate(set, batch_size));
         return results;
     }
 
-    /// Loss and accuracy of one batch. Metrics go on with it.
+    /// Loss and accuracy of one batch, which metrics accumulate.
     template <class... Labels>
         requires(sizeof...(Labels) == label_columns)
     step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return evaluate_step(columns);
     }
-    /// The same of views of the inputs and, behind them, labels.
+    /// The same for views of the inputs, followed by labels.
     step_result evaluate_step(const buffer_view* columns) {
         const detail::model_base::computing here(*this);
         Trainer::check_batch(batch_calls().inputs, columns);
         return measure_of(*this, columns);
     }
 
-    /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
-    /// model's. Safe from several threads at once.
+    /// The model's output for a batch, outside of training: a tensor, or `outputs`. Throws
+    /// shape_error for an input that does not fit. Safe from several threads at once.
     auto predict(const tensor<Elements>&... x) const {
         const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
@@ -219,13 +223,14 @@ public:
         return static_cast<const Derived&>(*this).predict_once(x...);
     }
 
-    /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
+    /// The outputs for all records of a data set, in its order. Columns are matched as in `fit`;
+    /// others are ignored.
     auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
         using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
         return detail::collected<result>::of(predict_any(set, batch_size));
     }
 
-    /// The outputs for a batch whose element types, and theirs, are values. Errors as of predict.
+    /// The outputs for a batch, with element types that are values. Throws as predict does.
     std::vector<any_tensor> predict_any(std::span<const any_tensor> x) const {
         const detail::model_base::computing here(*this);
         buffer_view columns[sizeof...(Elements)];
@@ -251,7 +256,7 @@ public:
             this);
     }
 
-    // What is given in a batch's place by mistake (nn/refused_batch.hpp), and options that are none.
+    // What is passed instead of a batch by mistake (nn/refused_batch.hpp), and unknown options.
     // clang-format off
     template <class... Given>
         requires detail::given_a_range<Given...>
@@ -317,12 +322,12 @@ public:
     /// The loss, whose numbers may change between steps.
     auto& loss() {
         if constexpr (requires { loss_.metrics; })
-            return loss_.loss; // beside metrics
+            return loss_.loss; // it is stored with the metrics
         else
             return loss_;
     }
 
-    /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
+    /// Metrics by name: their values since the epoch began, or since reset_metrics().
     std::vector<named_value> metrics() const {
         std::vector<named_value> values;
         metrics_of(*this, values);
@@ -339,7 +344,8 @@ protected:
         return numbers;
     }
 
-    /// Says what looks like a mistake of outputs and losses, and of scopes (nn/output_hints.hpp, nn/scope_hints.hpp).
+    /// Prints hints about probable mistakes in outputs and losses, and in scopes
+    /// (nn/output_hints.hpp, nn/scope_hints.hpp).
     template <class Model>
     static void look_at_outputs() {
         using parts = detail::hinted_parts<Loss>;
@@ -350,7 +356,7 @@ protected:
     }
 
 private:
-    // Whether there is something to measure beside loss and accuracy.
+    // Whether there is something to measure besides loss and accuracy.
     static constexpr bool has_metrics = objective::has_results;
     static constexpr bool takes_weights = [] {
         bool weighted = false;
@@ -381,7 +387,8 @@ private:
         };
         return calls;
     }
-    // An index outside its range is an operation's error. Where it stands in a column of the batch, that is named, too.
+    // An index outside its range is an operation's error. If the index is in a column of the batch,
+    // the error names that column, too.
     template <class F>
     static step_result with_column_named(detail::batch_columns columns, const F& f) {
         try {

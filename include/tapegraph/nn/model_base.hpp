@@ -25,28 +25,34 @@ namespace tapegraph {
 
 /// Options of compile.
 struct compile_options {
-    std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
-    /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
+    std::uint64_t seed = 0; ///< for variables' initial values, random operations and shuffling
+    /// Checks after every step whether all values are finite; throws numeric_error that names the
+    /// step and the first operation.
     bool check_finite = false;
-    /// Where the model computes, as device_scope chooses; by default where the thread does.
+    /// The device on which the model computes, as device_scope chooses it; by default that of the
+    /// thread.
     std::optional<tapegraph::device> device{};
-    /// How a GPU multiplies floats for this model (core/math_mode.hpp), and for its gradients; by default as the process's math_mode says.
+    /// How a GPU multiplies floats for this model (core/math_mode.hpp) and for its gradients; by
+    /// default the process's math_mode.
     std::optional<tapegraph::math_mode> math_mode{};
-    /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
-    /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
+    /// Variables of another model or step that this one shares: those of equal paths become one
+    /// variable. The other one's paths begin with `shared_scope`, if that is not empty. Optimizers'
+    /// state is not shared.
     variable_list* shared{};
     std::string_view shared_scope{};
-    /// The tasks of a cluster that compute what scope.with_device gives them by name, "/job:worker/task:1", and hold its variables:
-    /// `server.tasks()` (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model, and trains it on the same
-    /// batches. Null: all is computed here.
+    /// The tasks of a cluster that compute the parts that scope.with_device gives them by name,
+    /// "/job:worker/task:1", and hold their variables: `server.tasks()`
+    /// (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model and
+    /// trains it on the same batches. Null: everything is computed here.
     task_group* tasks = nullptr;
-    /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
+    /// The CPU computes parts that scope.with_device places on a missing GPU, after a line on
+    /// stderr; if false, they are a device_error.
     bool soft_placement = true;
 };
 
 namespace detail {
 
-/// All elements of a variable, float or double.
+/// Sets all elements of a variable, float or double.
 template <class = void>
 void fill_state(variable& v, double value) {
     if (value == 0) return;
@@ -57,7 +63,7 @@ void fill_state(variable& v, double value) {
         std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
 }
 
-/// Weights in files, defined in tapegraph/io/weights.hpp.
+/// Weights in files. Defined in tapegraph/io/weights.hpp.
 template <class Path>
 struct weight_file;
 template <class Path>
@@ -65,7 +71,7 @@ constexpr bool weight_files_known() {
     return requires { sizeof(weight_file<Path>); };
 }
 
-/// What files hold of a model.
+/// The parts of a model that files hold.
 template <class Variables, class Step, class Seed, class Run>
 struct stored_model {
     Variables& variables;
@@ -80,8 +86,8 @@ using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, s
 /// Everything about a model that does not depend on its mode.
 class model_base {
 public:
-    /// While it lives, this thread computes where, and in which math_mode, the model does. `works`: all the time, and not for batches that
-    /// somebody makes meanwhile.
+    /// While it lives, this thread computes on the model's device and in its math_mode. `works`:
+    /// whether the thread computes all the time, and does not wait for batches meanwhile.
     struct computing {
         device_scope where;
         math_mode_scope how;
@@ -90,9 +96,11 @@ public:
             : where(m.device_), how(m.options_.math_mode), working(works && m.device_ == nullptr) {}
     };
 
-    /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
-    /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
-    /// hook of fit other than on_checkpoint. Of ranks that train together the chief alone writes: the others' calls do nothing.
+    /// Writes the model's variables by path as safetensors; an older file is replaced only by a
+    /// complete new one. Needs #include <tapegraph/io/weights.hpp>. Throws data_error if writing
+    /// fails, and argument_error for {.everything = true} in a hook of fit other than
+    /// on_checkpoint. Among ranks that train together only the chief writes: the others' calls do
+    /// nothing.
     template <class Path>
     void save(const Path& path, const save_options& options = {}) const {
         static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
@@ -106,10 +114,10 @@ public:
             weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
         }
     }
-    /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
-    /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit, argument_error for a
-    /// pattern, prefix or name that nothing matches; then nothing of the model has changed. Needs
-    /// #include <tapegraph/io/weights.hpp>.
+    /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws
+    /// data_error for a tensor that is missing or unknown to the model, shape_error and dtype_error
+    /// for one that does not fit, and argument_error for a pattern, prefix or name that nothing
+    /// matches; then nothing of the model has changed. Needs #include <tapegraph/io/weights.hpp>.
     template <class Path>
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
@@ -127,27 +135,30 @@ public:
     no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
     // clang-format on
 
-    /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
+    /// Whether `save` and the callbacks of fit write: among ranks that train together only the
+    /// chief does.
     bool writes_files() const { return writes_files_; }
 
-    /// Of ranks that keep slices of the optimizer's state (zero_redundancy): all get it whole, until the next step; called on every one.
+    /// If ranks keep slices of the optimizer's state (zero_redundancy), gives all of them the whole
+    /// state until the next step. Call it on every rank.
     void gather_optimizer_state() const {
         if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
     }
 
-    /// Of tasks that compute parts of the model: all get every variable, until the next step; called on every one. `save` and `load`
-    /// do it themselves.
+    /// If tasks compute parts of the model, gives all of them every variable until the next step.
+    /// Call it on every task. `save` and `load` do it themselves.
     void gather_variables() const {
         if (options_.tasks != nullptr)
             detail::gather_variables(const_cast<variable_list&>(variables_), *options_.tasks);
     }
 
-    /// The model's variables and, behind them, the optimizer's.
+    /// The model's variables, followed by the optimizer's.
     variable_list& variables() { return variables_; }
     const variable_list& variables() const { return variables_; }
     /// Steps trained so far.
     std::int64_t step() const { return step_; }
-    /// For steps that are made elsewhere, from `gradients`: as if so many had been trained. Throws argument_error below 0.
+    /// For steps that are taken elsewhere, from `gradients`: sets the number of steps trained.
+    /// Throws argument_error below 0.
     void set_step(std::int64_t step) {
         if (step < 0) throw argument_error("set_step: " + std::to_string(step));
         step_ = step;
@@ -161,11 +172,11 @@ public:
     }
     /// Numbers in the model's variables, without the optimizer's.
     std::int64_t parameter_count() const { return summary_.parameters; }
-    /// Names, element types and shapes of what the model takes and gives.
+    /// Names, element types and shapes of the model's inputs, labels and outputs.
     const model_signature& signature() const { return signature_; }
     /// Whether it was compiled with a loss.
     bool trains() const { return trains_; }
-    /// What training changes; frozen variables do not count.
+    /// Numbers that training changes; frozen variables do not count.
     std::int64_t trainable_parameter_count() const {
         std::int64_t count = 0;
         for (const variable& v : variables_)
@@ -179,8 +190,9 @@ protected:
     model_base& operator=(model_base&&) = default;
     ~model_base();
 
-    // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
-    // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
+    // Variables and the layer table come from traces made by the compiler, so both modes hold the
+    // same variables in the same order with the same initial values. `all` also has the optimizer's
+    // state, after the model's variables.
     template <class Model, class Spec, class AllTrace>
     void set_up() {
         set_up_traces<ir::prediction_trace<Model, Spec, true>, AllTrace>(
@@ -197,7 +209,7 @@ protected:
         read_traces(*this, model, all, init, trains);
     }
 
-    // The optimizer's state begins at zero, or at what the optimizer says.
+    // The optimizer's state begins at zero, or at what the optimizer defines.
     template <class Optimizer>
     void set_first_values(const Optimizer& optimizer) {
         if constexpr (requires { optimizer.first_value(std::string_view()); })
@@ -216,11 +228,11 @@ protected:
     model_summary summary_;
     model_signature signature_;
     std::int64_t step_ = 0;
-    state_entries run_;    // where the last fit stopped, or the one of the file that was loaded
-    bool fitting_ = false; // and `run_` is not where it stands
+    state_entries run_;    // where the last fit, or the one of the loaded file, stopped
+    bool fitting_ = false; // in which case `run_` is out of date
     bool trains_ = true;   // false: made for prediction alone
     bool writes_files_ = true;
-    bool reads_part_ = false; // fit was given what one rank reads of a data set
+    bool reads_part_ = false; // fit was given the part of a data set that one rank reads
     int rank_ = 0, rank_count_ = 1;
     void (*gather_state_)(model_base&) = nullptr;
 };
@@ -234,7 +246,7 @@ TG_DEFINITION model_base::model_base(const compile_options& options)
 TG_DEFINITION model_base::~model_base() = default;
 #endif
 
-/// What a model takes and gives, off its trace; `all`: one with its labels behind its inputs.
+/// Reads the signature off a model's trace. `all`: a trace that also has labels, after its inputs.
 template <class = void>
 model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
     model_signature s;
@@ -242,7 +254,7 @@ model_signature signature_of(const ir::program_view& model, const ir::program_vi
         const ir::entry& e = v.nodes[node];
         to.push_back({std::string(name), e.type, {}});
         for (int i = 0; i < e.rank; ++i)
-            to.back().shape.push_back(std::max<std::int64_t>(v.pool[e.dims + i], -1)); // below: other symbols
+            to.back().shape.push_back(std::max<std::int64_t>(v.pool[e.dims + i], -1)); // lower values are other symbols
     };
     for (const ir::input_entry& input : model.inputs)
         if (!input.scalar_parameter) add(s.inputs, model, input.name, input.node);
@@ -259,7 +271,7 @@ template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
                              const first_value_functions& init, bool trains) {
     m.trains_ = trains;
-    const device_scope on(nullptr); // first values come from the CPU on every device
+    const device_scope on(nullptr); // initial values come from the CPU on every device
     m.summary_ = describe_model(model);
     m.signature_ = signature_of(model, all);
     for (int i = 0; i < all.variables.size(); ++i) {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-/// What an any_model asks of the model that it hides.
+/// The functions through which an any_model calls the model that it hides.
 
 namespace tapegraph {
 
@@ -29,17 +29,18 @@ callback_hooks hooks_of(C& callback); // nn/training_state.hpp
 template <class C>
 struct callback_rule;
 
-/// nn/hidden_model.hpp
+/// Defined in nn/hidden_model.hpp.
 template <class Model>
 class hidden_model;
 
-/// The first type, whose completeness then depends on the others.
+/// The first type, in a form whose completeness depends on the others.
 template <class T, class...>
 struct first_of {
     using type = T;
 };
 
-/// Tensors are in the order of the signature, of its number, and its inputs have been checked; what trains is asked of models that do.
+/// Callers pass tensors in the signature's order and number, with checked inputs, and call training
+/// functions only if trains().
 class model_interface {
 public:
     virtual ~model_interface() = default;
@@ -55,7 +56,7 @@ public:
     virtual step_result evaluate_batch(std::span<const any_tensor> columns) = 0;
     virtual step_result train_on_batch(std::span<const any_tensor> columns) = 0;
     virtual gradient_list gradients(std::span<const any_tensor> columns) = 0;
-    /// From several threads at once.
+    /// Called from several threads at once.
     virtual std::vector<any_tensor> predict(std::span<const any_tensor> inputs) const = 0;
     virtual std::vector<any_tensor> predict(const data::dataset& set, std::int64_t batch_size) const = 0;
 
@@ -77,7 +78,7 @@ public:
     virtual load_report load(const std::string& path, const load_options& options) = 0;
 };
 
-/// The model without its type, of a type that is complete where `Needed` is known.
+/// The model without its type, as a type that is complete where `Needed` is known.
 template <class Needed>
 auto& base_of(model_interface& of) {
     return static_cast<typename first_of<model_base, Needed>::type&>(of.base());

@@ -4,11 +4,11 @@
 #include <tapegraph/nn/untraced_model.hpp>
 #include <tapegraph/nn/verdict.hpp>
 
-/// What tg::compile says of a model and its loss.
+/// The diagnoses of tg::compile about a model and its loss.
 
 namespace tapegraph::detail {
 
-/// A model that is its type, and one given as a constant.
+/// A model given by its type, and one given as a constant.
 template <class Model>
 struct model_type {
     static constexpr bool whole = std::is_empty_v<Model>;
@@ -21,14 +21,15 @@ struct model_constant {
 };
 
 #ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
-/// Said of a model that could be called if it were not constant.
+/// The advice for a model that could be called if it were not constant.
 using const_missing = ir::advice<"the call of a model is const: constexpr auto operator()(auto scope, auto x) const { "
                                  "... }; a lambda is not mutable">;
 
 /// What a model returns for inputs of these specs, and whether it can be called with them.
 template <class Model, class Spec>
 struct looked_into;
-// g++ prints where this alias stands beside each mistake in a model, with the parameters of what is around it.
+// g++ prints the location of this alias with each mistake in a model, and the template parameters
+// of what encloses it; so it stands in a structure without any.
 struct one_input {
     template <class M>
     using result = decltype(std::declval<const M&>()(root_scope, some_node));
@@ -51,7 +52,8 @@ struct looked_into<Model, inputs<Inputs...>> {
 template <class Model, class Spec>
 using model_result = typename looked_into<Model, Spec>::template result<Model>;
 
-// Looked into in the declarations of tg::compile, too, and there first: the mistakes in a body are then told with the fewest lines.
+// The declarations of tg::compile evaluate models through this, too, and do so first: g++ then
+// reports mistakes in a body with the fewest lines.
 template <class Model, class Spec>
 constexpr auto body_verdict() {
     using model = decltype(Model::get());
@@ -94,7 +96,7 @@ constexpr auto one_loss_verdict() {
                        "`static constexpr`, parameters of its type, or numbers (docs/losses.md)">>{};
     } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); } &&
                          takes<Loss, graph_node>()) {
-        return std::type_identity<fits>{}; // without labels
+        return std::type_identity<fits>{}; // no labels
     } else if constexpr (numbered && !takes<Loss, graph_node, graph_node, numbers>()) {
         return std::type_identity<ir::advice<"a loss with numbers is called with output, labels and numbers: "
                                              "constexpr auto operator()(auto x, auto z, const auto& n) const">>{};
@@ -170,7 +172,7 @@ private:
     }
 };
 
-/// `none`, a model without loss: only prediction is looked at.
+/// `none`: for a model without loss, only prediction is checked.
 template <class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
     using body = decltype(body_verdict<Model, Spec>());
@@ -197,7 +199,8 @@ constexpr auto model_verdict() {
     }
 }
 
-/// Has a type where nothing is wrong. `Output` is there to be looked into.
+/// Has a member `type` if nothing is wrong. `Output` is a parameter so that the compiler evaluates
+/// it.
 template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
 struct model_if_it_fits {};
 template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -214,7 +217,7 @@ struct summary_if_it_fits<Output, Model, Spec> {
     using type = model_summary;
 };
 
-/// What is wrong, as a type.
+/// The mistake, as a type.
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_mistake() {
     return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,

@@ -14,11 +14,12 @@
 
 namespace tapegraph::detail {
 
-/// The outputs of batches, one behind the other.
+/// The outputs of batches, one after the other.
 template <class = void>
 class basic_output_rows {
 public:
-    /// Records from `first` on, of `total` (below 0: not known). Throws shape_error for an output that has not one row per record.
+    /// Adds the records from `first` on, of `total` (below 0: not known). Throws shape_error for an
+    /// output that does not have one row per record.
     void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
         if (part.rank() == 0 || part.shape()[0].value != count)
             throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
@@ -37,7 +38,7 @@ public:
                               ", all together " + to_string(whole_.shape()));
         std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
     }
-    /// Of all batches.
+    /// The outputs of all batches.
     const any_tensor& whole() {
         if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
         return whole_;
@@ -55,7 +56,7 @@ private:
     }
 
     any_tensor whole_;
-    std::int64_t room_ = 0, rows_ = -1; ///< rows_: where only the end tells
+    std::int64_t room_ = 0, rows_ = -1; ///< rows_: used if only the end of the data gives their number
     std::byte* to_ = nullptr;
     std::size_t row_ = 0;
 };
@@ -63,7 +64,7 @@ using output_rows = basic_output_rows<>;
 
 TG_COMPILED(nn, class basic_output_rows<void>)
 
-/// The outputs of a model as what `predict` returns.
+/// Converts a list of outputs to what `predict` returns.
 template <class Result>
 struct collected {
     static Result of(std::vector<any_tensor> all) { return Result(std::move(all[0])); }
@@ -77,7 +78,7 @@ struct collected<outputs<Outputs...>> {
         (std::index_sequence_for<Outputs...>{});
     }
 };
-/// And the other way round.
+/// The inverse.
 template <class Result>
 std::vector<any_tensor> listed(const Result& result) {
     using pack = output_pack<Result>;
@@ -87,10 +88,10 @@ std::vector<any_tensor> listed(const Result& result) {
     (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
 }
 
-/// What a model of any type gives for the inputs of one batch.
+/// Predicts the outputs of one batch for a model of any type.
 using batch_prediction = std::vector<any_tensor> (*)(const void* model, std::span<const any_tensor> inputs);
 
-/// That of every batch, put together; `calls.inputs` says which columns.
+/// Predicts every batch and joins the outputs; `calls.inputs` names the columns.
 template <class = void>
 std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size,
                                     batch_prediction predict, const void* model) {

@@ -6,8 +6,8 @@
 #include <concepts>
 #include <type_traits>
 
-/// What a model's functions are given by mistake in a batch's place. Each has an overload that takes nothing else and says what to write, so
-/// that the compiler does not list what else the function takes.
+/// Arguments that users pass by mistake instead of a batch. Each has an overload that takes nothing
+/// else and says what to write, so that the compiler does not list the other overloads.
 
 namespace tapegraph::detail {
 
@@ -17,7 +17,7 @@ concept tensor_of_another_type = requires {
 }
 &&std::same_as<Given, tensor<typename Given::element_type>> && !std::same_as<typename Given::element_type, Element>;
 
-/// A std::vector, std::array or std::span, of numbers or of tensors.
+/// A std::vector, std::array or std::span of numbers or of tensors.
 template <class Given>
 concept range_without_shape = !std::derived_from<Given, any_tensor> && requires(const Given& g) {
     g.data();
@@ -31,11 +31,11 @@ struct first_element {
     using type = First;
 };
 
-/// Inputs and labels of which one is a range.
+/// Inputs and labels one of which is a range.
 template <class... Given>
 concept given_a_range = (range_without_shape<Given> || ...);
 
-/// Tensors, or formulas, of which there are too few or too many.
+/// Too few or too many tensors or formulas.
 template <std::size_t Count, class... Given>
 concept tensors_of_another_count = sizeof...(Given) != Count && (tensor_like<Given> && ...);
 
@@ -50,7 +50,7 @@ concept tensors_of_another_count = sizeof...(Given) != Count && (tensor_like<Giv
 
 using range_given = ir::advice<TG_A_RANGE_HAS_NO_SHAPE>;
 using columns_missing = ir::advice<TG_COUNT_OF_COLUMNS>;
-/// {.batch_size = 128}, as fit has it.
+/// {.batch_size = 128}, which fit takes.
 struct batch_size_in_braces {
     std::int64_t batch_size;
 };

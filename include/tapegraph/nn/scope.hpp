@@ -12,17 +12,17 @@
 #include <string>
 #include <string_view>
 
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
-/// `scope / "a" / 3`, and a name of digits is an index.
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go
+/// one level down; `scope / "a/3"` is `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
 
-/// What graph_scope::with_device returns.
+/// The result of graph_scope::with_device.
 class graph_placement {
 public:
     constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
         : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
-        if (name.computes) t_->place = detail::place::anywhere; // of that task
+        if (name.computes) t_->place = detail::place::anywhere; // any device of that task
         if (name.place >= 0) t_->place = name.place;
         if (!name.task.empty()) t_->task = name.task;
         if (name.computes) t_->computing_task = t_->number_of_task(name.task);
@@ -42,19 +42,20 @@ private:
 };
 
 class graph_scope;
-// graph_scope::variable and operator/ when the program runs.
+// Implement graph_scope::variable and operator/ at run time.
 graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name, const shape& dims,
                                 const variable_options& options);
 graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
 
-/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
+/// A path of names that owns variables. Errors are recorded in the trace, and become the
+/// compiler's.
 class graph_scope {
 public:
     constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
         : t_(owner), index_(index), reuses_(reuses) {}
 
-    /// The same scope, in which, and in the scopes below it, a variable that exists may be asked for again: layers called twice with it
-    /// share their weights.
+    /// The same scope with sharing: in it and in the scopes below it a variable that exists may be
+    /// requested again, so layers called twice with it share their weights.
     constexpr graph_scope reuse() const { return {t_, index_, true}; }
     constexpr bool reuses() const { return reuses_; }
 
@@ -62,7 +63,8 @@ public:
         return TG_RUNS_HERE ? below(name) : scope_at_run_time(*this, name);
     }
     constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
-    /// For graphs that are made when the program runs. While the compiler traces it is an error, since a constant outlives the string.
+    /// For graphs that are made at run time. It is an error while the compiler traces, because a
+    /// constant outlives the string.
     constexpr graph_scope operator/(const std::string& name) const {
         if (!std::is_constant_evaluated()) return *this / std::string_view(name);
         fail("a trace keeps the name: write scope / \"a literal\" or scope / 3");
@@ -73,7 +75,7 @@ public:
         return child({}, index);
     }
 
-    /// The scope `name` the first time, then name_1, name_2, ...: a scope of its own at every call.
+    /// The scope `name` the first time, then name_1, name_2, ...: each call has its own scope.
     constexpr graph_scope unique(std::string_view name) const {
         if (const std::size_t slash = name.rfind('/'); slash != name.npos)
             return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
@@ -83,7 +85,8 @@ public:
         return *this / name;
     }
 
-    /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+    /// A variable of this scope; its extents must be numbers. Requesting a path twice in a trace is
+    /// an error.
     template <class T>
     constexpr graph_node variable(std::string_view name, const shape& dims,
                                   const variable_options& options = {}) const {
@@ -91,8 +94,9 @@ public:
         return TG_RUNS_HERE ? made_variable(dtype_of<T>, name, dims, options)
                             : variable_at_run_time(*this, dtype_of<T>, name, dims, options);
     }
-    /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
-    /// (`reuse().variable` gives it or makes it, as AUTO_REUSE does.) Errors name it.
+    /// The same with TensorFlow's rules: outside of reuse() it makes a variable, which must not
+    /// exist, and inside it returns one, which must. (`reuse().variable` returns it or makes it,
+    /// like AUTO_REUSE.) Errors name it.
     template <class T>
     constexpr graph_node get_variable(std::string_view name, const shape& dims, const initializer& how = {},
                                       bool trainable = true) const {
@@ -140,7 +144,8 @@ public:
         t_->assignments.push_back({target, node.id()});
     }
 
-    /// Adds a scalar to what is trained and evaluated: a penalty, a term of a variational model. Predictions do without.
+    /// Adds a scalar to the loss in training and evaluation: a penalty, a term of a variational
+    /// model. Predictions leave it out.
     template <tensor_like E>
     constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
         const graph_node node = eval(value, where);
@@ -154,8 +159,8 @@ public:
         t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
     }
 
-    /// A loss and, behind it, all that models have added by add_loss so far and nobody has taken yet: in steps of one's own and in
-    /// sessions, which know of several losses.
+    /// A loss plus everything that models have added by add_loss so far and that no loss has taken
+    /// yet: for custom steps and sessions, which may have several losses.
     template <tensor_like E>
     constexpr graph_node with_added_losses(const E& loss,
                                            std::source_location where = std::source_location::current()) const {
@@ -165,8 +170,10 @@ public:
         return total;
     }
 
-    /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
-    /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
+    /// `value`, a formula of the batch; in steps in which the variable is frozen
+    /// (variable_list::set_trainable) the variable in its place, and `value` receives no
+    /// derivative. For values that a moving average stands for, in a layer whose `training()` is
+    /// true.
     template <tensor_like E>
     constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
                                        std::source_location where = std::source_location::current()) const {
@@ -174,7 +181,7 @@ public:
             t_->fail("unless_frozen: what may be frozen is not a variable");
             return variable;
         }
-        // A number that the program refreshes every step, so that freezing compiles nothing.
+        // A number that the program refreshes every step, so that freezing requires no compilation.
         int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
         if (input == 0) {
             t_->input("frozen", dtype::boolean, {}, true);
@@ -183,8 +190,9 @@ public:
         return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
     }
 
-    /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
-    /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+    /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the gradient of the
+    /// variable consists of these rows alone, and an optimizer updates no others. Any other use of
+    /// the variable is then an error.
     template <handle I>
     constexpr graph_node gather_rows(const graph_node& table, const I& indices,
                                      std::source_location where = std::source_location::current()) const {
@@ -197,26 +205,28 @@ public:
         return rows;
     }
 
-    /// A layer's demand on its options; the error names the scope.
+    /// Checks a requirement of a layer on its options; the error names the scope.
     constexpr bool require(bool holds, const char* what) const {
         if (!holds) fail(what);
         return holds;
     }
 
-    /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
-    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. What stands behind
-    /// "/job:worker/task:1" is computed, and its variables are held, by that task, where the model has `.tasks = server.tasks()`. Of
-    /// "/job:ps/task:0" variables alone are held there, where it has tg::parameter_servers. Elsewhere all is here.
+    /// While the result lives, computations belong to a device:
+    /// `const auto on = scope.with_device("/gpu:0");`. Sessions, compiled models and steps compute
+    /// them there; "/cpu:1" and so on are the CPU. Functions stay on one device. In a model with
+    /// `.tasks = server.tasks()` the task "/job:worker/task:1" computes what follows and holds its
+    /// variables. In one with tg::parameter_servers "/job:ps/task:0" holds only variables.
+    /// Elsewhere everything is here.
     [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
         const auto place = detail::place_name::read(name);
         if (!place.valid) fail(detail::place_name::refusal);
         return {t_, place};
     }
 
-    /// A constant while tracing: training, evaluation and prediction are separate traces.
+    /// Constant while tracing: training, evaluation and prediction are separate traces.
     constexpr bool training() const { return t_->training; }
 
-    /// A value fed by name at run time; extents of -1 are symbols of their own.
+    /// A value fed by name at run time; each extent of -1 is a symbol of its own.
     template <class T>
     constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
         shape s;
@@ -226,7 +236,8 @@ public:
         return {t_, t_->input(kept_text(name), dtype_of<T>, s)};
     }
 
-    /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
+    /// A value fed by name at run time, by default this number in every element; the extents must
+    /// then be numbers.
     template <class T>
     constexpr graph_node placeholder_with_default(std::string_view name, double value, const shape& dims = {}) const {
         const graph_node made = placeholder<T>(name, dims);
@@ -236,8 +247,8 @@ public:
         return made;
     }
 
-    /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`, and that
-    /// tg::features finds.
+    /// Names a value that a session can fetch, `run<"block/h">()`, or replace by a fed one,
+    /// `given<"block/h">(t)`, and that tg::features finds.
     template <tensor_like E>
     constexpr graph_node named(std::string_view name, const E& value,
                                std::source_location where = std::source_location::current()) const {
@@ -250,27 +261,29 @@ public:
         return node;
     }
 
-    /// Uniform numbers in [0, 1) of the shape of `like`, new in every step: of its type, float where that has 16 bits.
+    /// Uniform numbers in [0, 1) of the shape of `like`, new in every step. They have its type, or
+    /// float if that has 16 bits.
     template <handle H> // compiled where it is used
     constexpr auto uniform_like(const H& like) const {
         return random::detail::wide_uniform(like, shape_of(like), std::source_location::current());
     }
-    /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
+    /// Runs f(), whose random operations (random::normal_like and the like) draw the model's
+    /// numbers.
     template <class F>
     constexpr auto with_draws(const F& f) const {
         return f();
     }
 
-    /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+    /// Seals a layer's operand in the layer's scope, but before the layer's nodes.
     template <tensor_like X>
     constexpr graph_node operand(const X& x, std::source_location where) const {
         t_->scope = index_;
-        t_->line = t_->intern(where); // what the layer refuses is refused at its line, even if nothing is sealed before
+        t_->line = t_->intern(where); // the layer's errors name its line, even if nothing is sealed before
         return eval(x, where);
     }
 
-    /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
-    /// one row.
+    /// The start of a layer: its nodes carry its scope, and `leave` adds its row to the layer
+    /// table. A layer made of layers is one row.
     struct layer_mark {
         int node, variable, layer, result;
     };
@@ -332,7 +345,7 @@ private:
         t_->variables.back().task = t_->task;
         return {t_, node};
     }
-    // First values that are given in the trace: what the trace keeps of them.
+    // Stores initial values that are given in the trace, and checks them.
     constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
         if (how.kind == initializer_kind::values) {
             how.a = t_->words.size();
@@ -350,12 +363,13 @@ private:
         return how;
     }
     constexpr graph_scope below(std::string_view name) const {
-        std::size_t slash = 0; // by hand: find() compares an address, which g++ cannot with -fsanitize=undefined
+        std::size_t slash = 0; // a loop, because find() compares an address, which g++ cannot with -fsanitize=undefined
         while (slash < name.size() && name[slash] != '/') ++slash;
         const graph_scope first = child(name.substr(0, slash));
         return slash == name.size() ? first : first / name.substr(slash + 1);
     }
-    // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
+    // One name of a path. Users and files see paths as text, so names that read alike are one
+    // scope.
     constexpr graph_scope child(std::string_view name) const {
         if (name.empty()) fail("scope: a name must not be empty");
         if (const int index = index_of(name); index >= 0) return child({}, index);
@@ -364,7 +378,7 @@ private:
         const int number = index_of(name.substr(last + 1));
         return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
     }
-    // The index that reads as `name`; -1 of another name, 07 among them.
+    // The index that reads as `name`; -1 for other names, such as 07.
     static constexpr int index_of(std::string_view name) {
         if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
         int index = 0;
@@ -399,7 +413,7 @@ TG_DEFINITION graph_scope scope_at_run_time(const graph_scope& scope, std::strin
 #endif
 
 namespace init {
-/// The first values of another variable, whatever that has become since.
+/// The initial values of another variable, whatever its current value is.
 constexpr initializer value_of(const graph_node& variable) {
     const ir::trace& t = variable.owner();
     const bool known = t.is(variable.id(), ir::descriptor_of<ir::variable_op>);

@@ -15,22 +15,24 @@
 #include <utility>
 #include <vector>
 
-/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
+/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name and is
+/// fed by name.
 
 namespace tapegraph {
 
-/// Runs parts of a define-then-run model. For every set of fetches a program is compiled, of only what they need. A session owns its
-/// variables and its programs; what a run changes, the next one finds. One thread at a time runs a session.
+/// Runs parts of a define-then-run model. Each set of fetches compiles to a program of only what
+/// they need. A session owns its variables and its programs; a run sees what the previous one
+/// changed. Use a session from one thread at a time.
 template <class Model>
 class session : public detail::basic_session<> {
     static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
-    using fetches = detail::fetches_of<Model>; // here, where the way into the model is shortest
+    using fetches = detail::fetches_of<Model>; // evaluated here, where the compiler's path into the model is shortest
 
     template <class Fetches, class Given>
     using trace = detail::session_trace<Model, Fetches, Given>;
     using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
 
-    /// What is wrong with a run; `fits` where nothing is.
+    /// The mistake in a run; `fits` if there is none.
     template <fixed_string... Names>
     struct mistake {
         template <fixed_string... Given>
@@ -39,18 +41,20 @@ class session : public detail::basic_session<> {
     };
 
 public:
-    /// On the device this thread computes on (device_scope), or on another.
+    /// Computes on the device of this thread (device_scope), or on another.
     explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
     explicit session(device where, std::uint64_t seed = 0)
         : basic_session(seed, runtime::runtime_for(where), &first_state) {}
-    /// One of several tasks of a cluster, `server.tasks()`, each of which makes the session and runs the same fetches with the same
-    /// feeds: what scope.with_device gives a task by name, that one computes, its variables are there, and all get the results.
+    /// One of several tasks of a cluster, `server.tasks()`. Each task makes the session and runs
+    /// the same fetches with the same feeds. A task computes what scope.with_device gives it by
+    /// name and holds the variables of that part; all tasks get the results.
     explicit session(task_group& tasks, std::uint64_t seed = 0)
         : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
-    /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
-    /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
-    /// twice, and for a placeholder that the fetches need and that is not fed.
+    /// Runs the fetches once. Returns their values in a tuple, the value itself if only one of them
+    /// has one, nothing if all are operations. Operations change variables after everything else.
+    /// Throws argument_error for a name that is no placeholder, for one fed twice, and for a
+    /// placeholder that the fetches need and that is not fed.
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
         requires std::is_same_v<Mistake, detail::fits>
     auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
@@ -64,7 +68,7 @@ public:
     auto run(const given<Given>&... values) {
         return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
     }
-    // Taken where something is wrong, which the compiler then shows as `Mistake`.
+    // Chosen if something is wrong, which the compiler then shows as `Mistake`.
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
         requires(!std::is_same_v<Mistake, detail::fits>)
     void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
@@ -72,13 +76,14 @@ public:
         requires(!std::is_same_v<Mistake, detail::fits>)
     void run(const given<Given>&... values) = delete;
 
-    /// The model's variables, made where no run has made them yet.
+    /// The model's variables; makes them if no run has.
     variable_list& variables() {
         this->make_variables(variables_made_by_model());
         return variables_;
     }
-    /// Writes all variables, optimizers' state with them, as safetensors. Needs #include <tapegraph/io/weights.hpp>; errors as of
-    /// model.save. A session of the same seed that loads the file goes on exactly where this one stands.
+    /// Writes all variables as safetensors, with optimizers' state. Needs #include
+    /// <tapegraph/io/weights.hpp>; throws as model.save does. A session of the same seed that loads
+    /// the file continues exactly where this one stands.
     template <class Path>
     void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
         static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
@@ -89,14 +94,14 @@ public:
             detail::weight_file<Path>::save(
                 path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
     }
-    /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
+    /// Reads what `save` wrote. Throws as model.load does; then nothing has changed.
     template <class Path>
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
         make_everything();
         gather_variables();
         auto steps = static_cast<std::int64_t>(step_);
-        detail::state_entries run; // of a model's fit, which a session has not
+        detail::state_entries run; // for a model's fit; a session has none
         load_report report;
         if constexpr (detail::weight_files_known<Path>())
             report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
@@ -110,27 +115,29 @@ public:
     no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
     // clang-format on
 
-    /// Of tasks that compute parts of the model: all get every variable, until a run changes it; called on every one.
+    /// If tasks compute parts of the model, gives all of them every variable until a run changes
+    /// it. Call it on every task.
     void gather_variables() {
         if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
     }
 
-    /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
-    /// device_error in the first run.
+    /// Chooses whether the CPU computes parts of the model that are placed on a missing GPU (the
+    /// default), or whether the first run throws device_error.
     void set_soft_placement(bool soft) { soft_placement_ = soft; }
 
-    /// Gives all variables their first values again, and optimizers no past.
+    /// Gives all variables their initial values again, and resets optimizers.
     void initialize() {
         this->check_open();
         this->initialize_all();
     }
 
-    /// The optimizer of a fetch of minimize: its numbers may change between runs. `Which`: of those of a group.
+    /// The optimizer of a fetch of minimize; its numbers may change between runs. `Which`: its
+    /// index in a group.
     template <fixed_string Name, int Which = 0>
     auto& optimizer() {
         return std::get<optimizer_at<Name, Which>()>(optimizers_);
     }
-    /// How many steps it has taken.
+    /// The number of steps that it has taken.
     template <fixed_string Name, int Which = 0>
     std::int64_t iterations() {
         constexpr int training = detail::session_optimizers<Model>.trainings[optimizer_at<Name, Which>()];
@@ -198,7 +205,7 @@ private:
         }
     }
 
-    // Counts the steps that have been taken, and no others.
+    // Takes a training step, and counts it only if it succeeds.
     template <class Fetches>
     void train(detail::session_program& p, const std::vector<const feed*>& feeds) {
         constexpr const auto& table = detail::session_optimizers<Model>;

@@ -18,17 +18,19 @@
 #include <utility>
 #include <vector>
 
-/// Models and functions whose graph is made when the program runs: `compile<traced>` and `function<traced>`.
+/// Models and functions whose graph is made at run time: `compile<traced>` and `function<traced>`.
 
 namespace tapegraph {
 
-/// The mode of graphs that are made when the program runs. Models may have data members and captures, and loop and branch on what is
-/// known when they are traced; they are called once a program with nodes, as in graph mode.
+/// The mode of graphs that are made at run time. Models may have data members and captures, and may
+/// loop and branch on values known at tracing. Each program calls them once, with nodes, as in
+/// graph mode.
 struct traced {};
 
 namespace detail {
 
-/// What builders ask for a callable that exists at run time. Only the thread that traces looks, while it traces.
+/// Gives builders a callable that exists only at run time. Only the thread that traces reads it,
+/// while it traces.
 template <class F>
 struct at_run_time {
     static constexpr bool is_traced_at_run_time = true;
@@ -40,7 +42,7 @@ struct at_run_time {
     }
 };
 
-/// While it lives, a callable is the one that this thread traces.
+/// Makes a callable the one that this thread traces, while it lives.
 template <class F>
 class traced_now {
 public:
@@ -53,7 +55,7 @@ private:
     const F* before_;
 };
 
-/// A program that is made when it is first asked for.
+/// Makes a program on its first use.
 template <class Builder, class F>
 const ir::traced_program& made_once(std::unique_ptr<ir::traced_program>& program, const F& f) {
     if (!program) {
@@ -63,13 +65,13 @@ const ir::traced_program& made_once(std::unique_ptr<ir::traced_program>& program
     return *program;
 }
 
-/// What calls on a tape keep: the derivative's program, and those of them that run.
+/// What calls on a tape keep: the derivative's program, and its instances.
 struct traced_gradient {
     std::unique_ptr<ir::traced_program> program;
     program_pool pool;
     std::mutex making;
 
-    /// Of the program that `Forward` makes of f, which is `forward`.
+    /// The gradient of `forward`, the program that `Forward` makes of f.
     template <class Forward, class F>
     ir::input_gradient of(const ir::traced_program& forward, const F& f) {
         if (forward.traced().differentiated) return {nullptr, "it takes derivatives itself"};
@@ -79,7 +81,7 @@ struct traced_gradient {
     static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g) { return {g, &g->pool}; }
 };
 
-/// A result as a tensor of T, as which `who` gives it.
+/// Returns a result as tensor<T>; `who` is for messages.
 template <class T>
 tensor<T> typed_result(any_tensor&& value, const char* who) {
     if (value.type() != dtype_of<T>)
@@ -87,7 +89,7 @@ tensor<T> typed_result(any_tensor&& value, const char* who) {
                           name_of(dtype_of<T>) + ": cast it in the model, or ask predict_any");
     return tensor<T>(std::move(value));
 }
-/// All results in the structure in which nodes are returned.
+/// Returns all results in the structure in which the nodes are returned.
 template <class Result, class T>
 auto typed_results(std::vector<any_tensor> found, const char* who) {
     if constexpr (is_outputs<Result>) {
@@ -102,7 +104,7 @@ auto typed_results(std::vector<any_tensor> found, const char* who) {
         return typed_result<T>(std::move(found[0]), who);
     }
 }
-/// Throws argument_error for what scope.with_device gives to a device or a task of its own.
+/// Throws argument_error for parts that scope.with_device gives to another device or a task.
 template <class = void>
 void refuse_placement(const ir::program_view& traced, bool on_gpu) {
     for (const ir::entry& e : traced.nodes) {
@@ -116,7 +118,7 @@ void refuse_placement(const ir::program_view& traced, bool on_gpu) {
             "its parts");
     }
 }
-/// Which functions make the first values of variables.
+/// The functions that make the initial values of variables.
 template <class Model>
 first_value_functions first_values_at_run_time() {
     first_value_functions init;
@@ -163,14 +165,14 @@ public:
 
     Optimizer& optimizer() { return optimizer_; }
     const Model& definition() const { return model_; }
-    /// What the model predicts by, traced once more: for files of others (io/onnx.hpp).
+    /// Traces the prediction again, for the export (io/onnx.hpp).
     void trace_prediction(ir::trace& t) const {
         const detail::traced_now<Model> now(model_);
         static_assert(ir::detail::count_stages<prediction>() == 1);
         prediction::build(t);
         if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));
     }
-    /// Bytes of the training program's arena; known once a batch size has been bound.
+    /// Bytes of the training program's arena; known once a batch size is bound.
     std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
     const ir::program_view& training_view() const {
         return detail::made_once<training>(programs_->training, model_).view();
@@ -227,7 +229,7 @@ private:
         using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
         return detail::typed_results<result, value_type>(predict_any_once(inputs), "predict");
     }
-    // Predictions of several threads may be the first.
+    // Several threads may predict first.
     const ir::traced_program& predicting() const {
         const std::lock_guard one_at_a_time(programs_->predicting);
         return detail::made_once<prediction>(programs_->prediction, model_);
@@ -240,12 +242,13 @@ private:
     };
     Model model_;
     Optimizer optimizer_;
-    std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // which views point into
+    std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // held by pointer, because views point into it
 };
 
 #ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
 namespace detail {
-/// Has a type where the model can be called, which is looked into first: what is wrong in it is then told with the fewest lines.
+/// Has a member `type` if the model can be called. The model is evaluated first: its mistakes are
+/// then reported with the fewest lines.
 template <class Output, class Model, class Spec, class Loss, class Optimizer>
 struct traced_if_it_fits {
     using type = compiled_model<traced, Model, Spec, Loss, Optimizer>;
@@ -266,8 +269,9 @@ using traced_model = compiled_model<traced, Model, Spec, Loss, Optimizer>;
 } // namespace detail
 #endif
 
-/// Makes a trainable model whose graph is made now: `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any
-/// callable. Throws shape_error for one that does not fit together.
+/// Makes a trainable model whose graph is made now:
+/// `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any callable.
+/// Throws shape_error if its parts do not fit together.
 template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
@@ -275,7 +279,7 @@ auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimi
     return {model, options, loss, optimizer};
 }
 
-/// The same for prediction alone.
+/// The same for a model that only predicts.
 template <class Mode, class Model, detail::input_spec_like Spec>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const compile_options& options = {})
@@ -293,7 +297,7 @@ auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimi
 }
 
 #ifndef __CUDACC__
-// Taken where the model cannot be called.
+// Chosen if the model cannot be called.
 template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
     requires std::is_same_v<Mode, traced> &&(!detail::looked_into<Model, Spec>::callable)
         detail::traced_mistake<Model, Spec> compile(const Model&, Spec, const Rest&...) TG_MISTAKE;
@@ -309,8 +313,8 @@ template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
             program_ = std::make_unique<ir::program>(detail::made_once<trace>(traced_, *f_).view());
         }
 
-        /// Runs the graph. Results are tensors of the arguments' floating type, in the structure in which the function returns nodes; on a
-        /// gradient_tape as of graph_function.
+        /// Runs the graph. Results are tensors of the arguments' floating type, in the structure in
+        /// which the function returns nodes; on a gradient_tape as for graph_function.
         auto operator()(const tensor<typename Specs::element_type>&... arguments) {
             const device_scope on(program_->device());
             int index = 0;
@@ -326,7 +330,8 @@ template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
                                                                               0>(results, place);
         }
 
-        /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
+        /// Makes calls draw from this seed, counted from now, instead of the thread's
+        /// (random::set_seed).
         void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
         const ir::program_view& view() const { return program_->view(); }
@@ -352,8 +357,9 @@ template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
         detail::call_counter random_;
     };
 
-    /// `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any callable; it is called once, with nodes. Throws shape_error for what does
-    /// not fit together.
+    /// Makes the graph of a function: `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any
+    /// callable; it is called once, with nodes. Throws shape_error if its parts do not fit
+    /// together.
     template <class Mode, class F, class... Specs>
         requires std::is_same_v<Mode, traced>
     auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }

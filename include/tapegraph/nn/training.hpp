@@ -12,7 +12,8 @@
 #include <array>
 #include <string_view>
 
-/// What a compiled model's programs trace: at compile time for graph mode's programs, at run time for variables and the layer table.
+/// The traces of a compiled model's programs: at compile time for graph mode's programs, at run
+/// time for variables and the layer table.
 
 namespace tapegraph {
 
@@ -49,7 +50,7 @@ struct loss_text<measured<Loss, Metrics...>> : loss_text<Loss> {};
 struct labels_prefix {
     static constexpr std::string_view name = "labels of ";
 };
-/// What messages call a column of labels.
+/// The name of a column of labels in messages.
 template <class Loss>
 constexpr std::string_view labels_name(int column) {
     const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
@@ -63,8 +64,8 @@ constexpr void fail_of_variable(trace& t, int variable, const char* what) {
 }
 } // namespace detail
 
-/// What the variables' regularizers add to the model's loss. Whoever has one has nn/regularizer.hpp: before the model, whose type is
-/// therefore asked for.
+/// Adds the penalties of regularizers to the model's loss. A program that has one includes
+/// nn/regularizer.hpp before its model, so the definition is looked up by the model's type.
 template <class Model>
 constexpr void add_penalties(trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
@@ -74,7 +75,7 @@ constexpr void add_penalties(trace& t) {
                                  "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
-/// A loss and, behind it, what the regularizers of some variables add to it: of those for which wanted[variable] != 0.
+/// A loss plus the penalties of some variables: those for which wanted[variable] != 0.
 template <class Model>
 constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
     int refused = -1;
@@ -87,7 +88,7 @@ constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
     return loss;
 }
 
-/// Takes the new values of variables back to what their constraints say.
+/// Projects the new values of variables to what their constraints allow.
 template <class Model>
 constexpr void apply_constraints(trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
@@ -109,7 +110,8 @@ constexpr auto output_specs(const Y& y) {
     return specs;
 }
 
-/// Labels, the loss (output 0), accuracy where there is one, and metrics of what a model returns.
+/// Traces labels, the loss (output 0), accuracy if there is one, and metrics, for what a model
+/// returns.
 template <class Loss, class Y>
 constexpr void trace_objective(trace& t, const Y& y) {
     using objective = tapegraph::detail::objective<Loss>;
@@ -119,7 +121,7 @@ constexpr void trace_objective(trace& t, const Y& y) {
             const tensor_spec spec = objective::template column<Y>(k, specs.data());
             return graph_node(&t, t.input(labels_name<Loss>(k), spec.type, spec.dims));
         };
-        return std::tuple{labels(static_cast<int>(I))...}; // braces: in order
+        return std::tuple{labels(static_cast<int>(I))...}; // braces evaluate in order
     }
     (std::make_index_sequence<static_cast<std::size_t>(objective::columns)>{});
     t.scope = 0;
@@ -148,8 +150,9 @@ constexpr void trace_objective(trace& t, const Y& y) {
     }
 }
 
-/// Models of graphs that are made when the program runs (nn/traced_model.hpp). What follows the model there is compiled once for each loss
-/// and each optimizer; the component has the usual ones (nn/compiled_traces.hpp).
+/// Models of graphs that are made at run time (nn/traced_model.hpp). What follows the model is
+/// compiled once for each loss and each optimizer; the component has the usual ones
+/// (nn/compiled_traces.hpp).
 template <class Model>
 concept traced_at_run_time = requires {
     Model::is_traced_at_run_time;
@@ -170,8 +173,8 @@ constexpr void trace_objective_of(trace& t, const Y& y) {
         trace_objective<Loss>(t, y);
 }
 
-// Training is traced in three stages, each of which continues the one before: together they would exceed what compilers
-// allow one constant evaluation.
+// Training is traced in three stages, each of which continues the one before: one constant
+// evaluation of all would exceed the compilers' limits.
 
 /// The model in training and its loss, output 0.
 template <class Model, class Spec, class Loss>
@@ -184,11 +187,11 @@ struct forward_trace {
     }
 };
 
-/// Whether some variable's gradient is taken by gathered rows.
+/// Whether the gradient of some variable consists of gathered rows.
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
-/// The loss times a scale that is a variable of the optimizer's, in its scope.
+/// The loss times a scale, which is a variable of the optimizer in its scope.
 template <class T>
 constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
@@ -205,7 +208,7 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
     return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
-// differentiate_by_variables when the program runs.
+// Implements differentiate_by_variables at run time.
 void differentiate_at_run_time(trace& t, int loss);
 
 namespace detail {
@@ -230,7 +233,8 @@ constexpr void trace_derivatives(trace& t, int loss) {
 }
 } // namespace detail
 
-/// Differentiates `loss`, a scalar, by every trainable variable: by the rows that were gathered, where it is read by these alone.
+/// Differentiates `loss`, a scalar, by every trainable variable. If a variable is read only by
+/// gathered rows, its gradient consists of these rows.
 constexpr void differentiate_by_variables(trace& t, int loss) {
     TG_RUNS_HERE ? detail::trace_derivatives(t, loss) : differentiate_at_run_time(t, loss);
 }
@@ -238,12 +242,12 @@ constexpr void differentiate_by_variables(trace& t, int loss) {
 TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { detail::trace_derivatives(t, loss); }
 #endif
 
-/// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
+/// Differentiates the loss by every trainable variable; `Scaled` if an optimizer scales it.
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
     using previous = forward_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
-    /// The same of `loss`, a scalar.
+    /// The same for `loss`, a scalar.
     static constexpr void differentiate(trace& t, int loss) {
         if (!detail::gathered_only(t)) return;
         if constexpr (Scaled)
@@ -262,7 +266,8 @@ constexpr bool is_metric_state(const trace& t, int variable) {
     return false;
 }
 
-/// The loss, output 0, accuracy where there is one, the gradients, and what a step would assign; nothing is updated.
+/// The loss (output 0), accuracy if there is one, the gradients, and what a step would assign;
+/// nothing is updated.
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
@@ -301,13 +306,13 @@ struct evaluation_trace {
     static constexpr void build(trace& t) {
         t.training = false;
         const auto output = trace_model<Model, Spec>(t);
-        t.assignments.clear(); // all but those of metrics
+        t.assignments.clear(); // except those of metrics
         add_penalties<Model>(t);
         trace_objective_of<Model, Loss>(t, output);
     }
 };
 
-/// `Training` traces the model as training sees it, for the layer table.
+/// `Training`: traces the model as in training, for the layer table.
 template <class Model, class Spec, bool Training = false>
 struct prediction_trace {
     static constexpr void build(trace& t) {
@@ -328,7 +333,8 @@ struct prediction_trace {
 
 namespace detail {
 
-/// The element type that what is traced computes in: its floating inputs', or, where all are integers, double if it has variables of doubles.
+/// The element type in which a trace computes: that of its floating inputs; if all inputs are
+/// integers, double if it has variables of doubles.
 template <class Spec, class Trace>
 constexpr auto model_value_type() {
     using of_inputs = value_type_of<Spec>;

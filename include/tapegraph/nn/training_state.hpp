@@ -10,28 +10,29 @@
 #include <type_traits>
 #include <vector>
 
-/// What callbacks of `fit` see, and how it calls them.
+/// What callbacks of `fit` see, and how `fit` calls them.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// A number of an optimizer whose type is not known here.
+/// A number of an optimizer whose type is erased.
 struct optimizer_number {
     void* optimizer = nullptr;
     double (*get)(void*) = nullptr; ///< null: the optimizer has no learning rate
     void (*set)(void*, double) = nullptr;
-    // What a run that goes on needs: of a schedule, what it has been multiplied by.
+    // For resuming: of a schedule, the factor by which it is scaled.
     double (*save)(void*) = nullptr;
     void (*restore)(void*, double) = nullptr;
 };
 
 } // namespace detail
 
-/// Where training stands; what the hooks of a callback are given.
+/// The state of training, which the hooks of a callback receive.
 ///
-/// Steps of a GPU are sent ahead of their results: there `on_batch_end` comes for a step whose values have arrived, while up to 16 later
-/// ones are on their way, `on_batch_begin` when one is sent, and what a hook changes is seen by the steps that are sent after it.
+/// Steps of a GPU are sent ahead of their results: `on_batch_begin` is called when a step is sent,
+/// `on_batch_end` when its values have arrived, while up to 16 later steps are in flight. Changes
+/// by a hook affect the steps that are sent after it.
 class training_state {
 public:
     using metrics_call = void (*)(const detail::model_base&, std::vector<named_value>&);
@@ -39,23 +40,24 @@ public:
         : model_(m), rate_(rate), metrics_(metrics) {}
 
     std::int64_t epoch = 0, epochs = 1;  ///< the epoch's number, from 0, and fit's `epochs`
-    std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
-    std::int64_t step = 0;               ///< of the model: the last one that is finished, from 1
+    std::int64_t batch = 0, batches = 0; ///< finished steps of this epoch, and how many it has
+    std::int64_t step = 0;               ///< of the model: the last finished one, from 1
     std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
     double batch_loss = 0;               ///< of that step alone
-    bool validates = false;              ///< whether fit was given anything to validate on
-    /// Means over the epoch so far: "loss" and "accuracy"; at the end of an epoch also the model's metrics, and "val_loss", ... Callbacks
-    /// may add values, which the history keeps.
+    bool validates = false;              ///< whether fit has validation data
+    /// Means over the epoch so far: "loss" and "accuracy"; at the end of an epoch also the model's
+    /// metrics, and "val_loss", ... Callbacks may add values, which the history keeps.
     log_list logs{};
-    /// Epochs before this one, those of a run that is continued, too.
+    /// Earlier epochs, those of a run that is resumed among them.
     tapegraph::history history{};
 
-    /// Variables, save, summary.
+    /// Gives access to variables, save and summary.
     detail::model_base& model() const { return model_; }
-    /// Whether callbacks write files here: of ranks that train together the chief alone does.
+    /// Whether callbacks write files here: among ranks that train together only the chief does.
     bool writes_files() const { return model_.writes_files(); }
 
-    /// The model's metrics over this epoch so far, put into `logs`: for hooks of steps, in which a GPU is waited for.
+    /// Puts the model's metrics over this epoch so far into `logs`. For hooks of steps; it waits
+    /// for a GPU.
     void read_metrics() {
         if (metrics_ == nullptr) return;
         std::vector<named_value> now;
@@ -64,13 +66,13 @@ public:
     }
 
     bool has_learning_rate() const { return rate_.get != nullptr; }
-    /// The optimizer's `learning_rate`. Throws argument_error where it has none.
+    /// The optimizer's `learning_rate`. Throws argument_error if it has none.
     double learning_rate() const {
         need_rate();
         return rate_.get(rate_.optimizer);
     }
-    /// Of all steps from the next one on; a schedule goes on, so much larger or smaller. Throws argument_error where the optimizer has none, and for a rate that is negative or not
-    /// finite.
+    /// Sets the rate from the next step on; a schedule continues, scaled to this value. Throws
+    /// argument_error if the optimizer has none, and for a rate that is negative or not finite.
     void set_learning_rate(double rate) {
         need_rate();
         if (!std::isfinite(rate) || rate < 0)
@@ -78,13 +80,13 @@ public:
         rate_.set(rate_.optimizer, rate);
     }
 
-    /// Ends training: this epoch ends behind the step that runs, with validation and its hooks.
+    /// Ends training: this epoch ends after the current step, with validation and its hooks.
     void stop(std::string_view reason) {
         if (!ends()) history.stopped_by = reason;
         stopped_ = true;
     }
-    /// Ends training behind the step that runs, in the middle of an epoch, as if the process had been stopped there: what is saved
-    /// then goes on at the next step.
+    /// Ends training after the current step, in the middle of an epoch, as if the process had been
+    /// stopped there: what is saved then resumes at the next step.
     void interrupt(std::string_view reason) {
         if (!ends()) history.stopped_by = reason;
         history.interrupted = true;
@@ -92,16 +94,18 @@ public:
     bool stopped() const { return stopped_; }
     bool ends() const { return stopped_ || history.interrupted; }
 
-    /// Asks for `on_checkpoint` of every callback, once all of them have seen this step or epoch: the moment at which
-    /// model().save(path, {.everything = true}) writes what can be resumed. It also comes where training is interrupted. Asked for in
-    /// on_batch_begin it comes behind just that step on every device.
+    /// Requests `on_checkpoint` of every callback, after all of them have seen this step or epoch:
+    /// the moment at which model().save(path, {.everything = true}) writes what can be resumed. It
+    /// also comes when training is interrupted. If requested in on_batch_begin, it comes after just
+    /// that step on every device.
     void request_checkpoint() { checkpoint_ = true; }
-    /// Goes on where the run in the model's file stopped, as fit_options::resume. For on_train_begin.
+    /// Resumes where the run in the model's file stopped, as fit_options::resume does. For
+    /// on_train_begin.
     void resume() { resume_ = true; }
-    /// Ctrl-C interrupts this run, as fit_options::stop_on_interrupt. For on_train_begin.
+    /// Lets Ctrl-C interrupt this run, as fit_options::stop_on_interrupt does. For on_train_begin.
     void stop_on_interrupt() { watch_ = true; }
 
-    /// What files hold of the learning rate.
+    /// The learning rate as files hold it.
     double stored_rate() const { return rate_.save(rate_.optimizer); }
     void restore_rate(double stored) { rate_.restore(rate_.optimizer, stored); }
     bool checkpoint_requested() const { return checkpoint_; }
@@ -125,7 +129,7 @@ namespace detail {
 
 using hook = void (*)(void*, training_state&);
 
-/// One callback: the hooks that it has.
+/// One callback: those hooks that it has.
 struct callback_hooks {
     void* object = nullptr;
     std::string_view name;
@@ -134,7 +138,7 @@ struct callback_hooks {
     void (*state)(void*, state_archive&) = nullptr;
 };
 
-/// What the caller of fit hands over: its callbacks and its optimizer's learning rate.
+/// What the caller passes to fit: its callbacks and its optimizer's learning rate.
 struct fit_hooks {
     const callback_hooks* callbacks = nullptr;
     int count = 0;
@@ -172,7 +176,8 @@ callback_hooks hooks_of(C& callback) {
 }
 #undef TG_HOOK
 
-/// Whether a type has a hook, so that what is no callback, or whose hooks cannot be called, is told.
+/// Whether a type has a hook, so that a type that is no callback, or whose hooks cannot be called,
+/// is reported.
 template <class C>
 concept training_callback = requires(C& c, training_state& s) {
     c.on_train_begin(s);
@@ -186,13 +191,13 @@ concept training_callback = requires(C& c, training_state& s) {
 || requires(C& c, training_state& s) { c.on_test_end(s); }
 || requires(C& c, training_state& s) { c.on_checkpoint(s); };
 
-/// The same as a type, for those who do not see the concept.
+/// The same as a type, for code that does not see the concept.
 template <class C>
 struct callback_rule {
     static constexpr bool holds = training_callback<C>;
 };
 
-/// An optimizer's learning rate, or that of the one in a chain; null where there is none.
+/// The learning rate of an optimizer, or of the one in a chain; null if there is none.
 template <class Optimizer>
 auto learning_rate_in(Optimizer& optimizer) {
     if constexpr (requires {
@@ -216,7 +221,7 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
         n.set = [](void* o, double value) {
             auto& r = *static_cast<rate>(o);
             if constexpr (requires { r.scheduled(); })
-                if (r.scheduled() && static_cast<double>(r) > 0) { // goes on, so much larger or smaller
+                if (r.scheduled() && static_cast<double>(r) > 0) { // continues, scaled
                     r *= value / static_cast<double>(r);
                     return;
                 }

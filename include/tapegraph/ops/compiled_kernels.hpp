@@ -6,7 +6,8 @@
 #include <tapegraph/ops/operation_list.hpp>
 #endif
 
-/// Which kernels the component (core/component.hpp) holds: those of the list. Whoever defines kernels includes it behind them.
+/// The kernels that the component (core/component.hpp) holds: those of the list. A source that
+/// defines kernels includes this after them.
 
 #ifdef TG_COMPONENT
 namespace tapegraph::runtime {

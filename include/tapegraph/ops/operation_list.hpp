@@ -6,13 +6,16 @@
 #include <tapegraph/ops/ordering/places.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 
-/// The library's operations, each once. From here follow the descriptors and kernels that the component holds, on the host and on
-/// devices, the tape's records, and the registry of graphs that are made when the program runs. Names of element types are those of
-/// runtime/kernel.hpp. Not here: operations that register where they are used (recurrent layers), and effects, whose labels are types.
+/// The library's operations, each once. This list generates the descriptors and kernels that the
+/// component holds, on the host and on devices, the tape's records, and the registry of graphs that
+/// are made at run time. Names of element types are those of runtime/kernel.hpp. It leaves out
+/// operations that register where they are used (recurrent layers), and effects, whose labels are
+/// types.
 
 // clang-format off
 
-/// X(operation): elementwise, of floating types, and of integers if the operation says `integers`.
+/// X(operation): elementwise, for floating types, and for integers if the operation says
+/// `integers`.
 #define TG_ELEMENTWISE_OPERATIONS(X)                                                                                  \
     X(add_op) X(subtract_op) X(multiply_op) X(divide_op) X(negate_op) X(floor_divide_op) X(remainder_op)              \
     X(squared_difference_op) X(lerp_op) X(maximum_op) X(minimum_op) X(clip_op) X(abs_op) X(sign_op) X(square_op)      \
@@ -26,7 +29,7 @@
     X(sigmoid_cross_entropy_op) X(sigmoid_residual_op) X(tapegraph::detail::near_op) X(less_op) X(less_equal_op)      \
     X(greater_op) X(greater_equal_op)
 
-/// X(types, operation): elementwise, of other element types.
+/// X(types, operation): elementwise, for other element types.
 #define TG_TYPED_ELEMENTWISE_OPERATIONS(X)                                                                            \
     X(common_types, where_op) X(common_types, broadcast_op) X(common_types, stop_gradient_op)                         \
     X(common_types, equal_op) X(common_types, not_equal_op) X(common_types, full_like_op)                             \
@@ -37,7 +40,7 @@
     X(element_types<bool>, logical_xor_op) X(element_types<bool>, logical_not_op) X(floating_types, is_nan_op)        \
     X(floating_types, is_inf_op) X(floating_types, is_finite_op)
 
-/// X(operation): without a kernel, since the result is the operand's memory.
+/// X(operation): operations without a kernel, whose result is the operand's memory.
 #define TG_VIEW_OPERATIONS(X) X(reshape_op) X(slice_view_op)
 
 /// X(types, types on a device, operation): reductions whose operand may be a formula.
@@ -46,8 +49,8 @@
     X(computed_types, element_types<>, tapegraph::detail::largest_op)                                                 \
     X(computed_types, element_types<>, tapegraph::detail::smallest_op)
 
-/// X(types, types on a device, the same of operands that eager mode has sealed, tensors, operation): reductions that are differentiated
-/// on their own. `tensors` as below.
+/// X(types, types on a device, the same for operands that eager mode has sealed, tensors,
+/// operation): reductions that are differentiated on their own. `tensors` as below.
 #define TG_WHOLE_REDUCTIONS(X)                                                                                        \
     X(number_types, number_types, number_types, 1, prod_op)                                                           \
     X(number_types, number_types, number_types, 1, max_op)                                                            \
@@ -55,8 +58,9 @@
     X(element_types<bool>, element_types<bool>, element_types<>, 0, any_op)                                           \
     X(element_types<bool>, element_types<bool>, element_types<>, 0, all_op)
 
-/// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and in which parts of the component they
-/// are compiled. `tensors`: how many tensors of float it takes, where eager mode's call of it is compiled, too; 0: it is not.
+/// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and
+/// the parts of the component that compile them. `tensors`: the number of float tensors that eager
+/// mode's call takes, if the component compiles that, too; 0: it does not.
 #define TG_OPERATIONS(X)                                                                                              \
     X(product, floating_types, ordering, floating_types, 2, matmul_op)                                                \
     X(product, floating_types, ordering, floating_types, 0, matmul_bias_op<false>)                                    \

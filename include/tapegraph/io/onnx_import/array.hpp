@@ -15,7 +15,7 @@
 
 namespace tapegraph::io::onnx_import {
 
-/// Elements row by row. Integers that stand for extents may be symbolic (core/extent.hpp).
+/// Elements in row-major order. Integers that stand for extents may be symbolic (core/extent.hpp).
 class array {
 public:
     array() = default;
@@ -43,7 +43,7 @@ public:
     const void* data() const { return bytes_.data(); }
     void set_dims(std::vector<std::int64_t> dims) { dims_ = std::move(dims); }
 
-    /// Element i as an integer; of floating elements what is left of the point.
+    /// Element i as an integer; floating elements are truncated.
     std::int64_t integer(std::int64_t i) const {
         switch (type_) {
         case dtype::i64:
@@ -58,7 +58,7 @@ public:
         default: return static_cast<std::int64_t>(number(i));
         }
     }
-    /// Element i as a double: exact but for integers beyond 2^53.
+    /// Element i as a double: exact except for integers beyond 2^53.
     double number(std::int64_t i) const {
         switch (type_) {
         case dtype::f32: return at<float>(i);
@@ -75,7 +75,7 @@ public:
     }
     /// Whether some element is an extent that is not known yet.
     bool symbolic() const {
-        if (!extents_) return false; // integers of a file may be as low as what stands for a symbol
+        if (!extents_) return false; // integers of a file may be as low as those that encode symbols
         for (std::int64_t i = 0; i < size(); ++i)
             if (is_symbolic(integer(i))) return true;
         return false;
@@ -113,7 +113,8 @@ public:
     }
 
 private:
-    // Row by row of the result; `step`: how far apart neighbours along an axis lie in `from`.
+    // Fills the result in row-major order; `step` is the distance in `from` between neighbours
+    // along an axis.
     template <class T>
     void copy_strided(const array& from, const std::vector<std::int64_t>& step, std::vector<std::int64_t> at) {
         const auto* const in = static_cast<const T*>(from.data());
@@ -141,7 +142,7 @@ private:
     dtype type_ = dtype::f32;
     std::vector<std::int64_t> dims_;
     std::vector<std::byte> bytes_;
-    bool extents_ = false; // whether they come from extents
+    bool extents_ = false; // whether the elements are extents
 };
 using array_pointer = std::shared_ptr<const array>;
 

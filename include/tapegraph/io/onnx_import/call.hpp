@@ -2,7 +2,7 @@
 
 #include <tapegraph/io/onnx_import/importer.hpp>
 
-/// A node as its rule sees it.
+/// A node as its rule sees it: operands, attributes and results.
 
 namespace tapegraph::io::onnx_import {
 
@@ -12,7 +12,7 @@ public:
         : on(on), node_(n), in_(std::move(in)), env_(env), out_(n.outputs.size()) {
         for (const attribute& a : n.attributes) {
             const attribute* found = &a;
-            if (!a.reference.empty()) { // of the function that the node is in
+            if (!a.reference.empty()) { // refers to an attribute of the enclosing function's call
                 found = nullptr;
                 if (env.arguments != nullptr)
                     for (const attribute& given : *env.arguments)
@@ -49,11 +49,11 @@ public:
     graph_node plain(int i) { return on.plain(operand(i)); }
     graph_node arranged(int i, const std::vector<int>& axes) { return on.arranged(operand(i), axes); }
     const array* known(int i) const { return has(i) ? operand(i).known.get() : nullptr; }
-    /// Integers that have to be known, maybe up to symbols.
+    /// Integers that must be known, except for symbols.
     std::vector<std::int64_t> extents(int i, const char* what) const {
         if (known(i) == nullptr) refuse_symbols(std::string(what) + " that are computed from values");
         std::vector<std::int64_t> items = known(i)->as_integers();
-        if (!known(i)->symbolic()) // "up to the end" is written as any far number, none of which is a symbol
+        if (!known(i)->symbolic()) // "up to the end" is written as any large number, none of which is a symbol
             for (std::int64_t& item : items) item = std::max(item, -(std::int64_t{1} << 60));
         return items;
     }
@@ -62,7 +62,7 @@ public:
             refuse_symbols(std::string(what) + " that depend on the extents of inputs");
         return extents(i, what);
     }
-    /// A number that has to be known.
+    /// A number that must be known.
     double scalar(int i, const char* what) const {
         if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
         if (known(i)->size() != 1) refuse(std::string(what) + " that is no number");
@@ -75,7 +75,7 @@ public:
         return found;
     }
 
-    // Attributes. What no rule has asked for is refused behind it.
+    // Attributes. Those that the rule has not read are refused after it.
     const attribute* find(const char* name) {
         for (held& h : attributes_)
             if (h.name == name) {
@@ -108,7 +108,7 @@ public:
         const attribute* a = find(name);
         return a == nullptr ? std::vector<std::string>{} : expect(*a, attribute::texts).strings;
     }
-    /// Attributes of old opsets that say nothing any more.
+    /// Marks attributes of old opsets that have no effect any more as read.
     void ignore(const char* name) { find(name); }
     void refuse_unread() const {
         std::string all;
@@ -132,7 +132,7 @@ public:
     void give_known(int k, array a) { give(k, on.make_known(std::move(a))); }
     std::vector<value_pointer>& results() { return out_; }
 
-    /// Of integers that are computed in a wider type: what is left of a result.
+    /// Wraps a result of integers that were computed in a wider type to `type`.
     static graph_node wrapped(const graph_node& x, dtype type) {
         switch (type) {
         case dtype::i8: return eval((x + 128) % 256 - 128);
@@ -151,7 +151,7 @@ private:
     };
     static const attribute& expect(const attribute& a, int type) {
         if (a.type == type) return a;
-        // An empty list has no type in files that do not say it.
+        // In files that do not give types, an empty list has none.
         if (a.type == attribute::integer && type >= attribute::numbers && a.i == 0) return a;
         refuse("attribute " + a.name + " is of another type than the operator's");
     }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// What an ONNX file says (onnx.proto3), as structures.
+/// The contents of an ONNX file (onnx.proto3) as structures.
 
 namespace tapegraph::io::onnx_import {
 
@@ -28,7 +28,7 @@ struct attribute {
         integers = 7,
         texts = 8
     };
-    std::string name, reference; ///< reference: of a function's node, the attribute of the call that it is
+    std::string name, reference; ///< reference: in a function's node, the call's attribute that this one stands for
     int type = unknown;
     float f = 0;
     std::int64_t i = 0;
@@ -49,10 +49,10 @@ struct file_node {
 struct value_info {
     std::string name;
     std::optional<dtype> type;
-    int element_type = 0; ///< as the file has it; 0: no tensor
+    int element_type = 0; ///< as in the file; 0: not a tensor
     bool ranked = false;
-    std::vector<std::int64_t> dims; ///< -1: unknown, or by name
-    std::vector<std::string> names; ///< of extents that have one
+    std::vector<std::int64_t> dims; ///< -1: unknown, or given by name
+    std::vector<std::string> names; ///< of extents that have a name
 };
 
 struct initializer_info {
@@ -88,16 +88,16 @@ struct file_model {
     }
 };
 
-/// ONNX's number of an element type as a dtype, where there is one; its name for messages.
+/// Converts ONNX's number of an element type to a dtype, if there is one; its name is for messages.
 std::optional<dtype> element_type(int number);
 std::string element_type_name(int number);
-/// The other way.
+/// The inverse.
 int element_number(dtype type);
 
-/// Reads a model; throws data_error, which names the file and the byte, for what is damaged.
+/// Reads a model. Throws data_error, which names the file and the byte, for damaged files.
 file_model read_model(const files::path& path);
 file_model read_model(std::string_view bytes, const std::string& file, const files::path& folder);
-/// A TensorProto that a file holds alone, such as the test cases of ONNX's own suite have.
+/// Reads a file that is a single TensorProto, as in the test cases of ONNX's own suite.
 array read_tensor(const files::path& path);
 
 } // namespace tapegraph::io::onnx_import

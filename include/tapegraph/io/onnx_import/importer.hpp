@@ -12,19 +12,20 @@
 #include <string>
 #include <vector>
 
-/// From a graph of ONNX to nodes of a trace: values, layouts, weights, and the walk over nodes. Rules of operators stand beside it.
+/// Turns a graph of ONNX into nodes of a trace: values, layouts, weights, and the walk over nodes.
+/// The rules of operators are in files beside it.
 
 namespace tapegraph::io::onnx_import {
 
-/// Why a node cannot be taken over.
+/// Why a node cannot be imported.
 struct refusal {
     std::string why;
-    bool by_symbols = false; ///< it can be where extents are numbers
+    bool by_symbols = false; ///< it could be if extents were numbers
 };
 [[noreturn]] inline void refuse(std::string why) { throw refusal{std::move(why)}; }
 [[noreturn]] inline void refuse_symbols(std::string why) { throw refusal{std::move(why), true}; }
 
-/// An element type of a file as nodes have it: narrow integers are computed in wider ones.
+/// The element type that nodes have for one of a file: narrow integers are computed in wider ones.
 constexpr dtype carrier_of(dtype type) {
     switch (type) {
     case dtype::i8:
@@ -37,18 +38,19 @@ constexpr dtype carrier_of(dtype type) {
 }
 constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
 
-/// A tensor while a graph is read: elements that are known, or a node, or both once somebody has asked.
+/// A tensor while a graph is read: known elements, or a node, or both after a rule requested the
+/// node.
 struct value {
     dtype type = dtype::f32;
     array_pointer known;
     graph_node node;
     bool traced = false, refused = false;
-    std::vector<int> axes; ///< axis i of the node is axis axes[i] of ONNX; empty: in order
-    std::string weight;    ///< the initializer that `known` is, if training may change it
+    std::vector<int> axes; ///< axis i of the node is ONNX's axis axes[i]; empty: in order
+    std::string weight;    ///< the name of the initializer in `known`, if training may change it
 
     bool in_order() const { return axes.empty(); }
     int rank() const { return known ? known->rank() : node.rank(); }
-    /// Extents in the order of ONNX.
+    /// Extents in ONNX's order.
     shape dims() const {
         if (known) return known->shape();
         const shape own = node.shape();
@@ -73,7 +75,7 @@ struct store {
     std::function<const void*(const weight&)> values; ///< where a weight's numbers are now
     std::vector<any_tensor> constants;
 
-    /// A constant that stays as long as the store.
+    /// Adds a constant, or finds an equal one; it stays as long as the store.
     std::size_t keep(dtype type, const shape& dims, const void* data, std::size_t bytes) {
         for (std::size_t k = 0; k < constants.size(); ++k) {
             const any_tensor& c = constants[k];
@@ -87,11 +89,11 @@ struct store {
     }
 };
 
-/// Names that nodes see: of a graph, and of those around it.
+/// Names that nodes see: those of a graph and of the graphs around it.
 struct environment {
     environment* around = nullptr;
     std::map<std::string, value_pointer> values;
-    const std::vector<attribute>* arguments = nullptr; ///< of the function's call
+    const std::vector<attribute>* arguments = nullptr; ///< attributes of the function's call
     const file_function* function = nullptr;
 
     value_pointer find(const std::string& name) const {
@@ -104,12 +106,12 @@ struct environment {
 class importer;
 class call;
 using rule_function = void (*)(call&);
-/// The rule of an operator, or null.
+/// Returns the rule of an operator, or null.
 rule_function rule_of(const std::string& type);
-/// Arithmetic of extents: whether it has been done.
+/// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
-/// What a variable of the trace is.
+/// The origin of a variable of the trace: a weight or a constant.
 struct binding {
     const weight* of = nullptr; ///< null: a constant
     std::size_t constant = 0;
@@ -126,10 +128,10 @@ public:
     /// Of the trace's variables, in their order.
     std::vector<binding> bindings;
 
-    /// The outputs of the model for these inputs. Throws argument_error with all refusals.
+    /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
     std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
 
-    /// The outputs of a graph within another.
+    /// Returns the outputs of a graph within another.
     std::vector<value_pointer> run_graph(const file_graph& g, environment& around);
     void run_nodes(const std::vector<file_node>& nodes, environment& env);
     void run_node(const file_node& n, environment& env);
@@ -150,7 +152,7 @@ public:
         return v;
     }
 
-    /// The node of a value with its axes in order.
+    /// Returns the node of a value with its axes in order.
     graph_node plain(value& v) {
         if (!v.traced) {
             v.node = materialized(v);
@@ -165,7 +167,7 @@ public:
         }
         return v.node;
     }
-    /// With its axes in this order, whatever it has been before.
+    /// Returns the node of a value with its axes in this order, whatever its layout was.
     graph_node arranged(value& v, const std::vector<int>& axes) {
         if (!v.traced && !v.weight.empty()) {
             const weight& w = store_.weights.at(v.weight);
@@ -194,11 +196,11 @@ public:
         bindings.push_back({nullptr, k});
         return constants_[k] = made;
     }
-    /// Any node: what creators are given as an example.
+    /// Any node, for functions that take an example of the mode.
     graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
     std::map<std::string, int>& reads() { return reads_; }
 
-    /// Arrays of a node's outputs whose operands are all known.
+    /// Computes the outputs of a node whose operands are all known.
     std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
 
 private:
@@ -239,7 +241,7 @@ private:
         bindings.push_back({&w, 0});
         return weights_[w.name] = made;
     }
-    // As graph_scope::variable, of any element type and with values in memory.
+    // Like graph_scope::variable, of any element type and with initial values in memory.
     graph_node variable(const std::string& path, dtype type, const shape& dims, bool trainable, const void* values) {
         const std::size_t slash = path.rfind('/');
         const graph_scope owner = slash == path.npos ? root_ : root_ / path.substr(0, slash);

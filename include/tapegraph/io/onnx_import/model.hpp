@@ -9,7 +9,7 @@
 
 #include <mutex>
 
-/// io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
+/// Implements io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
 
 namespace tapegraph::io::onnx_import {
 
@@ -18,22 +18,23 @@ struct state : tapegraph::detail::model_base {
         std::unique_ptr<ir::traced_program> traced;
         std::vector<binding> bindings;
         std::vector<any_tensor> constants; ///< in the places of bindings; the store's list may grow meanwhile
-        std::vector<dtype> types;          ///< of the outputs, as the file has them
+        std::vector<dtype> types;          ///< of the outputs, as in the file
         tapegraph::detail::program_pool pool;
     };
 
     store shared;
     std::string until;
     std::vector<onnx_value> inputs, outputs;
-    /// A program for all inputs; for each shape of them, where what the file computes needs numbers; or for each shape, and the values of
-    /// small inputs that are no measurements, where axes or extents come from these.
+    /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
+    /// computes something that needs numbers. `of_values`: one for each shape and each value of
+    /// small inputs that are not measurements, if axes or extents depend on these.
     enum class kind { any, of_extents, of_values };
     kind programs_are = kind::any;
     static constexpr std::int64_t most_values = 64;
     static constexpr std::size_t most_programs = 256;
     std::mutex mutex;
     std::map<std::vector<std::int64_t>, std::shared_ptr<program>> programs;
-    std::shared_ptr<state> origin; ///< whose variables these are
+    std::shared_ptr<state> origin; ///< the state that owns the variables
 
     explicit state(file_model m) : model_base({}) {
         trains_ = false;
@@ -62,7 +63,7 @@ struct state : tapegraph::detail::model_base {
         for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
     }
 
-    /// Which float initializers are weights, and in which order of axes they are kept.
+    /// Decides which float initializers are weights, and in which order of axes they are kept.
     void find_weights() {
         std::set<std::string> paths;
         for (const initializer_info& i : shared.model.graph.initializers) {
@@ -109,10 +110,11 @@ struct state : tapegraph::detail::model_base {
         return path.empty() ? "weight" : path;
     }
 
-    /// Values of inputs for a trace; extents are the file's, or numbers that are given.
+    /// Whether an input is small enough, and of a kind, that programs may depend on its values.
     static bool known_by_value(const any_tensor& x) {
         return x.size() <= most_values && (!is_floating(x.type()) || (x.rank() <= 1 && x.size() <= max_rank * 2));
     }
+    /// Makes the inputs of a trace. Their extents are the file's, or those of `given`.
     std::vector<value_pointer> input_values(importer& on, const std::vector<any_tensor>* given) {
         std::vector<value_pointer> values;
         ir::trace& t = on.trace();
@@ -158,7 +160,7 @@ struct state : tapegraph::detail::model_base {
         return p;
     }
 
-    /// Reads the graph once; its variables come into being.
+    /// Reads the graph once, which makes its variables.
     void begin() {
         shared.values = [](const weight&) -> const void* { return nullptr; };
         std::vector<const weight*> used;
@@ -202,7 +204,7 @@ struct state : tapegraph::detail::model_base {
         try {
             made = make(programs_are == kind::any ? nullptr : &x);
         } catch (const import_error&) {
-            // A branch that is not taken may be what does not fit.
+            // What does not fit may be in a branch that is not taken.
             if (programs_are != kind::of_extents || std::none_of(x.begin(), x.end(), known_by_value)) throw;
             programs_are = kind::of_values;
             key = key_of(x);

@@ -2,14 +2,14 @@
 
 #include <tapegraph/io/onnx_import/call.hpp>
 
-/// What many rules need: operands in one layout, element types changed, axes that are named.
+/// Helpers of many rules: operands in one layout, conversions of element types, named axes.
 
 namespace tapegraph::io::onnx_import {
 
-/// Every node rule computes on graph nodes; formulas are sealed where they stand.
+/// All rules compute on graph nodes; they seal formulas at once.
 using node = graph_node;
 
-/// Elements of a file's type `from` as those of `to`.
+/// Converts elements of a file's type `from` to `to`.
 inline node converted(const node& x, dtype from, dtype to) {
     if (from == to) return x;
     const auto as = [](const node& v, dtype type) -> node {
@@ -27,7 +27,7 @@ inline node converted(const node& x, dtype from, dtype to) {
     };
     if (from == dtype::u64 && is_floating(to)) refuse("of u64 as floating numbers");
     if (to == dtype::boolean) return x.type() == dtype::boolean ? x : eval(x != 0);
-    if (to == dtype::u8) { // numbers beyond it wrap
+    if (to == dtype::u8) { // numbers outside its range wrap
         if (from == dtype::boolean) return as(x, dtype::u8);
         const node wide = as(x, is_floating(from) ? dtype::i32 : dtype::i64);
         return as(eval(wide % 256), dtype::u8);
@@ -77,7 +77,7 @@ inline laid side_by_side(call& c, const std::vector<int>& which) {
     return result;
 }
 
-/// A value in whatever layout it has, and where its axes lie.
+/// Returns a value in its current layout, and the places of its axes.
 inline node as_it_lies(call& c, int i, std::vector<int>& axes) {
     const node x = c.operand(i).traced ? c.operand(i).node : c.plain(i);
     axes = c.operand(i).axes;
@@ -89,7 +89,7 @@ inline int place_of(const std::vector<int>& axes, int axis) {
     return static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
 }
 
-/// Axes of a reduction as the library takes them.
+/// Axes of a reduction as the library's functions take them.
 inline axes axes_of(const std::vector<int>& which) {
     axes a;
     a.all = false;
@@ -106,13 +106,13 @@ inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
     s.attach(&c.on.trace().extents);
     return s;
 }
-/// What reads an extent as a number.
+/// Returns an extent that must be a number.
 inline std::int64_t known_extent(const extent& e, const char* what) {
     if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
     return e.value;
 }
 
-/// The elements of an axis from `begin`, `count` of them.
+/// `count` elements of an axis from `begin` on.
 inline node part(const node& x, int axis, extent begin, extent count) {
     return tapegraph::detail::part_of(x, axis, begin, count, std::source_location::current());
 }
@@ -126,7 +126,7 @@ inline node sliced(const node& x, const std::vector<range>& ranges) {
 }
 inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
 
-/// Computes in float where elements have 16 bits and the operation does not take them.
+/// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
 node in_float(const node& x, const F& f) {
     if (x.type() != dtype::f16 && x.type() != dtype::bf16) return f(x);

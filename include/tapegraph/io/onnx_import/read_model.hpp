@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-/// From bytes to io/onnx_import/file_model.hpp. Field numbers are those of onnx.proto3.
+/// Decodes bytes to the structures of io/onnx_import/file_model.hpp. Field numbers are those of
+/// onnx.proto3.
 
 namespace tapegraph::io::onnx_import {
 
@@ -15,7 +16,7 @@ struct file_place {
     files::path folder;
 };
 
-/// TensorProto's data before it is known where they lie.
+/// The fields of a TensorProto before its data are located.
 struct tensor_parts {
     std::string name;
     int type = 0;
@@ -52,7 +53,7 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
         at.damaged("tensor '" + p.name + "': " + std::to_string(length) + " bytes of external data, its shape has " +
                    std::to_string(bytes));
     const input_file in(files::path(place.folder.string().empty() ? location : place.folder.string() + "/" + location));
-    if (offset > in.size() || length > in.size() - offset) // before there is memory for it
+    if (offset > in.size() || length > in.size() - offset) // before memory is allocated for it
         throw data_error(one_line("'" + in.name() + "': has " + std::to_string(in.size()) + " bytes, tensor '" +
                                   p.name + "' ends at byte " + std::to_string(offset + length)));
     array to(type, p.dims);
@@ -104,7 +105,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
     case dtype::i8:
     case dtype::u8: convert<std::uint8_t>(p.ints, to); break;
     case dtype::boolean: convert<bool>(p.ints, to); break;
-    default: convert<std::uint16_t>(p.ints, to); break; // half and bfloat16 as bits, too
+    default: convert<std::uint16_t>(p.ints, to); break; // half and bfloat16 are stored as bits, too
     }
     return to;
 }
@@ -217,7 +218,7 @@ inline attribute read_attribute(wire_reader m, const file_place& place) {
         case 21: a.reference = m.text(); break;
         default: m.skip(); break;
         }
-    if (a.type == attribute::unknown && a.reference.empty()) // files of IR version 1 do not say
+    if (a.type == attribute::unknown && a.reference.empty()) // files of IR version 1 do not give types
         a.type = !a.floats.empty() ? attribute::numbers
                  : !a.ints.empty() ? attribute::integers
                  : a.t             ? attribute::tensor

@@ -15,7 +15,7 @@
 #include <tapegraph/io/onnx_import/rules_sampling.hpp>
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
-/// All rules.
+/// The table of all rules.
 
 namespace tapegraph::io::onnx_import {
 

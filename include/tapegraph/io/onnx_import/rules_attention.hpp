@@ -2,13 +2,15 @@
 
 #include <tapegraph/io/onnx_import/operands.hpp>
 
-/// Attention, rotary positions (onnx.ai/onnx/operators/onnx__Attention.html, onnx__RotaryEmbedding.html).
+/// Attention and rotary positions (onnx.ai/onnx/operators/onnx__Attention.html,
+/// onnx__RotaryEmbedding.html).
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// [batch, heads, length, size] of that, or of [batch, length, heads size].
+/// Returns an operand [batch, heads, length, size], or [batch, length, heads size], as [batch,
+/// heads, length, size].
 inline node in_heads(call& c, int i, std::int64_t heads) {
     const node x = c.plain(i);
     if (x.rank() == 4) return x;
@@ -18,7 +20,7 @@ inline node in_heads(call& c, int i, std::int64_t heads) {
     return c.on.transposed(reshape(x, shape_of_items(c, {s[0].value, s[1].value, heads, (s[2] / heads).value})),
                            {0, 2, 1, 3});
 }
-/// Heads of keys and values for each head of the queries.
+/// Repeats the heads of keys or values for each head of the queries.
 inline node repeated_heads(const node& x, std::int64_t heads) {
     const std::int64_t own = known_extent(x.shape()[1], "heads");
     if (own == heads) return x;
@@ -59,7 +61,7 @@ inline void attention_rule(call& c) {
     const extent rows = q.shape()[2], columns = k.shape()[2];
     node scores = matmul(eval(query * root), eval(keys * root), {.transpose_b = true});
     if (shown == 0) c.give(3, converted(scores, inner, type), type);
-    // What a row may look at.
+    // The positions that each row may attend to, as a bias.
     constexpr double never = -std::numeric_limits<double>::infinity();
     node bias;
     bool biased = false;
@@ -70,7 +72,7 @@ inline void attention_rule(call& c) {
     const node example = c.on.example();
     if (c.has(3)) {
         node mask = c.plain(3);
-        if (!(mask.shape()[mask.rank() - 1].value == columns.value)) { // shorter masks leave the rest out
+        if (!(mask.shape()[mask.rank() - 1].value == columns.value)) { // shorter masks exclude the rest
             pad_op::attributes box = tapegraph::detail::whole_slice();
             shape target = mask.shape();
             target.set(mask.rank() - 1, columns);
@@ -85,7 +87,7 @@ inline void attention_rule(call& c) {
         const node zeros = eval(broadcast_to(c.on.number(0, inner), where_true.shape()));
         return node(eval(where(where_true, zeros, never)));
     };
-    // Where the first query stands among the keys.
+    // The position of the first query among the keys.
     node offset = graph::extent_number(row, past);
     if (c.has(6)) {
         const node counts =
@@ -100,7 +102,7 @@ inline void attention_rule(call& c) {
     if (shown == 1) c.give(3, converted(scores, inner, type), type);
     if (biased) scores = eval(scores + bias);
     if (shown == 2) c.give(3, converted(scores, inner, type), type);
-    // A row that may look at nothing gives nothing.
+    // A row that may attend to nothing gives zeros.
     node weights =
         converted(softmax(converted(scores, inner, *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32), -1),
                   *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32, inner);

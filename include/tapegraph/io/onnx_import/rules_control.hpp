@@ -2,13 +2,13 @@
 
 #include <tapegraph/io/onnx_import/operands.hpp>
 
-/// Scan and Loop whose numbers of steps are known: their bodies are written out step by step.
+/// Scan and Loop with known numbers of steps: their bodies are unrolled.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// More steps than these make graphs that nobody wants to wait for.
+/// The limit of steps: graphs of more take too long to build.
 inline constexpr std::int64_t most_steps = 1000;
 
 inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const std::vector<value_pointer>& in) {
@@ -33,7 +33,7 @@ inline void scan_rule(call& c) {
     const attribute* const body = c.find("body");
     const auto scanned = static_cast<int>(c.integer("num_scan_inputs", 0));
     if (body == nullptr || !body->g || scanned < 1) refuse("without a body");
-    const bool old = c.opset() < 9; // with a batch axis in front, and lengths
+    const bool old = c.opset() < 9; // has a leading batch axis, and lengths
     const std::vector<std::int64_t> reverse_in = c.integers(old ? "directions" : "scan_input_directions"),
                                     reverse_out = c.integers("scan_output_directions"),
                                     axes_in = c.integers("scan_input_axes"), axes_out = c.integers("scan_output_axes");

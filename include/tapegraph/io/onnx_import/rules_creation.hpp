@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-/// Operators that make tensors, of numbers and of places.
+/// Operators that create tensors from numbers and positions.
 
 namespace tapegraph::io::onnx_import {
 

@@ -19,7 +19,7 @@ inline void unary(call& c, unary_function f) {
     c.ignore("consumed_inputs");
     c.give_laid(0, c.wrapped(f(x), c.type(0)), c.type(0), axes);
 }
-/// Of floating elements alone.
+/// Accepts floating elements alone.
 inline void function(call& c, unary_function f) {
     if (!is_floating(c.type(0))) refuse(std::string("of ") + name_of(c.type(0)));
     unary(c, f);
@@ -35,7 +35,7 @@ inline void same_types(call& c, int first, int count) {
         if (c.type(i) != c.type(first))
             refuse(std::string("of ") + name_of(c.type(first)) + " and " + name_of(c.type(i)));
 }
-/// Before opset 7 the second operand lies at an axis of the first.
+/// Before opset 7 the axes of the second operand begin at an axis of the first.
 inline void at_axis(call& c) {
     const bool broadcasts = c.integer("broadcast", 0) != 0;
     const std::int64_t axis = c.integer("axis", -1);
@@ -58,7 +58,7 @@ inline void comparison(call& c, binary_function f) {
     const laid in = side_by_side(c, {0, 1});
     c.give_laid(0, f(in.x[0], in.x[1]), dtype::boolean, in.axes);
 }
-/// Of numbers whose order nodes of the carrier keep.
+/// Comparisons by order, which nodes of the carrier type keep, except for u64.
 inline void order(call& c, binary_function f) {
     if (c.type(0) == dtype::u64) refuse("of u64");
     comparison(c, f);
@@ -113,7 +113,7 @@ inline void shift(call& c) {
     if (size_of(c.type(0)) == 8) refuse(std::string("of ") + name_of(c.type(0)));
     const laid in = side_by_side(c, {0, 1});
     const node x = converted(in.x[0], c.type(0), dtype::i64), by = converted(in.x[1], c.type(1), dtype::f64);
-    // By less than nothing, or by all bits or more, nothing but the sign is left.
+    // A shift by a negative number, or by all bits or more, leaves nothing but the sign.
     const node bounded = eval(where(logical_or(by<0, by> 32.0), 32.0, by));
     const node factor = converted(eval(exp2(bounded)), dtype::f64, dtype::i64);
     const node moved = direction == "LEFT" ? eval(x * factor) : eval(floor_divide(x, factor));
@@ -148,7 +148,7 @@ inline void clip_rule(call& c) {
 
 inline void cast_to(call& c, dtype to) {
     std::vector<int> axes;
-    c.ignore("saturate"); // of 8-bit floats, which there are none of
+    c.ignore("saturate"); // of 8-bit floats, which are not supported
     c.ignore("round_mode");
     const node x = as_it_lies(c, 0, axes);
     c.give_laid(0, converted(x, c.type(0), to), to, axes);
@@ -212,7 +212,7 @@ inline void prelu(call& c) {
     c.ignore("consumed_inputs");
     same_types(c, 0, 2);
     if (c.rank(1) == 1 && c.rank(0) > 2 && c.opset() < 7 && c.dims(1)[0].value != 1) {
-        shape s = c.dims(1); // a slope for each channel
+        shape s = c.dims(1); // one slope for each channel
         for (int k = 2; k < c.rank(0); ++k) s.push_back(1);
         c.operand(1) = *c.on.make(reshape(c.plain(1), s), c.type(1));
     }
@@ -238,11 +238,11 @@ inline void bitwise_not(call& c) {
     const node result = type == dtype::u8    ? eval(255 - x)
                         : type == dtype::u16 ? eval(65535 - x)
                         : type == dtype::u32 ? eval(4294967295.0 - x)
-                                             : eval(-x - 1); // of u64, too, whose bits these are
+                                             : eval(-x - 1); // of u64, too, which has the same bits
     c.give_laid(0, result, type, axes);
 }
 
-/// Bit by bit, from halves that are powers of two apart.
+/// Combines operands bit by bit; the sum of the bits times their powers of two is the result.
 template <class F>
 void bitwise(call& c, const F& f) {
     same_types(c, 0, 2);

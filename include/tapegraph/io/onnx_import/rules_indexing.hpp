@@ -8,7 +8,7 @@ namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// Indices as i64 with negative ones counted from the end.
+/// Returns indices as i64, with negative ones counted from the end.
 inline node from_the_front(call& c, int i, const extent& size) {
     const array* const known = c.known(i);
     if (known != nullptr && size.known() && !known->symbolic()) {
@@ -53,7 +53,7 @@ inline void gather_elements(call& c) {
     c.give(0, take_along(x, at, axis), c.type(0));
 }
 
-/// Tuples on the last axis as positions in the axes [first, first + k) of s, run together.
+/// Flattens tuples on the last axis to positions in the axes [first, first + k) of s.
 inline node positions(call& c, int i, const shape& s, int first, int k) {
     const node at = converted(c.plain(i), c.type(i), dtype::i64);
     node sum;
@@ -97,7 +97,8 @@ inline joining joining_of(call& c) {
     refuse("reduction = '" + how + "'");
 }
 
-/// `data` with `updates` placed along an axis, which is the last one of all three; other extents are equal.
+/// Combines `data` with `updates` at indices along an axis, which is the last one of all three;
+/// other extents are equal.
 inline node placed(const node& data, const node& at, const node& updates, joining how) {
     const shape s = data.shape();
     if (how == joining::add) return eval(data + put_along(updates, at, s, -1));
@@ -105,7 +106,8 @@ inline node placed(const node& data, const node& at, const node& updates, joinin
         const node hits = put_along(eval(full_like(at, 1.0)), at, s, -1);
         return eval(where(hits > 0, put_along(updates, at, s, -1), data));
     }
-    // Every place looks at all updates: products and extremes of several that meet.
+    // Every position looks at all updates, because several may meet there: their product or
+    // extreme.
     const node places = arange<std::int64_t>(at, s[s.rank() - 1]);
     const node here = eval(with_axis(places, 1) == with_axis(at, at.rank() - 1)),
                value = with_axis(updates, at.rank() - 1);
@@ -117,7 +119,7 @@ inline node placed(const node& data, const node& at, const node& updates, joinin
     if (how == joining::largest) return eval(maximum(data, max(eval(where(here, value, -big)), last)));
     return eval(minimum(data, min(eval(where(here, value, big)), last)));
 }
-/// The same of every element type.
+/// The same for every element type.
 inline node placed_any(const node& data, const node& at, const node& updates, joining how) {
     const dtype type = data.type();
     const dtype wide = type == dtype::u8 || type == dtype::boolean ? dtype::i32 : type;
@@ -146,7 +148,7 @@ inline void scatter_elements(call& c) {
             smaller = true;
         }
     node result = placed_any(data, at, updates, how);
-    for (int i = rank - 2; smaller && i >= 0; --i) { // what lies behind, axis by axis
+    for (int i = rank - 2; smaller && i >= 0; --i) { // the remainder, axis by axis
         const extent size = result.shape()[i], all_of_it = whole.shape()[i];
         if (size.value == all_of_it.value) continue;
         node behind = part(whole, i, size, all_of_it - size);
@@ -188,7 +190,7 @@ inline void top_k_rule(call& c) {
     const std::int64_t k =
         c.has(1) ? static_cast<std::int64_t>(c.integers(1, "numbers of elements").at(0)) : c.integer("k", 1);
     const bool largest = c.integer("largest", 1) != 0;
-    c.ignore("sorted"); // sorted they may be whatever it says
+    c.ignore("sorted"); // sorted results are valid for either value
     if (c.type(0) == dtype::u64) refuse("of u64");
     const auto found = top_k(c.plain(0), k, axis, {.largest = largest});
     c.give(0, found.values, c.type(0));

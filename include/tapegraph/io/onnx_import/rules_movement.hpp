@@ -2,7 +2,7 @@
 
 #include <tapegraph/io/onnx_import/operands.hpp>
 
-/// Operators that give elements another shape or place.
+/// Operators that change the shape or the order of elements.
 
 namespace tapegraph::io::onnx_import {
 
@@ -22,7 +22,7 @@ inline void shape_rule(call& c) {
 }
 inline void size_rule(call& c) { c.give_known(0, array::integers({c.dims(0).size().value}, true)); }
 
-/// Of weights and values alike: the axes are only said to lie otherwise.
+/// Moves nothing, for weights and other values alike: it only records another order of axes.
 inline void transpose_rule(call& c) {
     std::vector<int> axes, places(static_cast<std::size_t>(c.rank(0)));
     const node x = as_it_lies(c, 0, axes);
@@ -164,7 +164,7 @@ inline void slice_rule(call& c) {
         }
         range r{starts[i], ends[i], steps[i]};
         if (steps[i] == 0) refuse("steps of 0");
-        if (size.known()) { // as Python clips
+        if (size.known()) { // clips as Python does
             const std::int64_t n = size.value;
             const auto at = [&](std::int64_t v, std::int64_t low, std::int64_t high) {
                 return std::clamp<std::int64_t>(v < 0 ? (v < -n - 1 ? -1 : v + n) : v, low, high);
@@ -217,7 +217,7 @@ inline void tile_rule(call& c) {
     c.give(0, graph::invoke<index_map_op>(a, &target, std::source_location::current(), x), c.type(0));
 }
 
-/// x with amounts before and behind each axis; negative ones cut off.
+/// Pads x before and after each axis; negative amounts cut off.
 inline node padded(call& c, node x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                    const std::string& mode, double fill) {
     for (int i = 0; i < x.rank(); ++i) {

@@ -2,17 +2,17 @@
 
 #include <tapegraph/io/onnx_import/operands.hpp>
 
-/// Normalizations. What has 16 bits is computed in float, as the operators' pages ask for.
+/// Normalizations. 16-bit elements are computed in float, as the operators' pages require.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// A value as the type that it is normalized in.
+/// Converts a value to the type in which it is normalized.
 inline node wide(const node& x) { return x.type() == dtype::f64 ? x : converted(x, x.type(), dtype::f32); }
 inline node wide_of(call& c, int i) { return wide(c.plain(i)); }
 
-/// [channels] where the axis of channels lies in x.
+/// Reshapes [channels] to broadcast along the axis of channels in x.
 inline node for_channels(call& c, const node& v, const node& x, int place) {
     if (place == x.rank() - 1) return v;
     std::vector<std::int64_t> dims{v.shape()[0].value};
@@ -79,7 +79,8 @@ inline void rms_normalization_rule(call& c) {
     const node y = eval(x / sqrt(m + epsilon) * wide_of(c, 1));
     c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
 }
-/// Over groups of channels and what lies behind them; `by_group`: scale and bias are of groups, as before opset 21.
+/// Normalizes over groups of channels and all axes after them. `by_group`: scale and bias are per
+/// group, as before opset 21.
 inline void grouped(call& c, std::int64_t groups, bool by_group, double epsilon) {
     const shape s = c.dims(0);
     if (s.rank() < 3) refuse("of rank " + std::to_string(s.rank()));

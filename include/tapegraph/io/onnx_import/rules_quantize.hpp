@@ -2,7 +2,7 @@
 
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
-/// Quantised numbers: q = round(x / scale) + zero_point, kept within the element type.
+/// Quantised numbers: q = round(x / scale) + zero_point, clamped to the element type's range.
 
 namespace tapegraph::io::onnx_import {
 
@@ -20,7 +20,8 @@ inline limits limits_of(dtype type) {
     default: refuse(std::string("to ") + name_of(type));
     }
 }
-/// Scales or zero points as they meet x: one, one for each place of an axis, or one for each block of an axis.
+/// Reshapes scales or zero points to broadcast with x: one for all, one for each index of an axis,
+/// or one for each block of an axis.
 inline node along_axis(call& c, const node& v, const shape& x, std::int64_t axis, std::int64_t block) {
     if (v.rank() == 0 || (v.rank() == 1 && v.shape()[0].value == 1)) return reshape(v, shape{});
     const int at = c.axis(axis, x.rank());
@@ -33,7 +34,7 @@ inline node along_axis(call& c, const node& v, const shape& x, std::int64_t axis
     for (int k = at + 1; k < x.rank(); ++k) dims.push_back(1);
     return reshape(v, shape_of_items(c, dims));
 }
-/// x of floating numbers, scale and zero point as they meet it.
+/// Quantises floating numbers x; scale and zero point broadcast with it.
 inline node quantized(const node& x, const node& scale, const node& zero, dtype type) {
     const limits l = limits_of(type);
     const node q = eval(minimum(maximum(round(x / scale) + zero, l.low), l.high));
@@ -60,7 +61,7 @@ inline void dequantize_linear(call& c) {
     const dtype type = number != 0 ? element_type(static_cast<int>(number)).value_or(dtype::boolean) : c.type(1);
     if (!is_floating(type)) refuse("output_dtype = " + element_type_name(static_cast<int>(number)));
     const shape s = c.dims(0);
-    // Of integers beyond 2^24 the difference from the zero point is still exact.
+    // In double the difference from the zero point is exact for integers beyond 2^24, too.
     node x = converted(c.plain(0), c.type(0), dtype::f64);
     if (c.has(2)) x = eval(x - along_axis(c, converted(c.plain(2), c.type(2), dtype::f64), s, axis, block));
     const node scale = along_axis(c, converted(c.plain(1), c.type(1), dtype::f64), s, axis, block);
@@ -75,7 +76,7 @@ inline void dynamic_quantize_linear(call& c) {
     c.give(1, scale, dtype::f32);
     c.give(2, converted(zero, dtype::f32, dtype::u8), dtype::u8);
 }
-/// An operand less its zero point, exact in double.
+/// An operand minus its zero point, exact in double.
 inline node centred(call& c, int i, int zero, std::int64_t axis) {
     const node x = converted(c.plain(i), c.type(i), dtype::f64);
     if (!c.has(zero)) return x;

@@ -5,7 +5,7 @@
 #include <tapegraph/ops/recurrent/lstm.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
-/// LSTM, GRU and RNN by the library's recurrences, whose gates stand in another order.
+/// LSTM, GRU and RNN through the library's recurrences, whose gates are in another order.
 
 namespace tapegraph::io::onnx_import {
 
@@ -17,7 +17,7 @@ struct recurrent_kind {
     std::vector<std::string> functions;
 };
 
-/// Steps of each sequence backwards, those behind its length where they are: x [batch, time, ...].
+/// Reverses the steps of each sequence; steps after its length stay in place. x [batch, time, ...].
 inline node reversed_steps(const node& x, const node& lengths) {
     const node l = with_axis(lengths, 1), t = with_axis(arange<std::int64_t>(x, x.shape()[1]), 0);
     return gather(x, eval(where(t < l, l - 1 - t, t)), 1, 1);

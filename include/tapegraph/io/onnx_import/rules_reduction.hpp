@@ -3,13 +3,13 @@
 #include <tapegraph/io/onnx_import/operands.hpp>
 #include <tapegraph/io/onnx_import/rules_movement.hpp>
 
-/// Products of matrices, reductions, softmax, sums along an axis.
+/// Matrix products, reductions, softmax, cumulative sums and products, losses.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// An operand of rank 2 or more for matmul, its last two axes as they lie.
+/// An operand of rank 2 or more for matmul, whose last two axes may be swapped (`transposed`).
 inline node matrix(call& c, int i, bool& transposed) {
     std::vector<int> axes;
     const node x = as_it_lies(c, i, axes);
@@ -22,7 +22,7 @@ inline node matrix(call& c, int i, bool& transposed) {
     transposed = true;
     return x;
 }
-/// Exact, whatever the integers: products that are summed.
+/// A matrix product of integers, which is exact: elementwise products that are summed.
 inline node integer_product(const node& x, const node& y) {
     const node a = x.rank() == 1 ? with_axis(x, 0) : x, b = y.rank() == 1 ? with_axis(y, 1) : y;
     const node products = eval(with_axis(a, a.rank()) * with_axis(b, b.rank() - 2));
@@ -135,7 +135,7 @@ inline void softmax_like(call& c, node (*f)(const node&, int)) {
     const auto computed = [&](const node& x, int axis) {
         return in_float(x, [&](const node& v) { return f(v, axis); });
     };
-    if (c.opset() < 13) { // over all axes from there on, as one
+    if (c.opset() < 13) { // over this axis and all after it, as one
         const shape s = c.dims(0);
         const int axis = given == s.rank() ? s.rank() : c.axis(given, s.rank());
         const node flat = reshape(c.plain(0), shape_of_items(c, {s.size(0, axis).value, s.size(axis, s.rank()).value}));

@@ -4,8 +4,9 @@
 
 #include <cmath>
 
-/// Resize and Upsample. Axis by axis, an element of the result is a sum of a few elements of the operand, whose places and weights are
-/// computed when the model is made (onnx.ai/onnx/operators/onnx__Resize.html).
+/// Resize and Upsample. Axis by axis, an element of the result is a sum of a few elements of the
+/// operand, whose positions and weights are computed when the model is made
+/// (onnx.ai/onnx/operators/onnx__Resize.html).
 
 namespace tapegraph::io::onnx_import {
 
@@ -17,7 +18,8 @@ struct resizing {
     bool antialias = false, excludes = false;
 };
 
-/// For each place of the result the operand's places and their weights; empty: the extrapolation's value stands there.
+/// For each position of the result, positions of the operand and their weights; empty where the
+/// extrapolation value is used.
 using taps = std::vector<std::vector<std::pair<std::int64_t, double>>>;
 
 inline double source_place(const resizing& r, double out, double scale, std::int64_t from, std::int64_t to,
@@ -26,7 +28,7 @@ inline double source_place(const resizing& r, double out, double scale, std::int
     if (r.transform == "half_pixel") return (out + 0.5) / scale - 0.5;
     if (r.transform == "asymmetric") return out / scale;
     if (r.transform == "pytorch_half_pixel") return m > 1 ? (out + 0.5) / scale - 0.5 : 0;
-    if (r.transform == "align_corners") { // by the scale, as the suite has it, not by the rounded extent
+    if (r.transform == "align_corners") { // by the scale, as in ONNX's suite, not by the rounded extent
         const double width = scale * n;
         return width == 1 ? 0 : out * (n - 1) / (width - 1);
     }

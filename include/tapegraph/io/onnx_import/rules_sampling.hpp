@@ -11,7 +11,7 @@ namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// Places on an axis of `size` elements, those outside as padding says; `inside`: whether there is an element.
+/// Maps positions outside an axis of `size` elements inside, as `padding` says; "zeros" keeps them.
 inline node kept_inside(const node& x, double size, const std::string& padding, bool aligned) {
     if (padding == "zeros") return x;
     if (padding == "border") return eval(minimum(maximum(x, 0), size - 1));
@@ -38,7 +38,7 @@ inline void grid_sample(call& c) {
     std::vector<double> sizes;
     for (int i = 0; i < n; ++i) {
         const auto size = static_cast<double>(known_extent(s[i + 2], "sampling"));
-        const node at = take(grid, n - 1 - i, n + 1); // the last coordinate is of the first axis
+        const node at = take(grid, n - 1 - i, n + 1); // the last coordinate is that of the first axis
         const node x = aligned ? eval((at + 1) * ((size - 1) / 2)) : eval(((at + 1) * size - 1) / 2);
         places.push_back(x);
         sizes.push_back(size);
@@ -122,7 +122,7 @@ inline void dft_rule(call& c) {
     const std::int64_t given = known_extent(x.shape()[axis], "transforming"),
                        parts = known_extent(x.shape()[rank - 1], "parts");
     if (parts != 1 && parts != 2) refuse("of " + std::to_string(parts) + " parts");
-    // Back to real numbers the other half of a one-sided spectrum is its mirror image.
+    // On the way back to real numbers, the other half of a one-sided spectrum is its mirror image.
     const bool mirrored = inverse && onesided;
     const std::int64_t n = c.has(1) ? c.integers(1, "lengths").at(0) : mirrored ? 2 * (given - 1) : given;
     if (n < 1) refuse("of length " + std::to_string(n));

@@ -3,13 +3,14 @@
 #include <tapegraph/io/onnx_import/operands.hpp>
 #include <tapegraph/io/onnx_import/rules_movement.hpp>
 
-/// Convolutions and pooling. Images lie channels last here; values know how they lie, so that nothing is transposed between two of these.
+/// Convolutions and pooling. Images have channels last here; values record their layout, so nothing
+/// is transposed between two of these operators.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// [batch, spatial..., channels] of ONNX's [batch, channels, spatial...].
+/// The order [batch, spatial..., channels] of ONNX's axes [batch, channels, spatial...].
 inline std::vector<int> channels_last(int rank) {
     std::vector<int> axes{0};
     for (int i = 2; i < rank; ++i) axes.push_back(i);
@@ -41,7 +42,7 @@ inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
         refuse("auto_pad = '" + w.auto_pad + "'");
     return w;
 }
-/// Amounts of padding in the place of auto_pad, for the extents of x [batch, spatial..., channels].
+/// Replaces auto_pad by amounts of padding, for the extents of x [batch, spatial..., channels].
 inline void resolve(window& w, const shape& x) {
     if (!w.auto_pad.starts_with("SAME")) return;
     for (std::size_t i = 0; i < w.taps.size(); ++i) {
@@ -78,7 +79,7 @@ inline window without_first(window w) {
 inline extent outputs_of(const window& w, std::size_t i, const extent& n) {
     return (n + (w.before[i] + w.after[i] - (w.taps[i] - 1) * w.dilations[i] - 1)) / w.strides[i] + 1;
 }
-/// Every `step`th element of an axis from `begin`, `count` of them.
+/// Every `step`th element of an axis, `count` of them from `begin` on.
 inline node stepped(const node& x, int axis, std::int64_t begin, std::int64_t step, const extent& count) {
     slice_op::attributes a = tapegraph::detail::whole_slice();
     shape target = x.shape();
@@ -88,7 +89,8 @@ inline node stepped(const node& x, int axis, std::int64_t begin, std::int64_t st
     return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
 }
 
-/// x [batch, spatial..., channels] with filters [spatial..., in, out]; three axes as sums over the first.
+/// Convolves x [batch, spatial..., channels] with filters [spatial..., in, out]; over three axes it
+/// sums over the first.
 inline node convolved(call& c, const node& x, const node& filters, const window& w, std::int64_t groups) {
     const auto n = static_cast<int>(w.taps.size());
     const auto here = std::source_location::current();
@@ -134,7 +136,8 @@ inline void conv_rule(call& c) {
     c.give_laid(0, y, c.type(0), channels_last(rank));
 }
 
-/// The adjoint of a convolution without padding, x [batch, spatial..., in], filters [spatial..., out, in].
+/// The adjoint of a convolution without padding: x [batch, spatial..., in], filters [spatial...,
+/// out, in].
 inline node spread(call& c, const node& x, const node& filters, const window& w, std::int64_t groups) {
     const auto n = static_cast<int>(w.taps.size());
     const auto here = std::source_location::current();
@@ -195,7 +198,7 @@ inline void conv_transpose_rule(call& c) {
             const std::int64_t total = known_extent(whole + more[k] - length, "an output of given length");
             front = total < 0 ? 0 : w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
         }
-        // What is cut off in front, and zeros behind where there is more than that.
+        // Cuts off the front, and appends zeros where the output is longer than the result.
         const extent left = whole - front, missing = length - left;
         if (missing.known() && missing.value > 0) {
             std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), behind = none;
@@ -218,7 +221,7 @@ struct pool {
     bool counts_padding = false;
     double p = 2;
 };
-/// Axis by axis, slices that are joined: whatever the windows.
+/// Joins slices axis by axis, which works for every window.
 inline node pooled_by_slices(call& c, node x, const pool& of) {
     const window& w = of.w;
     const bool largest = of.kind == pooling::largest;
@@ -236,7 +239,7 @@ inline node pooled_by_slices(call& c, node x, const pool& of) {
         if (w.ceils) {
             const std::int64_t size = known_extent(n, "ceil_mode");
             std::int64_t count = (size + w.before[i] + w.after[i] - span + stride - 1) / stride + 1;
-            if ((count - 1) * stride >= size + w.before[i]) --count; // none begins in the padding behind
+            if ((count - 1) * stride >= size + w.before[i]) --count; // no window begins in the padding after the end
             behind = std::max(behind, (count - 1) * stride + span - size - w.before[i]);
             out = count;
         }

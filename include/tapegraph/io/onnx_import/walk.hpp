@@ -3,7 +3,8 @@
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/io/onnx_import/call.hpp>
 
-/// The walk over a graph's nodes: what is known is computed at once, of all else the rules make nodes.
+/// The walk over a graph's nodes: it computes known values at once, and the rules make nodes for
+/// all others.
 
 namespace tapegraph::io::onnx_import {
 
@@ -19,7 +20,7 @@ inline const file_function* function_of(const file_model& m, const file_node& n)
     return nullptr;
 }
 
-/// Domains whose operators have the rules here.
+/// Domains whose operators the rules cover.
 inline bool ruled_domain(const std::string& domain) { return domain.empty() || domain == "com.microsoft"; }
 
 inline array array_of(const buffer_view& v, dtype type) {
@@ -28,7 +29,7 @@ inline array array_of(const buffer_view& v, dtype type) {
     if (carrier.byte_count() > 0) std::memcpy(carrier.data(), v.data, carrier.byte_count());
     if (type == v.type) return carrier;
     array to(type, dims);
-    for (std::int64_t i = 0; i < to.size(); ++i) { // narrow integers lie in front of the wide ones' bytes
+    for (std::int64_t i = 0; i < to.size(); ++i) { // the low bytes of the wide integers are the narrow ones
         const std::int64_t item = carrier.integer(i);
         std::memcpy(static_cast<std::byte*>(to.data()) + static_cast<std::size_t>(i) * size_of(type), &item,
                     size_of(type));
@@ -104,7 +105,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
         }
         refused = refused || in.back()->refused;
         none = false;
-        const bool counts = n.type != "CastLike" || in.size() == 1; // whose second operand is there for its type
+        const bool counts = n.type != "CastLike" || in.size() == 1; // its second operand only gives a type
         all_known = all_known && (!counts || in.back()->known != nullptr);
         weights = weights || !in.back()->weight.empty();
     }
@@ -152,10 +153,10 @@ inline void importer::run_node(const file_node& n, environment& env) {
     } catch (const refusal& why) {
         spoil(why.why, why.by_symbols);
     } catch (const shape_error& why) {
-        spoil(why.what(), t_.extents.atoms.size() > 0); // numbers will not fit better than they do
+        spoil(why.what(), t_.extents.atoms.size() > 0); // extents that are numbers would not help
     } catch (const error& why) {
         spoil(why.what(), false);
-    } catch (const char* why) { // of core/extent.hpp
+    } catch (const char* why) { // thrown by core/extent.hpp
         spoil(why, true);
     }
     t_.error = {};
@@ -179,7 +180,7 @@ inline std::vector<value_pointer> importer::run_graph(const file_graph& g, envir
     return results;
 }
 
-/// All that a model could not be made of.
+/// Carries all refusals of a model.
 struct import_error : argument_error {
     bool by_symbols;
     import_error(const std::string& what, bool symbols) : argument_error(what), by_symbols(symbols) {}

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-/// Protocol buffers' wire format (developers.google.com/protocol-buffers/docs/encoding), read from memory. Every length is checked;
-/// what is damaged is refused with the file's name and the byte.
+/// Reads Protocol Buffers' wire format (developers.google.com/protocol-buffers/docs/encoding) from
+/// memory. It checks every length; damaged data are refused with the file's name and the byte.
 
 namespace tapegraph::io::onnx_import {
 
-/// A message in whose names there may be anything, as one line of text.
+/// Formats a message as one line of text, whatever characters its names contain.
 inline std::string one_line(const std::string& text) {
     const std::string quoted = quoted_text(text, text.size());
     return quoted.substr(1, quoted.size() - 2);
@@ -25,7 +25,8 @@ public:
     wire_reader(std::string_view bytes, const std::string& file, std::size_t offset = 0)
         : bytes_(bytes), file_(&file), offset_(offset) {}
 
-    /// The next field; false at the end. Afterwards one of the functions below reads its value, or `skip` passes over it.
+    /// Advances to the next field; returns false at the end. Afterwards one of the functions below
+    /// reads its value, or `skip` passes over it.
     bool next() {
         if (at_ == bytes_.size()) return false;
         begin_ = at_;
@@ -55,7 +56,7 @@ public:
         const std::string_view part = piece();
         return wire_reader(part, *file_, offset_ + at_ - part.size());
     }
-    /// Repeated numbers: packed, or one.
+    /// Reads repeated numbers: packed, or a single one.
     void integers(std::vector<std::int64_t>& to) {
         if (type_ == 0) return to.push_back(integer());
         wire_reader packed = message();

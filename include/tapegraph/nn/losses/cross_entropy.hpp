@@ -3,17 +3,18 @@
 #include <tapegraph/nn/losses/loss.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
-/// Cross-entropies of probabilities, and label smoothing. Those of logits are in nn/losses.hpp.
+/// Cross-entropies of probabilities, and label smoothing. nn/losses.hpp has those of logits.
 
 namespace tapegraph {
 
 namespace detail {
-/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7] as Keras does.
+/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7]
+/// as in Keras.
 constexpr auto log_of_probabilities(const auto& p) {
     const auto total = sum(p, -1, {.keepdims = true});
     return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
 }
-/// The elements of [..., classes] that class numbers [...] choose.
+/// The elements of x [..., classes] that class numbers z [...] choose.
 constexpr auto chosen_of(const auto& x, const auto& z) {
     check_classes(x, z);
     return without_last_axis(take_along(x, expand_dims(z, -1)));
@@ -51,7 +52,7 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
 };
 
 namespace detail {
-/// How labels of a loss are smoothed. Whoever writes a loss of his own says it by a member `smoothing`.
+/// How the labels of a loss are smoothed. A custom loss declares it in a member `smoothing`.
 enum class label_smoothing_kind { none, binary, categorical, sparse_logits, sparse_probabilities };
 
 template <class Loss>
@@ -71,9 +72,9 @@ constexpr label_smoothing_kind smoothing_of() {
 }
 } // namespace detail
 
-/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 of binary losses and z (1 - s) + s / classes
-/// of the others, s = `label_smoothing` in [0, 1]. `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy is by the
-/// labels as they are.
+/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 for
+/// binary losses and z (1 - s) + s / classes for the others, s = `label_smoothing` in [0, 1].
+/// `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy uses the original labels.
 template <class Loss>
 struct smoothed {
     Loss loss{};

@@ -8,16 +8,18 @@ namespace tapegraph {
 
 namespace detail {
 
-/// The logarithm of a probability of nothing: far below every sum of real ones, and finite, so that differences are.
+/// Stands for log(0): far below every sum of logarithms that occurs, and finite, so that
+/// differences are finite, too.
 inline constexpr double log_of_nothing = -1e30;
 
-/// x [batch, n] one place later; `first` comes in front.
+/// Shifts x [batch, n] by one place; `first` fills the front.
 constexpr auto one_later(const auto& x, double first) {
     return pad(slice(x, {all, {0, -1}}), {{0, 0}, {1, 0}}, {.value = first});
 }
 
-/// One step of the forward algorithm: alpha(s) <- log(sum of exp of alpha(s), alpha(s - 1) and, where it may be skipped to,
-/// alpha(s - 2)) + the logarithm of the symbol's probability. All [batch, symbols].
+/// One step of the forward algorithm: alpha(s) <- log(sum of exp of alpha(s), alpha(s - 1) and,
+/// where a symbol may be skipped, alpha(s - 2)) + the logarithm of the symbol's probability. All
+/// are [batch, symbols].
 struct ctc_step {
     constexpr auto operator()(auto alpha, auto symbol, auto skip) const {
         const auto before = one_later(alpha, log_of_nothing);
@@ -29,8 +31,8 @@ struct ctc_step {
     }
 };
 
-/// Labels [batch, n] with a blank around each, [batch, 2 n + 1]. Padding becomes 0; what stands behind padding, or is below it,
-/// becomes negative, which the gathering of its probability refuses.
+/// Labels [batch, n] with a blank around each, [batch, 2 n + 1]. Padding becomes 0. A label after
+/// padding, or one below -1, becomes negative, which the gather of its probability refuses.
 constexpr auto with_blanks(const auto& z) {
     const auto before = one_later(z, 1);
     const auto label = eval(where(z > 0, where(before > 0, z, -1 - z), where(z < -1, z, 0)));
@@ -44,13 +46,15 @@ constexpr auto with_blanks(const auto& z) {
 
 } // namespace detail
 
-/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a sequence of symbols, with repetitions
-/// merged and blanks removed, is the labels. Logits [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest],
-/// classes from 1 on, padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time count.
+/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a
+/// sequence of symbols, with repetitions merged and blanks removed, equals the labels. Logits
+/// [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest], classes from 1 on,
+/// padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time
+/// count.
 ///
-/// By the forward algorithm with logarithms, as a scan over time. Where time is too short for the labels, repetitions with a blank
-/// between them, the loss is infinite and has no derivative, as in PyTorch. Labels that are no class and padding between labels
-/// are a range_error.
+/// Uses the forward algorithm with logarithms, as a scan over time. If time is too short for the
+/// labels, repetitions with a blank between them, the loss is infinite and has no derivative, as in
+/// PyTorch. Labels that are no class, and padding between labels, are a range_error.
 struct ctc : detail::loss_of_records<ctc> {
     static constexpr std::string_view name = "ctc";
     static constexpr auto per_record(const auto& x, const auto& z) {

@@ -2,14 +2,16 @@
 
 #include <tapegraph/nn/losses/cross_entropy.hpp>
 
-/// Focal losses (Lin et al. 2017): cross-entropies whose terms count by (1 - probability of the right answer)^gamma, so that what is
-/// already right counts little. Keras 3's formulas; from logits without its clipping, since nothing overflows there.
+/// Focal losses (Lin et al. 2017): cross-entropies whose terms are weighted by (1 - probability of
+/// the right answer)^gamma, so that confident right answers count little. The formulas are Keras
+/// 3's; from logits they need no clipping, since nothing overflows there.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// q^gamma with the power's derivatives; at q = 0, where those of a gamma that is no integer become infinite, 0.
+/// q^gamma with the power's derivatives. At q = 0, where they are infinite for a gamma that is no
+/// integer, it is 0.
 constexpr auto focus(const auto& q, const auto& gamma) {
     return where(logical_or(q > 0, gamma == floor(gamma)), pow(q, gamma), 0);
 }

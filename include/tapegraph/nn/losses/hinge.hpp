@@ -2,12 +2,12 @@
 
 #include <tapegraph/nn/losses/loss.hpp>
 
-/// Margins, with Keras 3's formulas.
+/// Hinge losses, with Keras 3's formulas.
 
 namespace tapegraph {
 
 namespace detail {
-/// Labels of -1 and 1. If all labels of the batch are 0 or 1, 0 stands for -1.
+/// Labels of -1 and 1. If all labels of the batch are 0 or 1, 0 becomes -1.
 constexpr auto signs_of(const auto& z) {
     const auto binary = all_of(logical_or(z == 0, z == 1));
     return eval(where(binary, 2 * z - 1, z));
@@ -18,7 +18,7 @@ constexpr auto signs_agree(const auto& x, const auto& z) {
 }
 } // namespace detail
 
-/// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
+/// max(1 - z x, 0), for scores x and labels of -1 and 1, or 0 and 1.
 struct hinge : detail::loss_of_elements<hinge> {
     static constexpr std::string_view name = "hinge";
     static constexpr auto each(const auto& x, const auto& z) {
@@ -40,7 +40,8 @@ struct squared_hinge : detail::loss_of_elements<squared_hinge> {
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
-/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, of scores [batch..., classes] and one-hot labels.
+/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, for scores [batch..., classes] and
+/// one-hot labels.
 struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
     static constexpr std::string_view name = "categorical_hinge";
     static constexpr auto per_record(const auto& x, const auto& z) {

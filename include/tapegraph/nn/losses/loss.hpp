@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 
-/// What losses are made of. A loss is a plain struct. With members it has `count` and `numbers()`, and its functions take those numbers
-/// as a third argument, scalars of the output's type, so that they may change between steps without compiling anything; called by hand
-/// with two arguments it takes its members' values.
+/// Building blocks of losses. A loss is a plain struct. A loss with members has `count` and
+/// `numbers()`, and its functions take those numbers as a third argument, scalars of the output's
+/// type, so that they may change between steps without another compilation. Called by hand with two
+/// arguments it uses its members' values.
 ///
-/// `per_record(output, labels[, n])` is what is left after the last axis was reduced (Keras's `call`); what weights of records multiply.
+/// `per_record(output, labels[, n])` is the loss after the last axis was reduced (Keras's `call`),
+/// which weights of records multiply.
 
 namespace tapegraph::detail {
 
@@ -32,7 +34,7 @@ template <class = void>
     throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
 }
 
-/// The number itself, if it is finite and in [low, high]; argument_error otherwise.
+/// Returns the number if it is finite and in [low, high]; throws argument_error otherwise.
 constexpr double number_within(const char* who, const char* what, double value, double low,
                                double high = std::numeric_limits<double>::infinity()) {
     if (!(value >= low && value <= high) || value == std::numeric_limits<double>::infinity())
@@ -53,7 +55,7 @@ constexpr auto part_of_numbers(const auto& n) {
     (std::make_index_sequence<Count>{});
 }
 
-/// Labels as a handle, or the number that they are.
+/// Labels as a handle, or unchanged if they are a number.
 template <class Z>
 constexpr auto sealed_labels(const Z& z) {
     if constexpr (tensor_like<Z>)
@@ -61,7 +63,7 @@ constexpr auto sealed_labels(const Z& z) {
     else
         return z;
 }
-/// The labels, refused where they have not the output's shape.
+/// Returns the labels; refuses them if their shape is not the output's.
 template <class X, class Z>
 constexpr auto labels_like(const X& x, const Z& z) {
     check_labels(x, z);
@@ -73,7 +75,7 @@ template <class Loss>
 constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
     return Loss::each(eval(x), sealed_labels(z), n...);
 }
-/// Their means, over all of them and over the last axis.
+/// The means of these elements: over all of them, and over the last axis.
 template <class Loss>
 constexpr auto mean_of_elements(const auto& x, const auto& z, const auto&... n) {
     const auto of = [](const auto&... all) { return mean(elements_of<Loss>(all...)); };
@@ -90,8 +92,8 @@ constexpr auto mean_of_records(const auto& x, const auto& z, const auto&... n) {
     return in_floats([](const auto&... all) { return mean(Loss::per_record(all...)); }, x, z, n...);
 }
 
-// Bases of losses without numbers. Those with numbers spell the same calls themselves: compilers warn of a base that
-// `huber{.delta = 2}` does not initialize.
+// Bases of losses without numbers. Those with numbers repeat the same calls, because compilers warn
+// about a base that `huber{.delta = 2}` does not initialize.
 
 /// A loss of records: its call is the mean of Loss::per_record(x, z).
 template <class Loss>
@@ -100,7 +102,7 @@ struct loss_of_records {
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-/// A loss of elements, Loss::each(x, z), which calls check_labels(x, z). Its call is one mean over all of them.
+/// A loss of elements, Loss::each(x, z), which calls check_labels(x, z). Its call is their mean.
 template <class Loss>
 struct loss_of_elements {
     constexpr auto operator()(const auto& x, const auto& z) const { return mean_of_elements<Loss>(x, z); }
@@ -108,7 +110,7 @@ struct loss_of_elements {
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-/// Keras's epsilon: what logarithms and denominators are kept away from zero by.
+/// Keras's epsilon, which keeps logarithms and denominators away from zero.
 inline constexpr double loss_epsilon = 1e-7;
 
 } // namespace tapegraph::detail

@@ -2,9 +2,11 @@
 
 #include <tapegraph/nn/losses/loss.hpp>
 
-/// Losses by overlap, for segmentation: of probabilities x and labels z in [0, 1] of the same shape, Keras 3's formulas. They come in two
-/// forms. `dice` and `tversky` are of the whole batch, as Keras's default is, and have no loss per record; `dice_per_record`
-/// and `tversky_per_record` sum over all axes but the first (Keras: `axis`), so that each record counts alike, and take weights.
+/// Overlap losses for segmentation: probabilities x and labels z in [0, 1] have the same shape; the
+/// formulas are Keras 3's. There are two forms. `dice` and `tversky` are computed over the whole
+/// batch, Keras's default, and have no loss per record; `dice_per_record` and `tversky_per_record`
+/// sum over all axes but the first (Keras: `axis`), so that each record counts alike, and accept
+/// weights.
 
 namespace tapegraph {
 
@@ -54,8 +56,9 @@ private:
     }
 };
 
-/// 1 - sum(x z) / (sum(x z) + alpha sum((1 - x) z) + beta sum(x (1 - z)) + 1e-7) (Salehi et al. 2017): alpha counts what was missed and
-/// beta what was wrongly found, as in Keras. With 0.5 and 0.5 it is dice.
+/// 1 - sum(x z) / (sum(x z) + alpha sum((1 - x) z) + beta sum(x (1 - z)) + 1e-7) (Salehi et al.
+/// 2017): alpha weights false negatives and beta false positives, as in Keras. With 0.5 and 0.5 it
+/// is dice.
 template <bool PerRecord>
 struct basic_tversky {
     double alpha = 0.5;

@@ -3,7 +3,8 @@
 #include <tapegraph/nn/losses/loss.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Losses of numbers x against labels z of the same shape, with Keras 3's formulas. `per_record` is the mean over the last axis.
+/// Losses of numbers x and labels z of the same shape, with Keras 3's formulas. `per_record` is the
+/// mean over the last axis.
 
 namespace tapegraph {
 
@@ -35,7 +36,7 @@ struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_lo
 };
 
 namespace detail {
-/// Of an error and delta. The derivative is the error kept within delta.
+/// The Huber loss of an error and delta. Its derivative is the error clipped to [-delta, delta].
 struct huber_op : map_op<2> {
     static constexpr std::string_view name = "huber";
     template <class V>
@@ -54,7 +55,8 @@ struct huber_op : map_op<2> {
 };
 } // namespace detail
 
-/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
+/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta >
+/// 0.
 struct huber {
     double delta = 1;
 
@@ -78,8 +80,9 @@ struct huber {
 };
 
 namespace detail {
-/// |x| + log(1 + e^(-2 |x|)) - log 2, which does not overflow, and near 0, where that cancels, -log(1 - tanh(x)^2) / 2. One operation,
-/// because both are smooth, and seams between them are not.
+/// |x| + log(1 + e^(-2 |x|)) - log 2, which does not overflow; near 0, where that cancels, -log(1 -
+/// tanh(x)^2) / 2. One operation holds both, because each is smooth, and a seam between two would
+/// not be.
 struct log_cosh_op : series_op<1> {
     static constexpr std::string_view name = "log_cosh";
     template <class V>
@@ -102,8 +105,8 @@ struct log_cosh : detail::loss_of_elements<log_cosh> {
     }
 };
 
-/// The pinball loss, max(q e, (q - 1) e) of e = z - x, q = quantile in [0, 1]: least where x is that quantile of z (Koenker and
-/// Bassett 1978).
+/// The pinball loss, max(q e, (q - 1) e) with e = z - x and q = quantile in [0, 1]: least where x
+/// is that quantile of z (Koenker and Bassett 1978).
 struct pinball {
     double quantile = 0.5;
 
@@ -126,7 +129,8 @@ struct pinball {
     }
 };
 
-/// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
+/// x - z log(x + 1e-7) for rates x >= 0 and counts z: the negative log-likelihood except for a term
+/// of z alone.
 struct poisson : detail::loss_of_elements<poisson> {
     static constexpr std::string_view name = "poisson";
     static constexpr auto each(const auto& x, const auto& z) {
@@ -135,7 +139,8 @@ struct poisson : detail::loss_of_elements<poisson> {
     }
 };
 
-/// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].
+/// sum z log(z / x) over the last axis, for distributions [batch..., classes], both clipped to
+/// [1e-7, 1].
 struct kl_divergence : detail::loss_of_records<kl_divergence> {
     static constexpr std::string_view name = "kl_divergence";
     static constexpr auto per_record(const auto& x, const auto& z) {
@@ -148,7 +153,8 @@ struct kl_divergence : detail::loss_of_records<kl_divergence> {
 };
 
 namespace detail {
-/// The cosine of the angle between x and z along the last axis; vectors shorter than 1e-7 count as shorter still.
+/// The cosine of the angle between x and z along the last axis. A vector shorter than 1e-7 is
+/// divided by 1e-7, not by its length.
 constexpr auto cosine(const auto& x, const auto& z) {
     const auto here = std::source_location::current();
     const auto along = [](const auto& v) { return axes(-1).bits(shape_of(v).rank()); };

@@ -4,9 +4,10 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
-/// Triplet losses, from labels: embeddings [batch, d] of records of one class should be nearer to each other than to those of other
-/// classes, by a margin (Schroff et al. 2015; Hermans et al. 2017; the formulas of TensorFlow Addons). Triplets are chosen inside
-/// the batch; which are chosen has no derivative. Embeddings are usually of length 1. Memory: [batch, batch].
+/// Triplet losses from labels: embeddings [batch, d] of records of one class should be nearer to
+/// each other than to those of other classes, by a margin (Schroff et al. 2015; Hermans et al.
+/// 2017; the formulas of TensorFlow Addons). Triplets are chosen inside the batch; the choice has
+/// no derivative. Embeddings usually have length 1. Memory: [batch, batch].
 
 namespace tapegraph {
 
@@ -18,7 +19,7 @@ constexpr tensor_spec label_per_row(const shape& output) {
     if (output.rank() > 0) dims.push_back(output[0]);
     return {dtype::i32, dims};
 }
-/// Refuses labels that are not one for each row.
+/// Refuses labels unless there is one for each row.
 constexpr void check_rows(const auto& x, const auto& z) {
     if (!same_shape_or_required(label_per_row(shape_of(x)).dims, shape_of(z))) refuse_labels(2, x, z);
 }
@@ -29,13 +30,13 @@ constexpr auto distances(const auto& x, const auto& squared) {
     const auto lengths = norm(rows - columns, 2, -1);
     return eval(where(squared > 0, square(lengths), lengths));
 }
-/// Which pairs [batch, batch] are of one class.
+/// The pairs [batch, batch] of one class.
 constexpr auto of_one_class(const auto& z) {
     const auto rows = eval(expand_dims(z, 1));
     const auto columns = eval(expand_dims(z, 0));
     return eval(rows == columns);
 }
-/// Which pairs are of different records.
+/// The pairs of two different records.
 constexpr auto of_two_records(const auto& z) {
     const auto place = arange<std::int32_t>(z, shape_of(z)[0]);
     const auto rows = eval(expand_dims(place, 1));
@@ -48,9 +49,10 @@ constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
 
 } // namespace detail
 
-/// Semi-hard triplets: for each pair of records of one class, (a, p), the negative n nearest to a of those that are farther than p, or
-/// if there is none the farthest negative: the mean over pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no
-/// negative are left out; without any pair the loss is 0. A mean over pairs: it has no loss per record.
+/// Semi-hard triplets: for each pair (a, p) of records of one class, n is the negative nearest to a
+/// among those farther than p, or the farthest negative if there is none. The loss is the mean over
+/// pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no negative are left out;
+/// without any pair the loss is 0. As a mean over pairs it has no loss per record.
 struct triplet_semi_hard {
     double margin = 1;
     bool squared = false; ///< squared distances
@@ -71,7 +73,8 @@ private:
         const auto same = detail::of_one_class(z);
         const auto pairs = detail::of_two_records(z);
         const auto fixed = eval(stop_gradient(d));
-        // Negatives in order of their distance; how many are no farther than p says which is the first that is.
+        // Negatives are ordered by distance; the number that are no farther than p is the index of
+        // the first one that is.
         const auto order = argsort(where(same, std::numeric_limits<double>::infinity(), fixed));
         const auto negatives = sum(cast<std::int32_t>(logical_not(same)), -1, {.keepdims = true});
         const auto from_anchor = eval(expand_dims(fixed, 1)), to_positive = eval(expand_dims(fixed, 2));
@@ -87,8 +90,8 @@ private:
     }
 };
 
-/// The hardest triplet of each record a: p the farthest of its class, n the nearest of another, max(margin + d(a, p) - d(a, n), 0). A
-/// record without any of them counts 0.
+/// The hardest triplet of each record a: p is the farthest record of its class, n the nearest of
+/// another, max(margin + d(a, p) - d(a, n), 0). A record without p or n contributes 0.
 struct triplet_hard {
     double margin = 1;
     bool squared = false; ///< squared distances

@@ -99,8 +99,8 @@ private:
         u.gradients = tape.gradient(m.loss, u.sources);
         return u;
     }
-    // Computes gradients in the order of the losses, each with the variables in their order, as in
-    // graph mode.
+    // Computes gradients in the order of the losses, for each with the variables in their order, as
+    // graph mode does.
     template <class Optimizer>
     void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
         const auto numbers = optimizer.numbers(this->step_);

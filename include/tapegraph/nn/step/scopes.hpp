@@ -8,17 +8,17 @@
 #include <tuple>
 #include <vector>
 
-/// What a step of one's own is given, and the optimizers that it names.
+/// The argument of a custom step, and the optimizers that it names.
 
 namespace tapegraph {
 
-/// The optimizers of a step, which `minimize` names by their numbers.
+/// The optimizers of a step; `minimize` refers to them by number.
 template <class... Each>
 struct optimizers {
     std::tuple<Each...> each;
     constexpr explicit optimizers(const Each&... them) : each(them...) {}
 
-    /// A bit for each that scales its losses.
+    /// A bit for each optimizer that scales its losses.
     static constexpr std::uint64_t scaled = [] {
         std::uint64_t mask = 0, bit = 1;
         ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
@@ -39,13 +39,14 @@ inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<co
     "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
     "step.template minimize<1>(loss, \"generator\")"
 
-/// What a step is given in graph mode: a scope that can minimize.
+/// The argument of a step in graph mode: a scope that can minimize.
 class graph_step : public graph_scope {
 public:
     constexpr explicit graph_step(ir::trace* t) : graph_scope(t, 0) {}
 
-    /// Makes a scalar loss smaller by optimizer number `Optimizer`, changing the trainable variables whose path, or a scope's above it, the
-    /// pattern is. All losses and gradients of a step are of the variables before it; updates apply at its end. A pattern that matches
+    /// Minimizes a scalar loss with optimizer number `Optimizer`, which changes the trainable
+    /// variables whose path, or an enclosing scope's, matches the pattern. All losses and gradients
+    /// of a step use the variables before it; updates apply at its end. A pattern that matches
     /// nothing and a variable that two losses would change are errors.
     template <int Optimizer = 0, tensor_like E>
     constexpr void minimize(const E& loss, std::string_view variables = "*",
@@ -63,7 +64,7 @@ public:
         requires(!detail::loss_and_pattern<Given...>)
     TG_REFUSED(TG_A_STEP_MINIMIZES)
     constexpr void minimize(const Given&...) const {
-        const ir::trace& t = owner(); // of the last value: that it minimizes nothing is no second error
+        const ir::trace& t = owner(); // minimizes the last value, so that a missing loss is no second error
         owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
     }
 #endif
@@ -80,7 +81,7 @@ struct eager_minimization {
 
 } // namespace detail
 
-/// What a step is given in eager mode.
+/// The argument of a step in eager mode.
 class eager_step : public eager_scope {
 public:
     eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)

@@ -10,7 +10,7 @@
 
 namespace tapegraph {
 
-/// A step of one's own whose graph is made at run time.
+/// A custom step whose graph is made at run time.
 template <class Step, class Spec, class Optimizers>
 class compiled_step<traced, Step, Spec, Optimizers>
     : public detail::trainable_step<compiled_step<traced, Step, Spec, Optimizers>, Spec, Optimizers,
@@ -53,8 +53,9 @@ private:
     mutable std::unique_ptr<ir::traced_program> program_;
 };
 
-/// A step of one's own whose graph is made now; it is any callable, with members and captures. What it returns are tensors of the inputs'
-/// floating type. Throws shape_error for what does not fit together.
+/// Makes the graph of a custom step now. The step is any callable, with members and captures. It
+/// returns tensors of the inputs' floating type. Throws shape_error for parts that do not fit
+/// together.
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
     requires std::is_same_v<Mode, traced>
 auto compile_step(const Step& step, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {

@@ -44,7 +44,8 @@ struct step_trace {
 /// model has it.
 constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
 
-/// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer that scales its losses.
+/// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer
+/// that scales its losses.
 template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
     using previous = step_trace<Step, Spec>;
@@ -92,7 +93,7 @@ struct step_gradients {
     }
 };
 
-/// The updates.
+/// The optimizers' updates.
 template <class Step, class Spec, class Optimizers>
 struct step_updates;
 template <class Step, class Spec, class... Each>

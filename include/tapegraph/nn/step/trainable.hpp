@@ -46,7 +46,7 @@ public:
             throw;
         }
     }
-    /// Optimizer number I, to change its numbers.
+    /// Optimizer number I, whose numbers may be changed.
     template <int I = 0>
     auto& optimizer() {
         return std::get<I>(optimizers_.each);
