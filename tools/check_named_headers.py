@@ -72,6 +72,7 @@ CALLS = {
     "nn/metrics/auc.hpp": statements("const double none = tg::auc{}.numbers()[0]; return static_cast<int>(none);"),
     "nn/optimizers.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
     "nn/optimizers/chain.hpp": statements("tg::chain both{tg::sgd{}}; both.main().learning_rate = 0.5;"),
+    "nn/variables.hpp": statements("tg::variable_list none; return none.size();"),
     "nn/model.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
     "nn/layers/resizing.hpp": LAYER % ("tg::dense(scope / \"d\", tg::up_sampling2d(x), {.units = 1})", *IMAGE),
     "nn/layers/transposed_convolution.hpp": LAYER % ("tg::conv2d_transpose(scope / \"c\", x, {.filters = 1})", *IMAGE),
@@ -84,7 +85,8 @@ CALLS = {
         "tg::dyn, 2", "3, 2"),
 }
 # Named where a page says how something works, not what to include.
-INNER = {"ops/recurrent/cpu.hpp", "ops/recurrent/cpu_cell.hpp", "ops/recurrent/recurrent_gradient.hpp"}
+INNER = {"ops/recurrent/cpu.hpp", "ops/recurrent/cpu_cell.hpp", "ops/recurrent/recurrent_gradient.hpp", "ops/operation_list.hpp",
+         "ops/kernels.hpp"}
 
 
 def named_headers(text, known):
