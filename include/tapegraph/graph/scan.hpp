@@ -179,8 +179,8 @@ struct scan_op : scan_value {
         return scan_kernel<Builder, Stage, Node>::both();
     }
     /// For graphs that are made when the program runs.
-    static void trace_step(const program_view& outer, int node, trace& t, scan_table& slots) {
-        detail::trace_scan_step<Builder>(outer, node, t, slots);
+    static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+        detail::trace_scan_step<Builder>(outer, number, t, slots);
     }
 };
 

@@ -134,11 +134,11 @@ TG_DEFINITION runtime::kernel_pair traced_program::function_of(const kernel_entr
 }
 
 // A scan's step is a program of its own.
-TG_DEFINITION runtime::kernel_pair traced_program::function_of_node(const operation& op, int node) {
+TG_DEFINITION runtime::kernel_pair traced_program::function_of_node(const operation& op, int number) {
     const registered_kernel& known = registered(op, detail::type_of_all);
     if (known.trace_step == nullptr) return known.kernel;
     auto& made = *scans_.emplace_back(std::make_unique<scan_step>());
-    known.trace_step(view_, node, made.program.trace_, made.scan.table);
+    known.trace_step(view_, number, made.program.trace_, made.scan.table);
     made.program.throw_if_ill_formed();
     made.program.lower();
     made.program.look();

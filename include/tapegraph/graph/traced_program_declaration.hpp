@@ -81,7 +81,7 @@ private:
     void throw_if_ill_formed() const;
     void lower();
     runtime::kernel_pair function_of(const kernel_entry& k);
-    runtime::kernel_pair function_of_node(const operation& op, int node);
+    runtime::kernel_pair function_of_node(const operation& op, int number);
     const registered_kernel& registered(const operation& op, dtype type) const;
     runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted);
     void look();

@@ -78,8 +78,8 @@ public:
                               "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, "
                               "on_epoch_end, on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, "
                               "each with a training_state&");
-                const hooks all[]{detail::hooks_of(callbacks)...};
-                return trainable("fit").fit(train, options, all, static_cast<int>(sizeof...(Callbacks)));
+                const hooks known[]{detail::hooks_of(callbacks)...};
+                return trainable("fit").fit(train, options, known, static_cast<int>(sizeof...(Callbacks)));
             }
         }
     }

@@ -8,8 +8,8 @@ namespace tapegraph::io::onnx_import {
 
 class call {
 public:
-    call(importer& on, const file_node& n, std::vector<value_pointer> in, environment& env)
-        : on(on), node_(n), in_(std::move(in)), env_(env), out_(n.outputs.size()) {
+    call(importer& by, const file_node& n, std::vector<value_pointer> in, environment& env)
+        : on(by), node_(n), in_(std::move(in)), env_(env), out_(n.outputs.size()) {
         for (const attribute& a : n.attributes) {
             const attribute* found = &a;
             if (!a.reference.empty()) { // refers to an attribute of the enclosing function's call

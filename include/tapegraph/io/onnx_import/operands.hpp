@@ -94,7 +94,10 @@ inline axes axes_of(const std::vector<int>& which) {
     axes a;
     a.all = false;
     a.count = 0;
-    for (const int i : which) a.index[a.count++] = i;
+    for (const int i : which) {
+        if (a.count == max_rank) throw argument_error("axes: more of them than a tensor has");
+        a.index[a.count++] = static_cast<std::int8_t>(i);
+    }
     return a;
 }
 

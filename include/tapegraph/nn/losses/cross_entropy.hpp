@@ -100,7 +100,7 @@ struct smoothed {
         return detail::mean_of_records<smoothed>(x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-        return detail::in_floats([](const auto&... all) { return of_records(all...); }, x, z, n);
+        return detail::in_floats([](const auto&... operands) { return of_records(operands...); }, x, z, n);
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
     static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }

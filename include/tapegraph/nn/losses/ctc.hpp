@@ -58,7 +58,7 @@ constexpr auto with_blanks(const auto& z) {
 struct ctc : detail::loss_of_records<ctc> {
     static constexpr std::string_view name = "ctc";
     static constexpr auto per_record(const auto& x, const auto& z) {
-        return detail::in_floats([](const auto&... all) { return of_sequences(all...); }, x, z);
+        return detail::in_floats([](const auto&... operands) { return of_sequences(operands...); }, x, z);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
         shape dims;

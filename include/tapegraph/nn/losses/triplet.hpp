@@ -62,7 +62,7 @@ struct triplet_semi_hard {
     constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-        return detail::in_floats([](const auto&... all) { return of_pairs(all...); }, x, z, n);
+        return detail::in_floats([](const auto&... operands) { return of_pairs(operands...); }, x, z, n);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 
@@ -104,7 +104,7 @@ struct triplet_hard {
         return detail::mean_of_records<triplet_hard>(x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-        return detail::in_floats([](const auto&... all) { return of_rows(all...); }, x, z, n);
+        return detail::in_floats([](const auto&... operands) { return of_rows(operands...); }, x, z, n);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 
