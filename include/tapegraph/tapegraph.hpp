@@ -28,6 +28,7 @@
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/session/operations.hpp>
+#include <tapegraph/data/dataset.hpp>
 #include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/model.hpp>
 // clang-format on

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Misspells an option in a call of something that takes it, once for every public structure of options that options.py does not look at:
-of readers, pipelines, files, profiles, callbacks and the like. The compiler must say one error for each, of at most 12 lines and 2,000
-characters. A structure that no call is written for here is an error, so that whoever adds one sees what its users will.
+of readers, pipelines, files, profiles and the like; and a member of every optimizer, schedule, loss, metric and callback. The compiler must
+say one error for each, of at most 12 lines and 2,000 characters. A structure that no call is written for here is an error, so that whoever
+adds one sees what its users will.
 
 usage: structures.py INCLUDE_FOLDER -- COMPILER FLAGS...
 """
@@ -22,11 +23,13 @@ ALIASED = {"basic_depthwise_layer_options", "basic_separable_layer_options", "ba
 WRONG = "{.no_such_option = 1}"
 CALLS = {
     "affine_options": "tg::data::images::rotate(picture, 0.5, WRONG)",
+    "arrow_options": "arrow.dataset(WRONG)",
     "batch_options": "records.batch(8, WRONG)",
     "bucket_options": "set.bucket_by_length([](const auto& r) { return 1; }, WRONG)",
     "byte_pair_training_options": "tg::data::learn_byte_pair_encoding(texts, WRONG)",
     "category_encoding_options": "tg::data::category_encoding(WRONG)",
     "checkpoint_manager_options": "tg::checkpoint_manager(\"a\", WRONG)",
+    "checkpoint_options": "tg::estimator(model, \"a\", WRONG)",
     "colour_jitter_options": "tg::data::images::random_colour_jitter(picture, WRONG, random)",
     "csv_options": "tg::data::read_csv(\"a\", WRONG)",
     "csv_reader_options": "tg::io::csv_reader(\"a\", WRONG)",
@@ -47,6 +50,8 @@ CALLS = {
     "options": "tg::random::normal<float>({2}, WRONG)",
     "padded_options": "set.padded_batch(8, WRONG)",
     "padding_options": "tg::data::pad_sequences(sequences, WRONG)",
+    "parameter_options": "tg::parameter_servers(cluster, model, tg::sgd{}, WRONG)",
+    "pool_options": "tg::data::detail::worker_pool(work, WRONG)",
     "profile_options": "tg::profile([] {}, WRONG)",
     "random_affine_options": "tg::data::images::random_affine(picture, WRONG, random)",
     "random_resized_crop_options": "tg::data::images::random_resized_crop(picture, 8, 8, random, WRONG)",
@@ -70,18 +75,13 @@ CALLS = {
     "word_sequence_options": "tg::data::text_to_word_sequence(\"a\", WRONG)",
     "zip_options": "tg::io::zip_writer(\"a\", WRONG)",
 }
-# Calls of more: the compiler lists every constructor of a class, its copies, too, and prints the types of sets and the way to headers that
-# few programs include.
-MORE_LINES, MORE_CHARACTERS = 20, 2400
-LONGER = {"affine_options", "batch_options", "bucket_options", "category_encoding_options", "csv_reader_options", "hashed_crossing_options",
-          "hashing_options", "interleave_options", "lookup_options", "minimize_options", "model_input_options", "series_window_options",
-          "tokenizer_options", "vectorizer_options"}
-# Of random functions the compiler lists all that are called so, of tensors and of models.
-MOST_OF = {"options": (45, 4500)}
-# What no call takes in braces: members of others, which their own calls show, and what only the library fills.
-NO_CALL = {"pool_options", "checkpoint_options", "arrow_options", "parameter_options"}
-# Other structures whose members users set: an optimizer, a schedule, a loss, a metric, callbacks.
-OTHERS = ["tg::adam WRONG", "tg::sgd WRONG", "tg::one_cycle WRONG", "tg::huber WRONG", "tg::early_stopping WRONG", "tg::reduce_lr_on_plateau WRONG"]
+# Where the other structures are whose members users set: optimizers, schedules, losses, metrics, callbacks. All of them are looked at.
+ROOMS = ["optimizers.hpp", "losses.hpp", "optimizers", "losses", "metrics", "callbacks"]
+WITH_MEMBERS = re.compile(r"(?<!>\n)^struct (\w+)(?: : [^\n{]*)? \{|^using (\w+) = (?:detail::)?basic_\w+<", re.MULTILINE)
+# Templates there that no alias names.
+TEMPLATES = ["confusion_matrix<3>", "io_u<3>", "loss_mean<tg::mean_squared_error>", "mean_io_u<3>",
+             "piecewise_constant_decay<1>", "rate_for<\"a\">", "smoothed<tg::softmax_cross_entropy>",
+             "sparse_top_k_categorical_accuracy<5>", "top_k_categorical_accuracy<5>"]
 
 PROGRAM = """#include <tapegraph/all.hpp>
 namespace tg = tapegraph;
@@ -93,7 +93,8 @@ inline auto some_set() { return tg::data::elements(std::vector<int>{1, 2}); }
 void calls(decltype(made())& model, decltype(some_set())& set, tg::data::images::image<float>& picture, tg::data::dataset& records,
            tg::data::counter_random& random, std::vector<std::string>& texts, std::vector<float>& values, std::vector<std::int32_t>& numbers,
            std::vector<std::vector<std::int32_t>>& sequences, std::vector<std::uint8_t>& bytes, tg::profile_result& profiled,
-           std::map<std::string, tg::any_tensor>& tensors, tg::graph_node node, tg::eager_scope& scope) {
+           std::map<std::string, tg::any_tensor>& tensors, tg::graph_node node, tg::eager_scope& scope, tg::data::arrow_table& arrow,
+           tg::server& cluster, tg::data::detail::pool_work& work) {
 """
 
 
@@ -107,6 +108,16 @@ def blocks_of(output, name):
     return blocks
 
 
+def members_of(folder):
+    """The public structures of a folder, without those of its namespaces detail."""
+    for room in ROOMS:
+        path = folder / "nn" / room
+        for each in sorted(path.glob("*.hpp")) if path.is_dir() else [path]:
+            first, *others = each.read_text(encoding="utf-8").split("namespace detail {")
+            public = first + "".join(part.split("} // namespace detail", 1)[-1] for part in others)
+            yield from (name or alias for name, alias in WITH_MEMBERS.findall(public))
+
+
 def main():
     include, separator, command = pathlib.Path(sys.argv[1]), sys.argv[2:3], sys.argv[3:]
     if separator != ["--"] or not command:
@@ -116,9 +127,10 @@ def main():
         text = path.read_text(encoding="utf-8")
         found |= set(STRUCTURE.findall(text))
         own |= set(OWN_CALL.findall(text))
-    complaints = [f"no call for {name}" for name in sorted(found - own - ALIASED - NO_CALL - set(CALLS))]
-    complaints += [f"there is no {name}" for name in sorted((set(CALLS) | NO_CALL) - found)]
-    calls = [call.replace("WRONG", WRONG) for call in [*CALLS.values(), *OTHERS]]
+    complaints = [f"no call for {name}" for name in sorted(found - own - ALIASED - set(CALLS))]
+    complaints += [f"there is no {name}" for name in sorted(set(CALLS) - found)]
+    others = sorted({*members_of(include / "tapegraph"), *TEMPLATES})
+    calls = [call.replace("WRONG", WRONG) for call in [*CALLS.values(), *(f"tg::{name} WRONG" for name in others)]]
     first = PROGRAM.count("\n") + 1
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "structures.cpp")
@@ -127,13 +139,12 @@ def main():
         output = subprocess.run([*command, "-DTG_NO_THIRD_PARTY", *every, str(source)], text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LC_ALL="C")).stdout
     blocks = blocks_of(output, "structures.cpp")
-    for number, (structure, call) in enumerate(zip([*CALLS, *OTHERS], calls), first):
-        most = (MORE_LINES, MORE_CHARACTERS) if structure in LONGER else MOST_OF.get(structure, (MOST_LINES, MOST_CHARACTERS))
+    for number, call in enumerate(calls, first):
         of_call = blocks.get(number, [])
         text = "".join(of_call)
         if len(of_call) != 1 or "no_such_option" not in text:
             complaints.append(f"{call}: {len(of_call)} errors: {text[:300] or 'accepted'}")
-        elif len(text.splitlines()) > most[0] or len(text) > most[1]:
+        elif len(text.splitlines()) > MOST_LINES or len(text) > MOST_CHARACTERS:
             complaints.append(f"{call}: {len(text.splitlines())} lines, {len(text)} characters")
     print(f"{len(calls)} calls, {len(complaints)} complaints", *complaints, sep="\n")
     sys.exit(1 if complaints or not calls else 0)

@@ -19,6 +19,7 @@ struct cannot_be_compiled;
 
 /// Shown when a call's options in braces do not match the structure named: one is misspelt, has
 /// another type, or is out of the structure's order.
+/// A constructor has no result to name it by: there it is the default of a template parameter of `C(...) = delete`.
 template <class Options>
 struct no_such_option_in;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/batch_source.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/source.hpp>
@@ -96,6 +97,9 @@ public:
         result.shuffle_seed_ = seed;
         return result;
     }
+    // clang-format off
+    no_such_option_in<batch_options> batch(any_argument, ...) const TG_MISTAKE;
+    // clang-format on
 
     /// Groups records. Throws argument_error for a size below 1.
     dataset batch(std::int64_t size, batch_options options = {}) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/seal.hpp>
 
 /// Random tensors. Factories take a seed and are pure functions of it; the operations of
@@ -55,6 +56,16 @@ template <class T>
 tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
     return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
 }
+// The functions above are more specialized, so that a call without options is theirs.
+// clang-format off
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> uniform(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> normal(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> truncated_normal(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> exponential(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> bernoulli(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> integers(const S&, std::int64_t, std::int64_t, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<options> permutation(any_argument, ...) TG_MISTAKE;
+// clang-format on
 /// 0 ... count - 1 in random order.
 template <class Key = std::int64_t> // a template, so that only programs that use it compile a sort
 tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/quoted_text.hpp>
@@ -38,6 +39,8 @@ class csv_reader {
 public:
     /// Opens the file and reads the names of the columns. Throws data_error if it is missing, empty
     /// or malformed.
+    template <class Mistake = no_such_option_in<csv_reader_options>>
+    explicit csv_reader(any_argument, ...) = delete;
     explicit csv_reader(files::path path, const csv_reader_options& options = {})
         : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
         const char s = options_.separator;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/compile.hpp>
@@ -39,6 +40,8 @@ public:
     /// for invalid options, and data_error, which names the file, for a folder that cannot be
     /// created and for a checkpoint that cannot be read. For a checkpoint of another model it
     /// throws like model.load.
+    template <class Mistake = no_such_option_in<checkpoint_options>>
+    explicit estimator(Model, any_argument, ...) = delete;
     estimator(Model model, files::path model_dir, checkpoint_options options = {})
         : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
         check_metric(checkpoints_.options().best);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/distributed/parameter_service.hpp>
 #include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/history.hpp>
@@ -52,6 +53,8 @@ public:
     /// synchronous steps of several workers whose model is not sharded over them, and for an
     /// optimizer that needs all gradients at once where there are several servers; exchange_error
     /// where tasks do not agree.
+    template <class Mistake = no_such_option_in<parameter_options>>
+    explicit parameter_servers(any_argument, Model&, const Optimizer&, ...) = delete;
     parameter_servers(server& of, Model& model, const Optimizer& optimizer, const parameter_options& options = {})
         : server_(&of),
           model_(&model),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fill_mode.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/images/image.hpp>
 
@@ -64,6 +65,12 @@ inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode m
 }
 
 } // namespace detail
+// clang-format off
+template <class = void> no_such_option_in<affine_options> affine(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> rotate(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> shift(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> zoom(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// Samples the image at the given positions. Throws argument_error if a position is not finite.
 template <image_like I>

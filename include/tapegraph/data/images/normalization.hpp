@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/images/crop.hpp>
 
 #include <algorithm>
@@ -53,6 +54,10 @@ struct model_input_options {
     resize_options resize{resize_method::bilinear, true};
     bool mirror = false; ///< from left to right
 };
+// clang-format off
+template <class = void> no_such_option_in<model_input_options> model_input_into(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<model_input_options> model_input_into(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// Resizes an image (or a `crop` of one), mirrors and normalises it in one pass, without an
 /// intermediate image. Throws shape_error if the channels differ or there are no pixels.

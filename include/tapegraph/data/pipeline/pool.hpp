@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/storage.hpp>
 
 #include <algorithm>
@@ -49,6 +50,8 @@ struct pool_options {
 template <class = void>
 class basic_worker_pool {
 public:
+    template <class Mistake = no_such_option_in<pool_options>>
+    explicit basic_worker_pool(any_argument, ...) = delete;
     basic_worker_pool(pool_work& work, const pool_options& options)
         : work_(work),
           options_(options),

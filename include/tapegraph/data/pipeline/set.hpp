@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/pipeline/as_dataset.hpp>
 #include <tapegraph/data/pipeline/batch.hpp>
 #include <tapegraph/data/pipeline/bucket.hpp>
@@ -53,6 +54,15 @@ public:
 
     explicit set(Stage stage)
         : stage_(std::move(stage)), report_(std::make_shared<detail::report_store>(Stage::stages + 2)) {}
+    // clang-format off
+    no_such_option_in<map_options> map(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<interleave_options> interleave(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<shuffle_options> shuffle(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<batch_layout> batch(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<padded_options> padded_batch(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<bucket_options> bucket_by_length(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<window_options> window(...) const TG_MISTAKE;
+    // clang-format on
 
     /// Applies f(element), or f to its fields if it is a tuple, followed by a data::counter_random&
     /// if f takes one. That is specific to this element of this epoch, so that any number of

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/data/readers/arrow_column.hpp>
 
@@ -58,6 +59,9 @@ public:
             all.emplace_back(schema_->children[c]->name != nullptr ? schema_->children[c]->name : "");
         return all;
     }
+    // clang-format off
+    template <class = void> no_such_option_in<arrow_options> dataset(...) const TG_MISTAKE;
+    // clang-format on
 
     /// A data set of columns of numbers, booleans and lists of fixed size; dictionaries give their
     /// indices, dates and times their integers. Throws argument_error for an unknown column,

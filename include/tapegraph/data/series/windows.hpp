@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <algorithm>
@@ -62,6 +63,10 @@ std::int64_t steps_of(std::size_t values, std::int64_t features, const char* wha
 }
 
 } // namespace detail
+// clang-format off
+template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// Windows of a series [steps, features], like Keras's timeseries_dataset_from_array: record k has
 /// the column "sequence" (T, [sequence_length, features], or [sequence_length] if `features` is 0),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -81,6 +82,8 @@ public:
     using options = category_encoding_options;
 
     /// Throws argument_error for num_tokens below 1 and other modes.
+    template <class Mistake = no_such_option_in<options>>
+    explicit basic_category_encoding(...) = delete;
     explicit basic_category_encoding(options chosen) : options_(chosen) {
         if (chosen.num_tokens < 1)
             throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +

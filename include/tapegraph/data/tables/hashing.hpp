@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/fingerprint.hpp>
 #include <tapegraph/data/tables/state.hpp>
@@ -37,6 +38,8 @@ template <class = void>
 class basic_hashing {
 public:
     /// Throws argument_error for num_bins below 1 and for tf_idf.
+    template <class Mistake = no_such_option_in<hashing_options>>
+    explicit basic_hashing(...) = delete;
     explicit basic_hashing(hashing_options options) : options_(std::move(options)) {
         if (options_.num_bins < 1)
             throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) +
@@ -117,6 +120,8 @@ template <class = void>
 class basic_hashed_crossing {
 public:
     /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
+    template <class Mistake = no_such_option_in<hashed_crossing_options>>
+    explicit basic_hashed_crossing(...) = delete;
     explicit basic_hashed_crossing(hashed_crossing_options options) : options_(options) {
         if (options.num_bins < 1)
             throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +

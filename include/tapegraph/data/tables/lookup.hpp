@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/fingerprint.hpp>
 #include <tapegraph/data/tables/state.hpp>
@@ -67,6 +68,8 @@ class basic_lookup {
 public:
     using options_type = lookup_options<Token>;
     using view = std::conditional_t<std::is_same_v<Token, std::string>, std::string_view, Token>;
+    template <class Mistake = no_such_option_in<options_type>>
+    explicit basic_lookup(...) = delete;
 
     /// Uses a given vocabulary; tf_idf needs a weight for each category. Throws argument_error if a
     /// category occurs twice or is the mask, for a vocabulary beyond max_tokens, and for invalid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/matrix.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
 #include <tapegraph/data/text/word_sequence.hpp>
@@ -60,6 +61,8 @@ public:
     using sequence = std::vector<std::int32_t>;
 
     /// Throws argument_error for a negative num_words and an empty split.
+    template <class Mistake = no_such_option_in<tokenizer_options>>
+    explicit basic_tokenizer(...) = delete;
     explicit basic_tokenizer(tokenizer_options options = {}) : options_(std::move(options)) {
         if (options_.num_words < 0)
             throw argument_error("tokenizer: num_words is " + std::to_string(options_.num_words) + ", negative");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/text/labelled_texts.hpp>
 #include <tapegraph/data/text/tokens.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
@@ -53,6 +54,9 @@ struct token_rows {
 ///     const data::dataset train = data::make_dataset(parts.train, words);
 class text_vectorizer {
 public:
+    template <class Mistake = no_such_option_in<vectorizer_options>>
+    explicit text_vectorizer(...) = delete;
+
     /// Starts with an empty vocabulary, which adapt fills. Throws argument_error for negative
     /// numbers.
     explicit text_vectorizer(const vectorizer_options& options = {}) : options_(options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/path_matches.hpp>
@@ -164,6 +165,10 @@ constexpr auto compute_gradients(const Given&...) {
     static_assert(taken, "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
     return list<gradient_pair>{};
 }
+// clang-format off
+no_such_option_in<minimize_options> minimize(any_argument, any_argument, ...) TG_MISTAKE;
+no_such_option_in<minimize_options> compute_gradients(any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
 /// training. The gradient is compiled for runs that fetch this alone.
