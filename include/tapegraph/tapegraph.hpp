@@ -9,7 +9,6 @@
 #include <tapegraph/expr/expr.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/ops/elementwise/standard_functions.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
@@ -25,6 +24,7 @@
 #include <tapegraph/ops/pooling/lp_pooling.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
+#include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/session/operations.hpp>

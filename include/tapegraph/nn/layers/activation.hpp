@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/elementwise/activation.hpp>
 #include <tapegraph/ops/reduction/axes.hpp>
 
@@ -20,8 +21,7 @@ struct prelu_options {
 
 /// x where it is positive, alpha x elsewhere, with a learnt "alpha" for each element of a record
 /// (He et al. 2015): x's extents without the batch, 1 along shared axes; the others must be known.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {},
                      std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -44,7 +44,10 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
         {.initializer = o.alpha_initializer, .regularizer = o.alpha_regularizer, .constraint = o.alpha_constraint});
     return scope.leave("prelu", mark, eval(leaky_relu(input, alpha), where));
 }
-no_such_option_in<prelu_options> prelu(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<prelu_options> prelu(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing prelu(any_argument, ...) TG_MISTAKE;
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>

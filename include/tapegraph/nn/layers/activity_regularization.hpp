@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 
 /// A penalty on a layer's output instead of its weights. Not part of tapegraph.hpp: programs
@@ -14,8 +15,7 @@ namespace tapegraph {
 ///     h = tg::activity_regularization(scope / "sparse", tg::dense(scope / "code", h, {.units = 32}), tg::regularizers::l1{1e-4});
 ///
 /// x is [batch, ...]. Regularizers other than l1, l2 and l1_l2, and a scalar x, are refused.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto activity_regularization(const Scope& scope, const X& x, const regularizer& penalty,
                                        std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -29,5 +29,7 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
     }
     return scope.leave("activity_regularization", mark, input);
 }
+template <class = void>
+detail::scope_missing activity_regularization(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

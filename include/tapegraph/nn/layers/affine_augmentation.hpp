@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fill_mode.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/augmentation.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
 
@@ -124,7 +125,7 @@ struct two_places {
 } // namespace detail
 
 /// Moves each image by fractions of its extents drawn from the factors.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
                                   std::source_location where = std::source_location::current()) {
     const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
@@ -139,10 +140,13 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
         });
     });
 }
-no_such_option_in<random_translation_options> random_translation(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_translation_options> random_translation(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_translation(any_argument, ...) TG_MISTAKE;
 
 /// Rotates each image about its centre.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
                                std::source_location where = std::source_location::current()) {
     const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
@@ -156,10 +160,13 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
         });
     });
 }
-no_such_option_in<random_rotation_options> random_rotation(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_rotation_options> random_rotation(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_rotation(any_argument, ...) TG_MISTAKE;
 
 /// Zooms each image about its centre.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
                            std::source_location where = std::source_location::current()) {
     const char* const wrong = !o.height_factor.sensible() || !o.width_factor.sensible() ? detail::factor_needed
@@ -175,6 +182,9 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
         });
     });
 }
-no_such_option_in<random_zoom_options> random_zoom(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_zoom_options> random_zoom(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_zoom(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

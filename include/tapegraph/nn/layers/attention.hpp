@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/math/root.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/product/einsum.hpp>
@@ -112,8 +113,8 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
 ///
 /// Variables as in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias", [features, heads, dim]
 /// and [heads, dim], the last ones [heads, value_dim, output_dim] and [output_dim]. An `attention_mask{...}` may follow.
-template <class Scope, tensor_like Q, tensor_like V, class... Masks>
-    requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
+    requires(sizeof...(Masks) <= 1)
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
                                     const multi_head_attention_options& o, const attention_mask<Masks>&... masks) {
     const auto where = std::source_location::current();
@@ -123,6 +124,10 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
     const auto mark = scope.enter();
     return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
-no_such_option_in<multi_head_attention_options> multi_head_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+    requires(!layer_scope<First>)
+detail::scope_missing multi_head_attention(const First&, ...) TG_MISTAKE;
 
 } // namespace tapegraph

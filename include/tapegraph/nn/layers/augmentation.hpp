@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/cast_like.hpp>
 #include <tapegraph/nn/layers/noise.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
@@ -92,7 +93,7 @@ constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std:
 } // namespace detail
 
 /// Mirrors images from left to right, from top to bottom, or both, each with probability 1/2.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_options& o = {},
                            std::source_location where = std::source_location::current()) {
     return detail::image_layer(scope, "random_flip", x, nullptr, where, [&](const auto& input) {
@@ -108,11 +109,14 @@ constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_opt
         return images;
     });
 }
-no_such_option_in<random_flip_options> random_flip(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_flip_options> random_flip(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_flip(any_argument, ...) TG_MISTAKE;
 
 /// A part of [height, width] of each image; outside of training the middle one. The image's extents
 /// must be known and not smaller.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_options& o,
                            std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -135,10 +139,13 @@ constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_opt
         return detail::randomly_cropped(rows, 2, o.width, right, where);
     }));
 }
-no_such_option_in<random_crop_options> random_crop(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_crop_options> random_crop(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_crop(any_argument, ...) TG_MISTAKE;
 
 /// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_brightness(const Scope& scope, const X& x, const random_brightness_options& o,
                                  std::source_location where = std::source_location::current()) {
     const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
@@ -150,10 +157,13 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
         return detail::rounded_like(input, eval(brighter, where), where);
     });
 }
-no_such_option_in<random_brightness_options> random_brightness(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_brightness_options> random_brightness(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_brightness(any_argument, ...) TG_MISTAKE;
 
 /// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_contrast(const Scope& scope, const X& x, const random_contrast_options& o,
                                std::source_location where = std::source_location::current()) {
     const char* const wrong = !o.factor.sensible() ? detail::factor_needed
@@ -167,6 +177,9 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
         return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
     });
 }
-no_such_option_in<random_contrast_options> random_contrast(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_contrast_options> random_contrast(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_contrast(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 
@@ -67,8 +68,7 @@ constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filte
 
 /// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
 /// [filters]. Extents of the result: ops/convolution/convolution.hpp.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
                       std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -82,13 +82,15 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     return scope.leave("conv2d", mark,
                        detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv2d_layer_options> conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
                       std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -102,8 +104,11 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     return scope.leave("conv1d", mark,
                        detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv1d_layer_options> conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 
 namespace tapegraph {
@@ -17,7 +18,7 @@ struct dense_options {
 
 /// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias"
 /// [units]. x must have an axis, whose extent must be known while the model is traced.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
                      std::source_location where = std::source_location::current()) {
     if constexpr (!handle<X>) { // one layer for a tensor and for a formula
@@ -36,6 +37,9 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
         return scope.leave("dense", mark, eval(product + bias, where));
     }
 }
-no_such_option_in<dense_options> dense(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<dense_options> dense(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing dense(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 
@@ -82,30 +83,34 @@ constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const 
 /// Convolves each channel of x [batch, height, width, channels] with `depth_multiplier` filters of
 /// its own: "kernel" [height, width, channels, depth_multiplier], "bias" [channels
 /// depth_multiplier].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_conv2d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     return detail::depthwise_layer(scope, "depthwise_conv2d", x, o, where, [&](const auto& image, const auto& kernel) {
         return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
     });
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<depthwise_conv2d_layer_options> depthwise_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing depthwise_conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing depthwise_conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_conv1d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     return detail::depthwise_layer(scope, "depthwise_conv1d", x, o, where, [&](const auto& line, const auto& kernel) {
         return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
     });
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<depthwise_conv1d_layer_options> depthwise_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing depthwise_conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing depthwise_conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 /// f(input, depthwise kernel, pointwise kernel), plus the bias.
@@ -128,8 +133,7 @@ constexpr H separable(const Scope& scope, const H& input, const Options& o, std:
 /// A depthwise convolution followed by one across channels: "depthwise_kernel" [height, width,
 /// channels, depth_multiplier], "pointwise_kernel" [1, 1, channels depth_multiplier, filters],
 /// "bias" [filters].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_conv2d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -139,13 +143,15 @@ constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_
     };
     return scope.leave("separable_conv2d", mark, detail::separable(scope, input, o, where, run));
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<separable_conv2d_layer_options> separable_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing separable_conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing separable_conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels], with kernels without a height.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_conv1d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -155,8 +161,11 @@ constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_
     };
     return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<separable_conv1d_layer_options> separable_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing separable_conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing separable_conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
 namespace tapegraph {
@@ -10,7 +11,7 @@ struct dropout_options {
 
 /// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 -
 /// rate); otherwise returns its operand. The rate is in [0, 1).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
                        std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -20,6 +21,9 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
     const auto drawn = scope.uniform_like(input); // at least float, because in bfloat16 a rate of 0.999 is 1
     return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
-no_such_option_in<dropout_options> dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<dropout_options> dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing dropout(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

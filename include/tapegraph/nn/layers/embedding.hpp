@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/comparison.hpp>
 #include <tapegraph/ops/elementwise/in_float.hpp>
@@ -69,8 +70,7 @@ constexpr auto floating_variable(const Scope& scope, const H& like, std::string_
 /// [0, input_dim) is a range_error of gather. The table's gradient is the scatter_add of the rows'
 /// gradients: rows that occur twice get the sum. With `sparse` a step's time does not depend on the
 /// table's size.
-template <class T = void, class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o,
                          std::source_location where = std::source_location::current()) {
     const auto given = scope.operand(indices, where);
@@ -90,7 +90,10 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
     return scope.leave("embedding", mark,
                        o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
 }
-no_such_option_in<embedding_options> embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <class T = void, layer_scope Scope>
+no_such_option_in<embedding_options> embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing embedding(any_argument, ...) TG_MISTAKE;
 
 /// Marks the steps whose index is not `padding`, for recurrent layers over the embedding of indices
 /// [batch, time]: Keras's `mask_zero`.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
@@ -33,8 +34,7 @@ struct rms_normalization_options {
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance over
 /// each record's groups of neighbouring channels (Wu and He 2018). x is [batch, ..., channels] with
 /// at least one axis in between; "gamma" and "beta" are [channels].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
     if constexpr (requires { scope.float_scope(); }) // in mixed precision
@@ -73,11 +73,13 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
                                             : normal;
     return scope.leave("group_normalization", mark, result);
 }
-no_such_option_in<group_normalization_options> group_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing group_normalization(any_argument, ...) TG_MISTAKE;
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
                                  std::source_location where = std::source_location::current()) {
     if constexpr (requires { scope.float_scope(); }) // in mixed precision
@@ -92,7 +94,10 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
     const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
     return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
 }
-no_such_option_in<rms_normalization_options> rms_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing rms_normalization(any_argument, ...) TG_MISTAKE;
 
 /// x / |x|, with the Euclidean norm along axes; a norm below 1e-12 is replaced by 1e-12 (Keras's
 /// UnitNormalization). It has no variables and no scope.

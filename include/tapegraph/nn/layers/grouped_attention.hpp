@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/positions.hpp>
 
@@ -124,8 +125,8 @@ no_such_option_in<grouped_query_attention_options> empty_attention_cache(any_arg
 /// others], which is also the key. The result has query's shape. Variables are those of Keras:
 /// "query", "key", "value" and "attention_output", each with "kernel" and "bias". An
 /// `attention_mask{...}` may follow.
-template <class Scope, tensor_like Q, tensor_like V, class... Masks>
-    requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
+    requires(sizeof...(Masks) <= 1)
 constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
                                        grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
     const auto where = std::source_location::current();
@@ -150,7 +151,11 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
         o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
     return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
 }
-no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+    requires(!layer_scope<First>)
+detail::scope_missing grouped_query_attention(const First&, ...) TG_MISTAKE;
 
 /// Causal attention of n further steps x [batch, n, features] to those whose keys and values a
 /// cache holds. The steps are at `position`, position + 1, ..., i32, a scalar or [batch], and
@@ -158,8 +163,7 @@ no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_a
 /// of grouped_query_attention with `use_causal_mask`, or of multi_head_attention with equal numbers
 /// of heads, over the whole sequence with the same variables. n is 1 to generate, and the prompt's
 /// length at the start. Steps beyond the capacity are not kept.
-template <class Scope, tensor_like X, handle H, tensor_like P>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
 constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
                                              const P& position, grouped_query_attention_options o,
                                              std::source_location where = std::source_location::current()) {
@@ -195,6 +199,10 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
         detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
     return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
-no_such_option_in<grouped_query_attention_options> cached_attention(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+    requires(!layer_scope<First>)
+detail::scope_missing cached_attention(const First&, ...) TG_MISTAKE;
 
 } // namespace tapegraph

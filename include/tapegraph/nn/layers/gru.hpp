@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/gru.hpp>
 #ifdef TG_CUDA
@@ -57,25 +58,25 @@ struct recurrent_layer_kind<gru_layer_options> {
 /// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel"
 /// [units, 3 units] and "bias" [2, 3 units]; see gru (ops/recurrent/gru.hpp), also for arguments
 /// that may follow the options: `step_mask{...}`, `initial_state{h}`.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
     const auto run = [](const auto&... operands) { return gru(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<gru_layer_options> gru(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gru(any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: {output, hidden}.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
     const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<gru_layer_options> gru_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gru_with_state(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

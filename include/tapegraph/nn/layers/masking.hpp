@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
@@ -53,15 +54,13 @@ inline constexpr mask_zero_t mask_zero{};
 
 /// Like `embedding`, with a mask of the indices [batch, time] that are not 0. Row 0 of the table
 /// still exists.
-template <class T = void, class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
                          std::source_location where = std::source_location::current()) {
     const auto given = eval(indices, where);
     return detail::finite_with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
 }
-template <class T = void, class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
                                             const token_and_position_embedding_options& o, mask_zero_t) {
     const auto given = eval(indices);
@@ -73,8 +72,7 @@ struct masking_options {
     double mask_value = 0;
 };
 /// x [batch, time, ..., features] with the mask of the steps that have a feature other than `mask_value`; the others become 0.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
                        std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -84,7 +82,10 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
         scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
         where);
 }
-no_such_option_in<masking_options> masking(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<masking_options> masking(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing masking(any_argument, ...) TG_MISTAKE;
 
 // Layers that keep the steps keep the mask.
 #define TG_KEEPS_MASK(word, options)                                                                                   \

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/math/root.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
@@ -51,25 +52,31 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 } // namespace detail
 
 /// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
                                  std::source_location where = std::source_location::current()) {
     return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
                                    "spatial_dropout1d: input must be [batch, time, features]", where);
 }
-no_such_option_in<noise_rate_options> spatial_dropout1d(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
                                  std::source_location where = std::source_location::current()) {
     return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
                                    "spatial_dropout2d: input must be [batch, height, width, channels]", where);
 }
-no_such_option_in<noise_rate_options> spatial_dropout2d(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> spatial_dropout2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing spatial_dropout2d(any_argument, ...) TG_MISTAKE;
 
 /// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
 /// elements become selu's lowest value, then everything is scaled and shifted.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
                              std::source_location where = std::source_location::current()) {
     const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
@@ -81,10 +88,13 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
         return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
     });
 }
-no_such_option_in<noise_rate_options> alpha_dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
 
 /// x plus normal numbers of mean 0.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
                               std::source_location where = std::source_location::current()) {
     const char* const wrong =
@@ -94,11 +104,14 @@ constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noi
         return eval(input + numbers, where);
     });
 }
-no_such_option_in<gaussian_noise_options> gaussian_noise(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
 
 /// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
 /// al. 2014).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
                                 std::source_location where = std::source_location::current()) {
     const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
@@ -107,6 +120,9 @@ constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate
         return eval(input * numbers, where);
     });
 }
-no_such_option_in<noise_rate_options> gaussian_dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

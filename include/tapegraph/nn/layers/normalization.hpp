@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
 
@@ -70,7 +71,7 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
 /// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
 /// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
 /// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
     return detail::normalized_batch(scope, x, o, where,
@@ -79,6 +80,9 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
                                         return total / extent_number(total, detail::reduced_size(input, leading));
                                     });
 }
-no_such_option_in<batch_normalization_options> batch_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<batch_normalization_options> batch_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing batch_normalization(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/math/logarithm.hpp>
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/cast_like.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/ops/elementwise/exponential.hpp>
@@ -159,8 +160,8 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
 
 /// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
 /// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
-template <class Scope, tensor_like X, tensor_like... P>
-    requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+template <layer_scope Scope, tensor_like X, tensor_like... P>
+    requires(sizeof...(P) <= 1)
 constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
                                   const P&... first) {
     const auto where = std::source_location::current();
@@ -169,12 +170,15 @@ constexpr auto position_embedding(const Scope& scope, const X& x, const position
     return scope.leave("position_embedding", mark,
                        detail::learnt_positions(scope, input, o, where, eval(first, where)...));
 }
-no_such_option_in<position_embedding_options> position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<position_embedding_options> position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing position_embedding(any_argument, ...) TG_MISTAKE;
 
 /// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
 /// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
-template <class T = void, class Scope, tensor_like X, tensor_like... P>
-    requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+template <class T = void, layer_scope Scope, tensor_like X, tensor_like... P>
+    requires(sizeof...(P) <= 1)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
                                             const token_and_position_embedding_options& o, const P&... first) {
     const auto where = std::source_location::current();
@@ -191,6 +195,9 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
     scope.enter(); // the following operations belong to this layer again
     return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
-no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <class T = void, layer_scope Scope>
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing token_and_position_embedding(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

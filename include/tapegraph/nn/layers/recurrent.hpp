@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/lstm.hpp>
 #ifdef TG_CUDA
@@ -59,27 +60,27 @@ struct recurrent_layer_kind<lstm_layer_options> {
 /// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel"
 /// [units, 4 units] and "bias" [4 units]; see lstm (ops/recurrent/lstm.hpp), also for arguments
 /// that may follow the options: `step_mask{...}`, `initial_state{...}`.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
     const auto where = std::source_location::current();
     const auto run = [](const auto&... operands) { return lstm(operands...); };
     return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<lstm_layer_options> lstm(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing lstm(any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: {output, hidden, cell}.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
     const auto where = std::source_location::current();
     const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<lstm_layer_options> lstm_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing lstm_with_state(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
@@ -60,9 +61,8 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
 /// they are concatenated. A `step_mask{...}` may follow; Keras then gives 0 at masked steps, which
 /// `zero_output_for_mask` selects here. Options of another recurrent layer make two of those:
 /// `gru_layer_options{.units = 64}`.
-template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
           detail::recurrent_mask... E>
-    requires(!tensor_like<Scope>)
 constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_mode mode = merge_mode::concat,
                              const E&... extras) {
     const auto where = std::source_location::current();
@@ -71,13 +71,15 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_m
     const auto values = detail::both_directions(scope, input, o, where, extras...);
     return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
 }
-no_such_option_in<lstm_layer_options> bidirectional(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<lstm_layer_options> bidirectional(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing bidirectional(any_argument, ...) TG_MISTAKE;
 
 /// Like `bidirectional`, but returns both outputs instead of merging them (Keras's merge_mode=None):
 /// `const auto [forward, backward] = ...`.
-template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
           detail::recurrent_mask... E>
-    requires(!tensor_like<Scope>)
 constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o, const E&... extras) {
     const auto where = std::source_location::current();
     const auto input = scope.operand(x, where);
@@ -86,14 +88,17 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
     scope.leave("bidirectional", mark, values.backward);
     return values;
 }
-no_such_option_in<lstm_layer_options> bidirectional_outputs(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<lstm_layer_options> bidirectional_outputs(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing bidirectional_outputs(any_argument, ...) TG_MISTAKE;
 
 /// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x,
 /// std::tuple{lstm_layer_options{.units = 64}, ...})`. All but the last return sequences, the last
 /// follows its options (Keras's RNN over stacked cells). A `step_mask{...}` may follow and applies
 /// to all of them.
-template <class Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
-    requires(!tensor_like<Scope> && sizeof...(O) > 0)
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
+    requires(sizeof...(O) > 0)
 constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& layers, const E&... extras) {
     const auto where = std::source_location::current();
     const auto input = scope.operand(x, where);
@@ -110,12 +115,13 @@ constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& l
     scope.enter(); // the following operations belong to this layer again
     return scope.leave("stacked", mark, h);
 }
+template <class = void>
+detail::scope_missing stacked(any_argument, ...) TG_MISTAKE;
 
 /// Calls `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch
 /// time, rest...]; its result [batch time, other...] becomes [batch, time, other...]. f builds the
 /// layers; `scope` is this one's.
-template <class Scope, tensor_like X, class F>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class F>
 constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
                                 std::source_location where = std::source_location::current()) {
     const auto input = scope.operand(x, where);
@@ -137,6 +143,8 @@ constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
     for (int i = 1; i < made.rank(); ++i) unfolded.push_back(made[i]);
     return scope.leave("time_distributed", mark, eval(reshape(values, unfolded, where), where));
 }
+template <class = void>
+detail::scope_missing time_distributed(any_argument, ...) TG_MISTAKE;
 
 /// Defaults as in Keras.
 struct layer_normalization_options {
@@ -152,8 +160,7 @@ struct layer_normalization_options {
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance over each
 /// record's own elements (Ba, Kiros and Hinton 2016). "gamma" and "beta" have the extents of the
 /// axes, in the order of x.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
     if constexpr (requires { scope.float_scope(); }) // in mixed precision
@@ -184,6 +191,9 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
                        o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
                                 : eval(centered, where));
 }
-no_such_option_in<layer_normalization_options> layer_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<layer_normalization_options> layer_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing layer_normalization(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

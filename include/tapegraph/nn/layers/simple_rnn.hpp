@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
 #ifdef TG_CUDA
@@ -53,26 +54,26 @@ struct recurrent_layer_kind<simple_rnn_layer_options> {
 /// "recurrent_kernel" [units, units] and "bias" [units]; see simple_rnn
 /// (ops/recurrent/simple_rnn.hpp), also for arguments that may follow the options:
 /// `step_mask{...}`, `initial_state{h}`.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer_options& o, const E&... extras) {
     const auto run = [](const auto&... operands) { return simple_rnn(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<simple_rnn_layer_options> simple_rnn(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing simple_rnn(any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: {output, hidden}.
-template <class Scope, tensor_like X, class... E>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simple_rnn_layer_options& o,
                                      const E&... extras) {
     const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<simple_rnn_layer_options> simple_rnn_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing simple_rnn_with_state(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/layer_scope.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 
@@ -50,27 +51,31 @@ constexpr auto transposed_layer(const Scope& scope, std::string_view type, const
 
 /// Transposed convolution of x [batch, height, width, channels] with "kernel" [height, width, filters, channels], plus "bias"
 /// [filters]. Extents of the result: ops/convolution/convolution_transpose.hpp.
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv2d_transpose(const Scope& scope, const X& x, const conv2d_transpose_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     const auto run = [&](const auto&... operands) { return conv2d_transpose(operands..., where); };
     return detail::transposed_layer<conv2d_transpose_options>(scope, "conv2d_transpose", x, o, where, run);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv2d_transpose_layer_options> conv2d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv2d_transpose(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv2d_transpose(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels] with "kernel" [width, filters, channels].
-template <class Scope, tensor_like X>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_transpose_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
     const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
     return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
 }
-template <class Scope>
-    requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv1d_transpose_layer_options> conv1d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv1d_transpose(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv1d_transpose(const Name&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph
