@@ -1,7 +1,7 @@
 // expect: vmap: no argument is mapped
 // expect-elsewhere: the check stands in the function that is called, which the compiler names first
 // expect-longer: the way there is long
-// expect-errors: 2
+// expect-errors: 4
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,7 +1,7 @@
 // expect: values of two vmaps meet and neither runs inside the other's values
 // expect-elsewhere: the check stands in the function that is called, which the compiler names first
 // expect-longer: the way there is long
-// expect-errors-gcc: 11
+// expect-errors-gcc: 15
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -201,7 +201,7 @@ std::vector<std::vector<T>> run(const operation& op, const attributes& with, con
 
 template <tg::storage_type T>
 int sweep(const operation& op) {
-    if (op.graph == nullptr || !op.formula || !op.reference) return 0;
+    if (op.weight == 0 || !op.formula || !op.reference) return 0; // results of other types
     for (const tg::dtype type : op.types)
         if (type != tg::dtype::f64) return 0;
     attributes with;

@@ -35,8 +35,8 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
 template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
-                                      Optimizer>::type {
+    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+                                      detail::loss_result<Loss>, Optimizer>::type {
     return {options, loss, optimizer};
 }
 template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
@@ -51,7 +51,7 @@ template <detail::source_mode Mode, class Model, detail::fitting Spec, class Los
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-                                      measured<Loss, Metrics...>, Optimizer>::type {
+                                      measured<detail::loss_result<Loss>, Metrics...>, Optimizer>::type {
     return {options, {loss, measured_by}, optimizer};
 }
 template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
@@ -82,7 +82,7 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-                                      detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
+                                      detail::model_constant<Model>, Spec, detail::loss_result<Loss>, Optimizer>::type {
     return {options, loss, optimizer};
 }
 template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,

@@ -52,6 +52,32 @@ struct looked_into<Model, inputs<Inputs...>> {
 template <class Model, class Spec>
 using model_result = typename looked_into<Model, Spec>::template result<Model>;
 
+// A loss that is one formula of output and labels is named by its call; every other one by its type.
+template <class Loss, class Result>
+using with_result = Loss;
+struct formula_of_a_loss {
+    template <class Loss>
+    using looked_into = with_result<Loss, decltype(Loss{}(some_node, some_node))>;
+};
+struct another_loss {
+    template <class Loss>
+    using looked_into = Loss;
+};
+template <class Loss>
+constexpr auto kind_of_loss() {
+    if constexpr (std::is_empty_v<Loss> && numbers_in<Loss>() == 0) {
+        if constexpr (takes<Loss, graph_node, graph_node>() &&
+                      requires(dtype type, const shape& output) { Loss::labels(type, output); })
+            return formula_of_a_loss{};
+        else
+            return another_loss{};
+    } else {
+        return another_loss{};
+    }
+}
+template <class Loss>
+using loss_result = typename decltype(kind_of_loss<Loss>())::template looked_into<Loss>;
+
 // The declarations of tg::compile evaluate models through this, too, and do so first: g++ then
 // reports mistakes in a body with the fewest lines.
 template <class Model, class Spec>

@@ -266,13 +266,16 @@ using traced_mistake = std::conditional_t<looked_into<Model, Spec>::changes, con
 namespace detail {
 template <class Model, class Spec, class Loss, class Optimizer>
 using traced_model = compiled_model<traced, Model, Spec, Loss, Optimizer>;
+template <class Loss>
+using loss_result = Loss;
 } // namespace detail
 #endif
 
 /// Makes a trainable model whose graph is made now:
 /// `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any callable.
 /// Throws shape_error if its parts do not fit together.
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          class = detail::loss_result<Loss>>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
              const compile_options& options = {}) -> detail::traced_model<Model, Spec, Loss, Optimizer> {
@@ -288,7 +291,8 @@ auto compile(const Model& model, Spec, const compile_options& options = {})
 }
 
 /// The same with metrics.
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+          class = detail::loss_result<Loss>>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
              const metrics<Metrics...>& measured_by, const compile_options& options = {})

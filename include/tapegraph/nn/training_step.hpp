@@ -1,8 +1,12 @@
 #pragma once
 
-#include <tapegraph/core/shown_errors.hpp>
-#include <tapegraph/nn/step/scopes.hpp>
 // g++ prints the way to what an error names: the shortest first.
+// clang-format off: each before those that include it
+#include <tapegraph/core/shown_errors.hpp>
+#include <tapegraph/expr/expr.hpp>
+#include <tapegraph/ir/node.hpp>
+#include <tapegraph/nn/step/scopes.hpp>
+// clang-format on
 #include <tapegraph/graph/refusal.hpp>
 #include <tapegraph/nn/step/eager_step.hpp>
 #include <tapegraph/nn/step/graph_step.hpp>
