@@ -1663,11 +1663,13 @@ using limit_norm = basic_limit_norm<>;
 
 // -- tapegraph/nn/losses/loss.hpp
 
-/// What losses are made of. A loss is a plain struct. With members it has `count` and `numbers()`, and its functions take those numbers
-/// as a third argument, scalars of the output's type, so that they may change between steps without compiling anything; called by hand
-/// with two arguments it takes its members' values.
+/// Building blocks of losses. A loss is a plain struct. A loss with members has `count` and
+/// `numbers()`, and its functions take those numbers as a third argument, scalars of the output's
+/// type, so that they may change between steps without another compilation. Called by hand with two
+/// arguments it uses its members' values.
 ///
-/// `per_record(output, labels[, n])` is what is left after the last axis was reduced (Keras's `call`); what weights of records multiply.
+/// `per_record(output, labels[, n])` is the loss after the last axis was reduced (Keras's `call`),
+/// which weights of records multiply.
 
 namespace tapegraph::detail {
 template <class = void>
@@ -1746,7 +1748,7 @@ struct loss_of_elements {
 inline constexpr double loss_epsilon = 1e-7;
 }
 
-/// Cross-entropies of probabilities, and label smoothing. Those of logits are in nn/losses.hpp.
+/// Cross-entropies of probabilities, and label smoothing. nn/losses.hpp has those of logits.
 
 namespace tapegraph {
 
@@ -1810,9 +1812,9 @@ constexpr label_smoothing_kind smoothing_of() {
 }
 }
 
-/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 of binary losses and z (1 - s) + s / classes
-/// of the others, s = `label_smoothing` in [0, 1]. `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy is by the
-/// labels as they are.
+/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 for
+/// binary losses and z (1 - s) + s / classes for the others, s = `label_smoothing` in [0, 1].
+/// `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy uses the original labels.
 template <class Loss>
 struct smoothed {
  Loss loss{};
@@ -1838,7 +1840,7 @@ struct smoothed {
   return detail::mean_of_records<smoothed>(x, z, n);
  }
  static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::in_floats([](const auto&... all) { return of_records(all...); }, x, z, n);
+  return detail::in_floats([](const auto&... operands) { return of_records(operands...); }, x, z, n);
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
  static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
@@ -1906,17 +1908,19 @@ constexpr auto with_blanks(const auto& z) {
 }
 }
 
-/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a sequence of symbols, with repetitions
-/// merged and blanks removed, is the labels. Logits [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest],
-/// classes from 1 on, padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time count.
+/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a
+/// sequence of symbols, with repetitions merged and blanks removed, equals the labels. Logits
+/// [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest], classes from 1 on,
+/// padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time
+/// count.
 ///
-/// By the forward algorithm with logarithms, as a scan over time. Where time is too short for the labels, repetitions with a blank
-/// between them, the loss is infinite and has no derivative, as in PyTorch. Labels that are no class and padding between labels
-/// are a range_error.
+/// Uses the forward algorithm with logarithms, as a scan over time. If time is too short for the
+/// labels, repetitions with a blank between them, the loss is infinite and has no derivative, as in
+/// PyTorch. Labels that are no class, and padding between labels, are a range_error.
 struct ctc : detail::loss_of_records<ctc> {
  static constexpr std::string_view name = "ctc";
  static constexpr auto per_record(const auto& x, const auto& z) {
-  return detail::in_floats([](const auto&... all) { return of_sequences(all...); }, x, z);
+  return detail::in_floats([](const auto&... operands) { return of_sequences(operands...); }, x, z);
  }
  static constexpr tensor_spec labels(dtype, const shape& output) {
   shape dims;
@@ -1955,8 +1959,9 @@ private:
 }
 // -- tapegraph/nn/losses/focal.hpp
 
-/// Focal losses (Lin et al. 2017): cross-entropies whose terms count by (1 - probability of the right answer)^gamma, so that what is
-/// already right counts little. Keras 3's formulas; from logits without its clipping, since nothing overflows there.
+/// Focal losses (Lin et al. 2017): cross-entropies whose terms are weighted by (1 - probability of
+/// the right answer)^gamma, so that confident right answers count little. The formulas are Keras
+/// 3's; from logits they need no clipping, since nothing overflows there.
 
 namespace tapegraph {
 
@@ -2049,7 +2054,7 @@ using softmax_focal_cross_entropy = detail::categorical_focal<true>;
 }
 // -- tapegraph/nn/losses/hinge.hpp
 
-/// Margins, with Keras 3's formulas.
+/// Hinge losses, with Keras 3's formulas.
 
 namespace tapegraph {
 
@@ -2064,7 +2069,7 @@ constexpr auto signs_agree(const auto& x, const auto& z) {
 }
 }
 
-/// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
+/// max(1 - z x, 0), for scores x and labels of -1 and 1, or 0 and 1.
 struct hinge : detail::loss_of_elements<hinge> {
  static constexpr std::string_view name = "hinge";
  static constexpr auto each(const auto& x, const auto& z) {
@@ -2086,7 +2091,8 @@ struct squared_hinge : detail::loss_of_elements<squared_hinge> {
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
-/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, of scores [batch..., classes] and one-hot labels.
+/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, for scores [batch..., classes] and
+/// one-hot labels.
 struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
  static constexpr std::string_view name = "categorical_hinge";
  static constexpr auto per_record(const auto& x, const auto& z) {
@@ -2104,9 +2110,11 @@ struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
 }
 // -- tapegraph/nn/losses/overlap.hpp
 
-/// Losses by overlap, for segmentation: of probabilities x and labels z in [0, 1] of the same shape, Keras 3's formulas. They come in two
-/// forms. `dice` and `tversky` are of the whole batch, as Keras's default is, and have no loss per record; `dice_per_record`
-/// and `tversky_per_record` sum over all axes but the first (Keras: `axis`), so that each record counts alike, and take weights.
+/// Overlap losses for segmentation: probabilities x and labels z in [0, 1] have the same shape; the
+/// formulas are Keras 3's. There are two forms. `dice` and `tversky` are computed over the whole
+/// batch, Keras's default, and have no loss per record; `dice_per_record` and `tversky_per_record`
+/// sum over all axes but the first (Keras: `axis`), so that each record counts alike, and accept
+/// weights.
 
 namespace tapegraph {
 
@@ -2191,7 +2199,8 @@ using tversky_per_record = detail::basic_tversky<true>;
 }
 // -- tapegraph/nn/losses/regression.hpp
 
-/// Losses of numbers x against labels z of the same shape, with Keras 3's formulas. `per_record` is the mean over the last axis.
+/// Losses of numbers x and labels z of the same shape, with Keras 3's formulas. `per_record` is the
+/// mean over the last axis.
 
 namespace tapegraph {
 
@@ -2241,7 +2250,8 @@ struct huber_op : map_op<2> {
 };
 }
 
-/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
+/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta >
+/// 0.
 struct huber {
  double delta = 1;
 
@@ -2287,8 +2297,8 @@ struct log_cosh : detail::loss_of_elements<log_cosh> {
  }
 };
 
-/// The pinball loss, max(q e, (q - 1) e) of e = z - x, q = quantile in [0, 1]: least where x is that quantile of z (Koenker and
-/// Bassett 1978).
+/// The pinball loss, max(q e, (q - 1) e) with e = z - x and q = quantile in [0, 1]: least where x
+/// is that quantile of z (Koenker and Bassett 1978).
 struct pinball {
  double quantile = 0.5;
 
@@ -2311,7 +2321,8 @@ struct pinball {
  }
 };
 
-/// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
+/// x - z log(x + 1e-7) for rates x >= 0 and counts z: the negative log-likelihood except for a term
+/// of z alone.
 struct poisson : detail::loss_of_elements<poisson> {
  static constexpr std::string_view name = "poisson";
  static constexpr auto each(const auto& x, const auto& z) {
@@ -2320,7 +2331,8 @@ struct poisson : detail::loss_of_elements<poisson> {
  }
 };
 
-/// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].
+/// sum z log(z / x) over the last axis, for distributions [batch..., classes], both clipped to
+/// [1e-7, 1].
 struct kl_divergence : detail::loss_of_records<kl_divergence> {
  static constexpr std::string_view name = "kl_divergence";
  static constexpr auto per_record(const auto& x, const auto& z) {
@@ -2355,9 +2367,10 @@ struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
 }
 // -- tapegraph/nn/losses/triplet.hpp
 
-/// Triplet losses, from labels: embeddings [batch, d] of records of one class should be nearer to each other than to those of other
-/// classes, by a margin (Schroff et al. 2015; Hermans et al. 2017; the formulas of TensorFlow Addons). Triplets are chosen inside
-/// the batch; which are chosen has no derivative. Embeddings are usually of length 1. Memory: [batch, batch].
+/// Triplet losses from labels: embeddings [batch, d] of records of one class should be nearer to
+/// each other than to those of other classes, by a margin (Schroff et al. 2015; Hermans et al.
+/// 2017; the formulas of TensorFlow Addons). Triplets are chosen inside the batch; the choice has
+/// no derivative. Embeddings usually have length 1. Memory: [batch, batch].
 
 namespace tapegraph {
 
@@ -2393,9 +2406,10 @@ constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
 }
 }
 
-/// Semi-hard triplets: for each pair of records of one class, (a, p), the negative n nearest to a of those that are farther than p, or
-/// if there is none the farthest negative: the mean over pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no
-/// negative are left out; without any pair the loss is 0. A mean over pairs: it has no loss per record.
+/// Semi-hard triplets: for each pair (a, p) of records of one class, n is the negative nearest to a
+/// among those farther than p, or the farthest negative if there is none. The loss is the mean over
+/// pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no negative are left out;
+/// without any pair the loss is 0. As a mean over pairs it has no loss per record.
 struct triplet_semi_hard {
  double margin = 1;
  bool squared = false; ///< squared distances
@@ -2405,7 +2419,7 @@ struct triplet_semi_hard {
  constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
  constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
  constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::in_floats([](const auto&... all) { return of_pairs(all...); }, x, z, n);
+  return detail::in_floats([](const auto&... operands) { return of_pairs(operands...); }, x, z, n);
  }
  static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 
@@ -2431,8 +2445,8 @@ private:
  }
 };
 
-/// The hardest triplet of each record a: p the farthest of its class, n the nearest of another, max(margin + d(a, p) - d(a, n), 0). A
-/// record without any of them counts 0.
+/// The hardest triplet of each record a: p is the farthest record of its class, n the nearest of
+/// another, max(margin + d(a, p) - d(a, n), 0). A record without p or n contributes 0.
 struct triplet_hard {
  double margin = 1;
  bool squared = false; ///< squared distances
@@ -2445,7 +2459,7 @@ struct triplet_hard {
   return detail::mean_of_records<triplet_hard>(x, z, n);
  }
  static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::in_floats([](const auto&... all) { return of_rows(all...); }, x, z, n);
+  return detail::in_floats([](const auto&... operands) { return of_rows(operands...); }, x, z, n);
  }
  static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 
@@ -3264,7 +3278,7 @@ constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std:
 }
 
 /// Mirrors images from left to right, from top to bottom, or both, each with probability 1/2.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_options& o = {},
       std::source_location where = std::source_location::current()) {
  return detail::image_layer(scope, "random_flip", x, nullptr, where, [&](const auto& input) {
@@ -3280,11 +3294,14 @@ constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_opt
   return images;
  });
 }
-no_such_option_in<random_flip_options> random_flip(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_flip_options> random_flip(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_flip(any_argument, ...) TG_MISTAKE;
 
 /// A part of [height, width] of each image; outside of training the middle one. The image's extents
 /// must be known and not smaller.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_options& o,
       std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -3307,10 +3324,13 @@ constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_opt
   return detail::randomly_cropped(rows, 2, o.width, right, where);
  }));
 }
-no_such_option_in<random_crop_options> random_crop(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_crop_options> random_crop(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_crop(any_argument, ...) TG_MISTAKE;
 
 /// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_brightness(const Scope& scope, const X& x, const random_brightness_options& o,
         std::source_location where = std::source_location::current()) {
  const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
@@ -3322,10 +3342,13 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
   return detail::rounded_like(input, eval(brighter, where), where);
  });
 }
-no_such_option_in<random_brightness_options> random_brightness(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_brightness_options> random_brightness(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_brightness(any_argument, ...) TG_MISTAKE;
 
 /// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_contrast(const Scope& scope, const X& x, const random_contrast_options& o,
        std::source_location where = std::source_location::current()) {
  const char* const wrong = !o.factor.sensible() ? detail::factor_needed
@@ -3339,7 +3362,10 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
   return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
  });
 }
-no_such_option_in<random_contrast_options> random_contrast(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_contrast_options> random_contrast(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_contrast(any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/affine_augmentation.hpp
 
@@ -3451,7 +3477,7 @@ struct two_places {
 }
 
 /// Moves each image by fractions of its extents drawn from the factors.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
         std::source_location where = std::source_location::current()) {
  const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
@@ -3466,10 +3492,13 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
   });
  });
 }
-no_such_option_in<random_translation_options> random_translation(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_translation_options> random_translation(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_translation(any_argument, ...) TG_MISTAKE;
 
 /// Rotates each image about its centre.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
        std::source_location where = std::source_location::current()) {
  const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
@@ -3483,10 +3512,13 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
   });
  });
 }
-no_such_option_in<random_rotation_options> random_rotation(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_rotation_options> random_rotation(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_rotation(any_argument, ...) TG_MISTAKE;
 
 /// Zooms each image about its centre.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
       std::source_location where = std::source_location::current()) {
  const char* const wrong = !o.height_factor.sensible() || !o.width_factor.sensible() ? detail::factor_needed
@@ -3502,7 +3534,10 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
   });
  });
 }
-no_such_option_in<random_zoom_options> random_zoom(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<random_zoom_options> random_zoom(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing random_zoom(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/graph/dot.hpp
 // -- tapegraph/graph/names.hpp
@@ -4048,8 +4083,8 @@ std::string explain(const Model& model, const explain_options& options = {}) {
 }
 // -- tapegraph/all.hpp
 
-/// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for libraries of others: define
-/// TG_NO_THIRD_PARTY to leave out what needs them.
+/// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, mostly because of
+/// third-party libraries: define TG_NO_THIRD_PARTY to leave out the headers that need them.
 
 // -- tapegraph/nn/hidden_model.hpp
 // -- tapegraph/io/weights.hpp
@@ -5950,7 +5985,7 @@ TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
 // -- tapegraph/nn/any_model.hpp
 // -- tapegraph/nn/model_interface.hpp
 
-/// What an any_model asks of the model that it hides.
+/// The functions through which an any_model calls the model that it hides.
 
 namespace tapegraph {
 
@@ -6160,8 +6195,8 @@ public:
        "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, "
        "on_epoch_end, on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, "
        "each with a training_state&");
-    const hooks all[]{detail::hooks_of(callbacks)...};
-    return trainable("fit").fit(train, options, all, static_cast<int>(sizeof...(Callbacks)));
+    const hooks known[]{detail::hooks_of(callbacks)...};
+    return trainable("fit").fit(train, options, known, static_cast<int>(sizeof...(Callbacks)));
    }
   }
  }
@@ -6365,9 +6400,9 @@ private:
 }
 // -- tapegraph/traced.hpp
 
-/// Graphs that are made when the program runs: tg::compile<tg::traced>, tg::compile_step<tg::traced>,
-/// tg::function<tg::traced>. Link the component
-/// (docs/compile_time.md): without it every kernel of the library is compiled here.
+/// Graphs that are made at run time: tg::compile<tg::traced>, tg::compile_step<tg::traced>,
+/// tg::function<tg::traced>. Link the component (docs/compile_time.md): without it every kernel of
+/// the library is compiled here.
 
 // -- tapegraph/nn/step/traced_step.hpp
 // -- tapegraph/nn/traced_model.hpp
@@ -6724,7 +6759,7 @@ private:
  void throw_if_ill_formed() const;
  void lower();
  runtime::kernel_pair function_of(const kernel_entry& k);
- runtime::kernel_pair function_of_node(const operation& op, int node);
+ runtime::kernel_pair function_of_node(const operation& op, int number);
  const registered_kernel& registered(const operation& op, dtype type) const;
  runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted);
  void look();
@@ -6741,11 +6776,14 @@ private:
 // -- tapegraph/graph/library_kernels.hpp
 // -- tapegraph/ops/operation_list.hpp
 
-/// The library's operations, each once. From here follow the descriptors and kernels that the component holds, on the host and on
-/// devices, the tape's records, and the registry of graphs that are made when the program runs. Names of element types are those of
-/// runtime/kernel.hpp. Not here: operations that register where they are used (recurrent layers), and effects, whose labels are types.
+/// The library's operations, each once. This list generates the descriptors and kernels that the
+/// component holds, on the host and on devices, the tape's records, and the registry of graphs that
+/// are made at run time. Names of element types are those of runtime/kernel.hpp. It leaves out
+/// operations that register where they are used (recurrent layers), and effects, whose labels are
+/// types.
 
-/// X(operation): elementwise, of floating types, and of integers if the operation says `integers`.
+/// X(operation): elementwise, for floating types, and for integers if the operation says
+/// `integers`.
 #define TG_ELEMENTWISE_OPERATIONS(X) \
  X(add_op) X(subtract_op) X(multiply_op) X(divide_op) X(negate_op) X(floor_divide_op) X(remainder_op) \
  X(squared_difference_op) X(lerp_op) X(maximum_op) X(minimum_op) X(clip_op) X(abs_op) X(sign_op) X(square_op) \
@@ -6759,7 +6797,7 @@ private:
  X(sigmoid_cross_entropy_op) X(sigmoid_residual_op) X(tapegraph::detail::near_op) X(less_op) X(less_equal_op) \
  X(greater_op) X(greater_equal_op)
 
-/// X(types, operation): elementwise, of other element types.
+/// X(types, operation): elementwise, for other element types.
 #define TG_TYPED_ELEMENTWISE_OPERATIONS(X) \
  X(common_types, where_op) X(common_types, broadcast_op) X(common_types, stop_gradient_op) \
  X(common_types, equal_op) X(common_types, not_equal_op) X(common_types, full_like_op) \
@@ -6770,7 +6808,7 @@ private:
  X(element_types<bool>, logical_xor_op) X(element_types<bool>, logical_not_op) X(floating_types, is_nan_op) \
  X(floating_types, is_inf_op) X(floating_types, is_finite_op)
 
-/// X(operation): without a kernel, since the result is the operand's memory.
+/// X(operation): operations without a kernel, whose result is the operand's memory.
 #define TG_VIEW_OPERATIONS(X) X(reshape_op) X(slice_view_op)
 
 /// X(types, types on a device, operation): reductions whose operand may be a formula.
@@ -6779,8 +6817,8 @@ private:
  X(computed_types, element_types<>, tapegraph::detail::largest_op) \
  X(computed_types, element_types<>, tapegraph::detail::smallest_op)
 
-/// X(types, types on a device, the same of operands that eager mode has sealed, tensors, operation): reductions that are differentiated
-/// on their own. `tensors` as below.
+/// X(types, types on a device, the same for operands that eager mode has sealed, tensors,
+/// operation): reductions that are differentiated on their own. `tensors` as below.
 #define TG_WHOLE_REDUCTIONS(X) \
  X(number_types, number_types, number_types, 1, prod_op) \
  X(number_types, number_types, number_types, 1, max_op) \
@@ -6788,8 +6826,9 @@ private:
  X(element_types<bool>, element_types<bool>, element_types<>, 0, any_op) \
  X(element_types<bool>, element_types<bool>, element_types<>, 0, all_op)
 
-/// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and in which parts of the component they
-/// are compiled. `tensors`: how many tensors of float it takes, where eager mode's call of it is compiled, too; 0: it is not.
+/// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and
+/// the parts of the component that compile them. `tensors`: the number of float tensors that eager
+/// mode's call takes, if the component compiles that, too; 0: it does not.
 #define TG_OPERATIONS(X) \
  X(product, floating_types, ordering, floating_types, 2, matmul_op) \
  X(product, floating_types, ordering, floating_types, 0, matmul_bias_op<false>) \
@@ -7186,11 +7225,11 @@ TG_DEFINITION runtime::kernel_pair traced_program::function_of(const kernel_entr
  if (type == dtype::f64) return {{&of_double::run, &of_double::workspace}, {}};
  return {{&of_float::run, &of_float::workspace}, {}};
 }
-TG_DEFINITION runtime::kernel_pair traced_program::function_of_node(const operation& op, int node) {
+TG_DEFINITION runtime::kernel_pair traced_program::function_of_node(const operation& op, int number) {
  const registered_kernel& known = registered(op, detail::type_of_all);
  if (known.trace_step == nullptr) return known.kernel;
  auto& made = *scans_.emplace_back(std::make_unique<scan_step>());
- known.trace_step(view_, node, made.program.trace_, made.scan.table);
+ known.trace_step(view_, number, made.program.trace_, made.scan.table);
  made.program.throw_if_ill_formed();
  made.program.lower();
  made.program.look();
@@ -7427,9 +7466,12 @@ using traced_mistake = std::conditional_t<looked_into<Model, Spec>::changes, con
 namespace detail {
 template <class Model, class Spec, class Loss, class Optimizer>
 using traced_model = compiled_model<traced, Model, Spec, Loss, Optimizer>;
+template <class Loss>
+using loss_result = Loss;
 }
 #endif
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  class = detail::loss_result<Loss>>
  requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
    const compile_options& options = {}) -> detail::traced_model<Model, Spec, Loss, Optimizer> {
@@ -7441,7 +7483,8 @@ auto compile(const Model& model, Spec, const compile_options& options = {})
  -> detail::traced_model<Model, Spec, sigmoid_cross_entropy, none> {
  return {model, options, {}, {}};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+  class = detail::loss_result<Loss>>
  requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
    const metrics<Metrics...>& measured_by, const compile_options& options = {})
@@ -7544,11 +7587,12 @@ auto compile_step(const Step& step, Spec, const optimizers<Each...>& them, const
 
 // -- tapegraph/data.hpp
 
-/// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
-/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
+/// All headers of data sets: readers, and what prepares records for a model. A header that needs a
+/// third-party library is included where that library's header is found; a program that uses it
+/// links the library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
 /// tapegraph::proto).
 ///
-/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+/// Define TG_NO_THIRD_PARTY to leave these out.
 
 // -- tapegraph/data/images.hpp
 
@@ -7949,6 +7993,10 @@ inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode m
  return place < 0 ? 0 : n - 1;
 }
 }
+template <class = void> no_such_option_in<affine_options> affine(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> rotate(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> shift(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<affine_options> zoom(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Samples the image at the given positions. Throws argument_error if a position is not finite.
 template <image_like I>
@@ -8845,6 +8893,8 @@ struct model_input_options {
  resize_options resize{resize_method::bilinear, true};
  bool mirror = false; ///< from left to right
 };
+template <class = void> no_such_option_in<model_input_options> model_input_into(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<model_input_options> model_input_into(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Resizes an image (or a `crop` of one), mirrors and normalises it in one pass, without an
 /// intermediate image. Throws shape_error if the channels differ or there are no pixels.
@@ -9863,6 +9913,8 @@ struct pool_options {
 template <class = void>
 class basic_worker_pool {
 public:
+ template <class Mistake = no_such_option_in<pool_options>>
+ explicit basic_worker_pool(any_argument, ...) = delete;
  basic_worker_pool(pool_work& work, const pool_options& options)
   : work_(work),
   options_(options),
@@ -11944,6 +11996,13 @@ public:
 
  explicit set(Stage stage)
   : stage_(std::move(stage)), report_(std::make_shared<detail::report_store>(Stage::stages + 2)) {}
+ no_such_option_in<map_options> map(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<interleave_options> interleave(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<shuffle_options> shuffle(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<batch_layout> batch(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<padded_options> padded_batch(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<bucket_options> bucket_by_length(any_argument, ...) const TG_MISTAKE;
+ no_such_option_in<window_options> window(...) const TG_MISTAKE;
 
  /// Applies f(element), or f to its fields if it is a tuple, followed by a data::counter_random&
  /// if f takes one. That is specific to this element of this epoch, so that any number of
@@ -12910,6 +12969,8 @@ class csv_reader {
 public:
  /// Opens the file and reads the names of the columns. Throws data_error if it is missing, empty
  /// or malformed.
+ template <class Mistake = no_such_option_in<csv_reader_options>>
+ explicit csv_reader(any_argument, ...) = delete;
  explicit csv_reader(files::path path, const csv_reader_options& options = {})
   : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
   const char s = options_.separator;
@@ -13447,6 +13508,7 @@ public:
    all.emplace_back(schema_->children[c]->name != nullptr ? schema_->children[c]->name : "");
   return all;
  }
+ template <class = void> no_such_option_in<arrow_options> dataset(...) const TG_MISTAKE;
 
  /// A data set of columns of numbers, booleans and lists of fixed size; dictionaries give their
  /// indices, dates and times their integers. Throws argument_error for an unknown column,
@@ -14466,6 +14528,8 @@ std::int64_t steps_of(std::size_t values, std::int64_t features, const char* wha
  return static_cast<std::int64_t>(values / each);
 }
 }
+template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Windows of a series [steps, features], like Keras's timeseries_dataset_from_array: record k has
 /// the column "sequence" (T, [sequence_length, features], or [sequence_length] if `features` is 0),
@@ -14842,6 +14906,8 @@ public:
  using options = category_encoding_options;
 
  /// Throws argument_error for num_tokens below 1 and other modes.
+ template <class Mistake = no_such_option_in<options>>
+ explicit basic_category_encoding(...) = delete;
  explicit basic_category_encoding(options chosen) : options_(chosen) {
   if (chosen.num_tokens < 1)
    throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
@@ -15318,6 +15384,8 @@ template <class = void>
 class basic_hashing {
 public:
  /// Throws argument_error for num_bins below 1 and for tf_idf.
+ template <class Mistake = no_such_option_in<hashing_options>>
+ explicit basic_hashing(...) = delete;
  explicit basic_hashing(hashing_options options) : options_(std::move(options)) {
   if (options_.num_bins < 1)
    throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) +
@@ -15398,6 +15466,8 @@ template <class = void>
 class basic_hashed_crossing {
 public:
  /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
+ template <class Mistake = no_such_option_in<hashed_crossing_options>>
+ explicit basic_hashed_crossing(...) = delete;
  explicit basic_hashed_crossing(hashed_crossing_options options) : options_(options) {
   if (options.num_bins < 1)
    throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
@@ -15501,6 +15571,8 @@ class basic_lookup {
 public:
  using options_type = lookup_options<Token>;
  using view = std::conditional_t<std::is_same_v<Token, std::string>, std::string_view, Token>;
+ template <class Mistake = no_such_option_in<options_type>>
+ explicit basic_lookup(...) = delete;
 
  /// Uses a given vocabulary; tf_idf needs a weight for each category. Throws argument_error if a
  /// category occurs twice or is the mask, for a vocabulary beyond max_tokens, and for invalid
@@ -17047,6 +17119,8 @@ public:
  using sequence = std::vector<std::int32_t>;
 
  /// Throws argument_error for a negative num_words and an empty split.
+ template <class Mistake = no_such_option_in<tokenizer_options>>
+ explicit basic_tokenizer(...) = delete;
  explicit basic_tokenizer(tokenizer_options options = {}) : options_(std::move(options)) {
   if (options_.num_words < 0)
    throw argument_error("tokenizer: num_words is " + std::to_string(options_.num_words) + ", negative");
@@ -18298,6 +18372,9 @@ struct token_rows {
 ///     const data::dataset train = data::make_dataset(parts.train, words);
 class text_vectorizer {
 public:
+ template <class Mistake = no_such_option_in<vectorizer_options>>
+ explicit text_vectorizer(...) = delete;
+
  /// Starts with an empty vocabulary, which adapt fills. Throws argument_error for negative
  /// numbers.
  explicit text_vectorizer(const vectorizer_options& options = {}) : options_(options) {
@@ -20845,7 +20922,8 @@ inline rgb_image decode_jpeg_by_turbo(std::span<const std::uint8_t> file) {
 #endif
 // -- tapegraph/distributed.hpp
 
-/// Steps that are cut into shards, and what runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
+/// Steps that are cut into shards, and what connects ranks: sums by one tree, threads as ranks,
+/// names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
 // -- tapegraph/distributed/agreement.hpp
 
@@ -24068,6 +24146,8 @@ public:
  /// synchronous steps of several workers whose model is not sharded over them, and for an
  /// optimizer that needs all gradients at once where there are several servers; exchange_error
  /// where tasks do not agree.
+ template <class Mistake = no_such_option_in<parameter_options>>
+ explicit parameter_servers(any_argument, Model&, const Optimizer&, ...) = delete;
  parameter_servers(server& of, Model& model, const Optimizer& optimizer, const parameter_options& options = {})
   : server_(&of),
   model_(&model),
@@ -26673,15 +26753,17 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
 #endif
 // -- tapegraph/io.hpp
 
-/// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
-/// it links that library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers alone).
+/// All headers of files, and of what shows a run's progress and results. A header that needs a
+/// third-party library is included where that library's header is found; a program that uses it
+/// links the library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers
+/// alone).
 ///
-/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+/// Define TG_NO_THIRD_PARTY to leave these out.
 
 // -- tapegraph/interop.hpp
 
-/// Memory of other libraries as tensors, and tensors as theirs, without copies: in C++ by the functions that their types have, between
-/// languages by DLPack.
+/// Shares memory with other libraries without copies, in both directions: in C++ through the
+/// functions that their types have, between languages through DLPack.
 
 // -- tapegraph/eager/borrow.hpp
 namespace tapegraph {
@@ -27615,15 +27697,16 @@ template <class T>
  }
 }
 
-/// Comma-separated values as RFC 4180 has them, with line feeds for line ends.
+/// Comma-separated values as in RFC 4180, with line feeds as line ends.
 
 namespace tapegraph::io {
 
-/// Writes one row after the other; each is in the file when row() returns, so a run that is cut short keeps its rows.
+/// Writes rows one after the other. A row is in the file when row() returns, so a run that is cut
+/// short keeps its rows.
 class csv_writer {
 public:
- /// Creates the file and writes the names of the columns. Throws data_error where that fails, argument_error for no
- /// columns.
+ /// Creates the file and writes the column names. Throws data_error where that fails,
+ /// argument_error for no columns.
  csv_writer(files::path path, const std::vector<std::string>& columns)
   : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
   if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
@@ -27631,7 +27714,7 @@ public:
   row(columns);
  }
 
- /// Writes texts and numbers. Throws argument_error where there are not as many as columns.
+ /// Writes texts and numbers. Throws argument_error if their number is not that of the columns.
  template <class... Fields>
  void row(const Fields&... fields) {
   write({csv_field(fields)...});
@@ -29438,6 +29521,8 @@ public:
  /// for invalid options, and data_error, which names the file, for a folder that cannot be
  /// created and for a checkpoint that cannot be read. For a checkpoint of another model it
  /// throws like model.load.
+ template <class Mistake = no_such_option_in<checkpoint_options>>
+ explicit estimator(Model, any_argument, ...) = delete;
  estimator(Model model, files::path model_dir, checkpoint_options options = {})
   : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
   check_metric(checkpoints_.options().best);
@@ -29554,7 +29639,7 @@ auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, c
 }
 // -- tapegraph/profile.hpp
 
-/// tg::profile, and what shows its result.
+/// tg::profile, and the headers that show its result.
 
 // -- tapegraph/profile/chrome_trace.hpp
 
@@ -30830,8 +30915,9 @@ std::string profile_result::csv() const {
 #include <string_view>
 #include <vector>
 
-/// Models that come as data: an ONNX file as a model that runs, without Python and without a compiler. docs/onnx.md says what is taken
-/// over. Link the component (docs/compile_time.md), which holds the rules of the operators; without it they are compiled here.
+/// Models that come as data: an ONNX file becomes a model that runs, without Python and without a
+/// compiler. docs/onnx.md says what is imported. Link the component (docs/compile_time.md), which
+/// holds the rules of the operators; without it they are compiled here.
 
 namespace tapegraph::io {
 
@@ -30843,9 +30929,9 @@ struct state;
 struct onnx_value {
  std::string name;
  dtype type = dtype::f32;
- std::vector<std::int64_t> extents; ///< -1: any, or what stands below
- std::vector<std::string> extent_names; ///< "batch"; empty for what has none
- bool ranked = true; ///< false: the file does not say how many axes it has
+ std::vector<std::int64_t> extents; ///< -1: any, or what the name below says
+ std::vector<std::string> extent_names; ///< "batch"; empty for those without a name
+ bool ranked = true; ///< false: the file does not give the number of axes
 };
 
 /// A graph of ONNX, ready to run. Copies share their variables.
@@ -30853,33 +30939,36 @@ struct onnx_value {
 ///     const tg::io::onnx_model net = tg::io::load_onnx("resnet18.onnx");
 ///     const tg::tensor<float> scores(net.predict({image})[0]);
 ///
-/// It is a model function, too, of graphs that are made at run time; the file's weights are its variables' first values:
+/// It is also a model function of graphs that are made at run time; the file's weights are the
+/// initial values of its variables:
 ///
 ///     auto model = tg::compile<tg::traced>(net, tg::spec<float, tg::dyn, 3, 224, 224>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
 class onnx_model {
 public:
- /// Throws data_error for a file that is missing or damaged, argument_error that names all nodes that cannot be taken over, each with
- /// its operator and the reason.
+ /// Throws data_error for a file that is missing or damaged, and argument_error that names all
+ /// nodes that cannot be imported, each with its operator and the reason.
  explicit onnx_model(const files::path& file);
 
- /// What it takes and gives, in the file's order. Initializers are no inputs.
+ /// The model's inputs and outputs, in the file's order. Initializers are not inputs.
  const std::vector<onnx_value>& inputs() const;
  const std::vector<onnx_value>& outputs() const;
 
- /// The outputs for these inputs, in the file's order. Safe from several threads at once. Throws argument_error for a wrong number,
- /// dtype_error and shape_error for an input that is not what the file says.
+ /// Computes the outputs for these inputs, in the file's order. Safe from several threads at
+ /// once. Throws argument_error for a wrong number of inputs, dtype_error and shape_error for
+ /// one that differs from the file.
  std::vector<any_tensor> predict(std::span<const any_tensor> x) const;
  std::vector<any_tensor> predict(std::initializer_list<any_tensor> x) const {
   return predict(std::span<const any_tensor>(x.begin(), x.size()));
  }
- /// By name; throws argument_error for names that are not the file's.
+ /// The same by name. Throws argument_error for names that are not the file's.
  std::map<std::string, any_tensor> predict(const std::map<std::string, any_tensor>& x) const;
 
- /// The file's floating initializers, by their names with '/' for '.'. Those that the graph reads as images' filters have the library's
- /// order of axes (docs/onnx.md).
+ /// The file's floating initializers, by their names with '/' for '.'. Those that the graph
+ /// reads as filters of images have the library's order of axes (docs/onnx.md).
  variable_list& variables();
  const variable_list& variables() const;
- /// The variables as safetensors, as of compiled models. Need #include <tapegraph/io/weights.hpp>.
+ /// Writes the variables as safetensors, as compiled models do. save and load need #include
+ /// <tapegraph/io/weights.hpp>.
  template <class Path>
  void save(const Path& path, const save_options& options = {}) const {
   base().save(path, options);
@@ -30889,11 +30978,12 @@ public:
   return base().load(path, options);
  }
 
- /// The graph up to one of its values, which is the only output then: what another head is put on. Throws argument_error for a name
- /// that no node gives.
+ /// The graph up to one of its values, which becomes its only output, for another head. Throws
+ /// argument_error for a name that no node gives.
  onnx_model until(std::string_view value) const;
 
- /// The graph on nodes. With one output it is a model function of tg::compile<tg::traced>.
+ /// Applies the graph to nodes. With one output it is a model function of
+ /// tg::compile<tg::traced>.
  std::vector<graph_node> call(const graph_scope& scope, std::span<const graph_node> x) const;
  template <class... Nodes>
  graph_node operator()(const graph_scope& scope, const Nodes&... x) const {
@@ -30927,7 +31017,7 @@ private:
 
 namespace tapegraph::io::onnx_import {
 
-/// Elements row by row. Integers that stand for extents may be symbolic (core/extent.hpp).
+/// Elements in row-major order. Integers that stand for extents may be symbolic (core/extent.hpp).
 class array {
 public:
  array() = default;
@@ -30955,7 +31045,7 @@ public:
  const void* data() const { return bytes_.data(); }
  void set_dims(std::vector<std::int64_t> dims) { dims_ = std::move(dims); }
 
- /// Element i as an integer; of floating elements what is left of the point.
+ /// Element i as an integer; floating elements are truncated.
  std::int64_t integer(std::int64_t i) const {
   switch (type_) {
   case dtype::i64:
@@ -30970,7 +31060,7 @@ public:
   default: return static_cast<std::int64_t>(number(i));
   }
  }
- /// Element i as a double: exact but for integers beyond 2^53.
+ /// Element i as a double: exact except for integers beyond 2^53.
  double number(std::int64_t i) const {
   switch (type_) {
   case dtype::f32: return at<float>(i);
@@ -31064,12 +31154,12 @@ using array_pointer = std::shared_ptr<const array>;
 #include <string_view>
 #include <vector>
 
-/// Protocol buffers' wire format (developers.google.com/protocol-buffers/docs/encoding), read from memory. Every length is checked;
-/// what is damaged is refused with the file's name and the byte.
+/// Reads Protocol Buffers' wire format (developers.google.com/protocol-buffers/docs/encoding) from
+/// memory. It checks every length; damaged data are refused with the file's name and the byte.
 
 namespace tapegraph::io::onnx_import {
 
-/// A message in whose names there may be anything, as one line of text.
+/// Formats a message as one line of text, whatever characters its names contain.
 inline std::string one_line(const std::string& text) {
  const std::string quoted = quoted_text(text, text.size());
  return quoted.substr(1, quoted.size() - 2);
@@ -31080,7 +31170,8 @@ public:
  wire_reader(std::string_view bytes, const std::string& file, std::size_t offset = 0)
   : bytes_(bytes), file_(&file), offset_(offset) {}
 
- /// The next field; false at the end. Afterwards one of the functions below reads its value, or `skip` passes over it.
+ /// Advances to the next field; returns false at the end. Afterwards one of the functions below
+ /// reads its value, or `skip` passes over it.
  bool next() {
   if (at_ == bytes_.size()) return false;
   begin_ = at_;
@@ -31110,7 +31201,7 @@ public:
   const std::string_view part = piece();
   return wire_reader(part, *file_, offset_ + at_ - part.size());
  }
- /// Repeated numbers: packed, or one.
+ /// Reads repeated numbers: packed, or a single one.
  void integers(std::vector<std::int64_t>& to) {
   if (type_ == 0) return to.push_back(integer());
   wire_reader packed = message();
@@ -31175,7 +31266,7 @@ private:
 #include <string>
 #include <vector>
 
-/// What an ONNX file says (onnx.proto3), as structures.
+/// The contents of an ONNX file (onnx.proto3) as structures.
 
 namespace tapegraph::io::onnx_import {
 
@@ -31193,7 +31284,7 @@ struct attribute {
   integers = 7,
   texts = 8
  };
- std::string name, reference; ///< reference: of a function's node, the attribute of the call that it is
+ std::string name, reference; ///< reference: in a function's node, the call's attribute that this one stands for
  int type = unknown;
  float f = 0;
  std::int64_t i = 0;
@@ -31214,10 +31305,10 @@ struct file_node {
 struct value_info {
  std::string name;
  std::optional<dtype> type;
- int element_type = 0; ///< as the file has it; 0: no tensor
+ int element_type = 0; ///< as in the file; 0: not a tensor
  bool ranked = false;
- std::vector<std::int64_t> dims; ///< -1: unknown, or by name
- std::vector<std::string> names; ///< of extents that have one
+ std::vector<std::int64_t> dims; ///< -1: unknown, or given by name
+ std::vector<std::string> names; ///< of extents that have a name
 };
 
 struct initializer_info {
@@ -31253,22 +31344,23 @@ struct file_model {
  }
 };
 
-/// ONNX's number of an element type as a dtype, where there is one; its name for messages.
+/// Converts ONNX's number of an element type to a dtype, if there is one; its name is for messages.
 std::optional<dtype> element_type(int number);
 std::string element_type_name(int number);
-/// The other way.
+/// The inverse.
 int element_number(dtype type);
 
-/// Reads a model; throws data_error, which names the file and the byte, for what is damaged.
+/// Reads a model. Throws data_error, which names the file and the byte, for damaged files.
 file_model read_model(const files::path& path);
 file_model read_model(std::string_view bytes, const std::string& file, const files::path& folder);
-/// A TensorProto that a file holds alone, such as the test cases of ONNX's own suite have.
+/// Reads a file that is a single TensorProto, as in the test cases of ONNX's own suite.
 array read_tensor(const files::path& path);
 }
 
 #include <algorithm>
 
-/// From bytes to io/onnx_import/file_model.hpp. Field numbers are those of onnx.proto3.
+/// Decodes bytes to the structures of io/onnx_import/file_model.hpp. Field numbers are those of
+/// onnx.proto3.
 
 namespace tapegraph::io::onnx_import {
 
@@ -31632,19 +31724,20 @@ inline array read_tensor(const files::path& path) {
 #include <string>
 #include <vector>
 
-/// From a graph of ONNX to nodes of a trace: values, layouts, weights, and the walk over nodes. Rules of operators stand beside it.
+/// Turns a graph of ONNX into nodes of a trace: values, layouts, weights, and the walk over nodes.
+/// The rules of operators are in files beside it.
 
 namespace tapegraph::io::onnx_import {
 
-/// Why a node cannot be taken over.
+/// Why a node cannot be imported.
 struct refusal {
  std::string why;
- bool by_symbols = false; ///< it can be where extents are numbers
+ bool by_symbols = false; ///< it could be if extents were numbers
 };
 [[noreturn]] inline void refuse(std::string why) { throw refusal{std::move(why)}; }
 [[noreturn]] inline void refuse_symbols(std::string why) { throw refusal{std::move(why), true}; }
 
-/// An element type of a file as nodes have it: narrow integers are computed in wider ones.
+/// The element type that nodes have for one of a file: narrow integers are computed in wider ones.
 constexpr dtype carrier_of(dtype type) {
  switch (type) {
  case dtype::i8:
@@ -31657,18 +31750,19 @@ constexpr dtype carrier_of(dtype type) {
 }
 constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
 
-/// A tensor while a graph is read: elements that are known, or a node, or both once somebody has asked.
+/// A tensor while a graph is read: known elements, or a node, or both after a rule requested the
+/// node.
 struct value {
  dtype type = dtype::f32;
  array_pointer known;
  graph_node node;
  bool traced = false, refused = false;
- std::vector<int> axes; ///< axis i of the node is axis axes[i] of ONNX; empty: in order
- std::string weight; ///< the initializer that `known` is, if training may change it
+ std::vector<int> axes; ///< axis i of the node is ONNX's axis axes[i]; empty: in order
+ std::string weight; ///< the name of the initializer in `known`, if training may change it
 
  bool in_order() const { return axes.empty(); }
  int rank() const { return known ? known->rank() : node.rank(); }
- /// Extents in the order of ONNX.
+ /// Extents in ONNX's order.
  shape dims() const {
   if (known) return known->shape();
   const shape own = node.shape();
@@ -31693,7 +31787,7 @@ struct store {
  std::function<const void*(const weight&)> values; ///< where a weight's numbers are now
  std::vector<any_tensor> constants;
 
- /// A constant that stays as long as the store.
+ /// Adds a constant, or finds an equal one; it stays as long as the store.
  std::size_t keep(dtype type, const shape& dims, const void* data, std::size_t bytes) {
   for (std::size_t k = 0; k < constants.size(); ++k) {
    const any_tensor& c = constants[k];
@@ -31707,11 +31801,11 @@ struct store {
  }
 };
 
-/// Names that nodes see: of a graph, and of those around it.
+/// Names that nodes see: those of a graph and of the graphs around it.
 struct environment {
  environment* around = nullptr;
  std::map<std::string, value_pointer> values;
- const std::vector<attribute>* arguments = nullptr; ///< of the function's call
+ const std::vector<attribute>* arguments = nullptr; ///< attributes of the function's call
  const file_function* function = nullptr;
 
  value_pointer find(const std::string& name) const {
@@ -31724,12 +31818,12 @@ struct environment {
 class importer;
 class call;
 using rule_function = void (*)(call&);
-/// The rule of an operator, or null.
+/// Returns the rule of an operator, or null.
 rule_function rule_of(const std::string& type);
-/// Arithmetic of extents: whether it has been done.
+/// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
-/// What a variable of the trace is.
+/// The origin of a variable of the trace: a weight or a constant.
 struct binding {
  const weight* of = nullptr; ///< null: a constant
  std::size_t constant = 0;
@@ -31746,10 +31840,10 @@ public:
  /// Of the trace's variables, in their order.
  std::vector<binding> bindings;
 
- /// The outputs of the model for these inputs. Throws argument_error with all refusals.
+ /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
  std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
 
- /// The outputs of a graph within another.
+ /// Returns the outputs of a graph within another.
  std::vector<value_pointer> run_graph(const file_graph& g, environment& around);
  void run_nodes(const std::vector<file_node>& nodes, environment& env);
  void run_node(const file_node& n, environment& env);
@@ -31770,7 +31864,7 @@ public:
   return v;
  }
 
- /// The node of a value with its axes in order.
+ /// Returns the node of a value with its axes in order.
  graph_node plain(value& v) {
   if (!v.traced) {
    v.node = materialized(v);
@@ -31785,7 +31879,7 @@ public:
   }
   return v.node;
  }
- /// With its axes in this order, whatever it has been before.
+ /// Returns the node of a value with its axes in this order, whatever its layout was.
  graph_node arranged(value& v, const std::vector<int>& axes) {
   if (!v.traced && !v.weight.empty()) {
    const weight& w = store_.weights.at(v.weight);
@@ -31814,11 +31908,11 @@ public:
   bindings.push_back({nullptr, k});
   return constants_[k] = made;
  }
- /// Any node: what creators are given as an example.
+ /// Any node, for functions that take an example of the mode.
  graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
  std::map<std::string, int>& reads() { return reads_; }
 
- /// Arrays of a node's outputs whose operands are all known.
+ /// Computes the outputs of a node whose operands are all known.
  std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
 
 private:
@@ -31888,14 +31982,14 @@ private:
 };
 }
 
-/// A node as its rule sees it.
+/// A node as its rule sees it: operands, attributes and results.
 
 namespace tapegraph::io::onnx_import {
 
 class call {
 public:
- call(importer& on, const file_node& n, std::vector<value_pointer> in, environment& env)
-  : on(on), node_(n), in_(std::move(in)), env_(env), out_(n.outputs.size()) {
+ call(importer& by, const file_node& n, std::vector<value_pointer> in, environment& env)
+  : on(by), node_(n), in_(std::move(in)), env_(env), out_(n.outputs.size()) {
   for (const attribute& a : n.attributes) {
    const attribute* found = &a;
    if (!a.reference.empty()) {
@@ -31934,11 +32028,11 @@ public:
  graph_node plain(int i) { return on.plain(operand(i)); }
  graph_node arranged(int i, const std::vector<int>& axes) { return on.arranged(operand(i), axes); }
  const array* known(int i) const { return has(i) ? operand(i).known.get() : nullptr; }
- /// Integers that have to be known, maybe up to symbols.
+ /// Integers that must be known, except for symbols.
  std::vector<std::int64_t> extents(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that are computed from values");
   std::vector<std::int64_t> items = known(i)->as_integers();
-  if (!known(i)->symbolic()) // "up to the end" is written as any far number, none of which is a symbol
+  if (!known(i)->symbolic()) // "up to the end" is written as any large number, none of which is a symbol
    for (std::int64_t& item : items) item = std::max(item, -(std::int64_t{1} << 60));
   return items;
  }
@@ -31947,7 +32041,7 @@ public:
    refuse_symbols(std::string(what) + " that depend on the extents of inputs");
   return extents(i, what);
  }
- /// A number that has to be known.
+ /// A number that must be known.
  double scalar(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
   if (known(i)->size() != 1) refuse(std::string(what) + " that is no number");
@@ -31992,7 +32086,7 @@ public:
   const attribute* a = find(name);
   return a == nullptr ? std::vector<std::string>{} : expect(*a, attribute::texts).strings;
  }
- /// Attributes of old opsets that say nothing any more.
+ /// Marks attributes of old opsets that have no effect any more as read.
  void ignore(const char* name) { find(name); }
  void refuse_unread() const {
   std::string all;
@@ -32015,7 +32109,7 @@ public:
  void give_known(int k, array a) { give(k, on.make_known(std::move(a))); }
  std::vector<value_pointer>& results() { return out_; }
 
- /// Of integers that are computed in a wider type: what is left of a result.
+ /// Wraps a result of integers that were computed in a wider type to `type`.
  static graph_node wrapped(const graph_node& x, dtype type) {
   switch (type) {
   case dtype::i8: return eval((x + 128) % 256 - 128);
@@ -32171,14 +32265,14 @@ inline bool compute_extents(call& c) {
 
 // -- tapegraph/io/onnx_import/operands.hpp
 
-/// What many rules need: operands in one layout, element types changed, axes that are named.
+/// Helpers of many rules: operands in one layout, conversions of element types, named axes.
 
 namespace tapegraph::io::onnx_import {
 
-/// Every node rule computes on graph nodes; formulas are sealed where they stand.
+/// All rules compute on graph nodes; they seal formulas at once.
 using node = graph_node;
 
-/// Elements of a file's type `from` as those of `to`.
+/// Converts elements of a file's type `from` to `to`.
 inline node converted(const node& x, dtype from, dtype to) {
  if (from == to) return x;
  const auto as = [](const node& v, dtype type) -> node {
@@ -32246,7 +32340,7 @@ inline laid side_by_side(call& c, const std::vector<int>& which) {
  return result;
 }
 
-/// A value in whatever layout it has, and where its axes lie.
+/// Returns a value in its current layout, and the places of its axes.
 inline node as_it_lies(call& c, int i, std::vector<int>& axes) {
  const node x = c.operand(i).traced ? c.operand(i).node : c.plain(i);
  axes = c.operand(i).axes;
@@ -32258,12 +32352,15 @@ inline int place_of(const std::vector<int>& axes, int axis) {
  return static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
 }
 
-/// Axes of a reduction as the library takes them.
+/// Axes of a reduction as the library's functions take them.
 inline axes axes_of(const std::vector<int>& which) {
  axes a;
  a.all = false;
  a.count = 0;
- for (const int i : which) a.index[a.count++] = i;
+ for (const int i : which) {
+  if (a.count == max_rank) throw argument_error("axes: more of them than a tensor has");
+  a.index[a.count++] = static_cast<std::int8_t>(i);
+ }
  return a;
 }
 
@@ -32275,13 +32372,13 @@ inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
  s.attach(&c.on.trace().extents);
  return s;
 }
-/// What reads an extent as a number.
+/// Returns an extent that must be a number.
 inline std::int64_t known_extent(const extent& e, const char* what) {
  if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
  return e.value;
 }
 
-/// The elements of an axis from `begin`, `count` of them.
+/// `count` elements of an axis from `begin` on.
 inline node part(const node& x, int axis, extent begin, extent count) {
  return tapegraph::detail::part_of(x, axis, begin, count, std::source_location::current());
 }
@@ -32295,7 +32392,7 @@ inline node sliced(const node& x, const std::vector<range>& ranges) {
 }
 inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
 
-/// Computes in float where elements have 16 bits and the operation does not take them.
+/// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
 node in_float(const node& x, const F& f) {
  if (x.type() != dtype::f16 && x.type() != dtype::bf16) return f(x);
@@ -32304,13 +32401,15 @@ node in_float(const node& x, const F& f) {
 }
 }
 
-/// Attention, rotary positions (onnx.ai/onnx/operators/onnx__Attention.html, onnx__RotaryEmbedding.html).
+/// Attention and rotary positions (onnx.ai/onnx/operators/onnx__Attention.html,
+/// onnx__RotaryEmbedding.html).
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// [batch, heads, length, size] of that, or of [batch, length, heads size].
+/// Returns an operand [batch, heads, length, size], or [batch, length, heads size], as [batch,
+/// heads, length, size].
 inline node in_heads(call& c, int i, std::int64_t heads) {
  const node x = c.plain(i);
  if (x.rank() == 4) return x;
@@ -32320,7 +32419,7 @@ inline node in_heads(call& c, int i, std::int64_t heads) {
  return c.on.transposed(reshape(x, shape_of_items(c, {s[0].value, s[1].value, heads, (s[2] / heads).value})),
       {0, 2, 1, 3});
 }
-/// Heads of keys and values for each head of the queries.
+/// Repeats the heads of keys or values for each head of the queries.
 inline node repeated_heads(const node& x, std::int64_t heads) {
  const std::int64_t own = known_extent(x.shape()[1], "heads");
  if (own == heads) return x;
@@ -32460,13 +32559,13 @@ inline rule_function attentions(const std::string& op) {
 }
 // -- tapegraph/io/onnx_import/rules_control.hpp
 
-/// Scan and Loop whose numbers of steps are known: their bodies are written out step by step.
+/// Scan and Loop with known numbers of steps: their bodies are unrolled.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// More steps than these make graphs that nobody wants to wait for.
+/// The limit of steps: graphs of more take too long to build.
 inline constexpr std::int64_t most_steps = 1000;
 
 inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const std::vector<value_pointer>& in) {
@@ -32597,7 +32696,7 @@ inline rule_function control(const std::string& op) {
 
 #include <cmath>
 
-/// Operators that make tensors, of numbers and of places.
+/// Operators that create tensors from numbers and positions.
 
 namespace tapegraph::io::onnx_import {
 
@@ -32704,7 +32803,7 @@ inline void unary(call& c, unary_function f) {
  c.ignore("consumed_inputs");
  c.give_laid(0, c.wrapped(f(x), c.type(0)), c.type(0), axes);
 }
-/// Of floating elements alone.
+/// Accepts floating elements alone.
 inline void function(call& c, unary_function f) {
  if (!is_floating(c.type(0))) refuse(std::string("of ") + name_of(c.type(0)));
  unary(c, f);
@@ -32720,7 +32819,7 @@ inline void same_types(call& c, int first, int count) {
   if (c.type(i) != c.type(first))
    refuse(std::string("of ") + name_of(c.type(first)) + " and " + name_of(c.type(i)));
 }
-/// Before opset 7 the second operand lies at an axis of the first.
+/// Before opset 7 the axes of the second operand begin at an axis of the first.
 inline void at_axis(call& c) {
  const bool broadcasts = c.integer("broadcast", 0) != 0;
  const std::int64_t axis = c.integer("axis", -1);
@@ -32743,7 +32842,7 @@ inline void comparison(call& c, binary_function f) {
  const laid in = side_by_side(c, {0, 1});
  c.give_laid(0, f(in.x[0], in.x[1]), dtype::boolean, in.axes);
 }
-/// Of numbers whose order nodes of the carrier keep.
+/// Comparisons by order, which nodes of the carrier type keep, except for u64.
 inline void order(call& c, binary_function f) {
  if (c.type(0) == dtype::u64) refuse("of u64");
  comparison(c, f);
@@ -32832,7 +32931,7 @@ inline void clip_rule(call& c) {
 
 inline void cast_to(call& c, dtype to) {
  std::vector<int> axes;
- c.ignore("saturate"); // of 8-bit floats, which there are none of
+ c.ignore("saturate"); // of 8-bit floats, which are not supported
  c.ignore("round_mode");
  const node x = as_it_lies(c, 0, axes);
  c.give_laid(0, converted(x, c.type(0), to), to, axes);
@@ -32925,7 +33024,7 @@ inline void bitwise_not(call& c) {
  c.give_laid(0, result, type, axes);
 }
 
-/// Bit by bit, from halves that are powers of two apart.
+/// Combines operands bit by bit; the sum of the bits times their powers of two is the result.
 template <class F>
 void bitwise(call& c, const F& f) {
  same_types(c, 0, 2);
@@ -33051,7 +33150,7 @@ namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// Indices as i64 with negative ones counted from the end.
+/// Returns indices as i64, with negative ones counted from the end.
 inline node from_the_front(call& c, int i, const extent& size) {
  const array* const known = c.known(i);
  if (known != nullptr && size.known() && !known->symbolic()) {
@@ -33096,7 +33195,7 @@ inline void gather_elements(call& c) {
  c.give(0, take_along(x, at, axis), c.type(0));
 }
 
-/// Tuples on the last axis as positions in the axes [first, first + k) of s, run together.
+/// Flattens tuples on the last axis to positions in the axes [first, first + k) of s.
 inline node positions(call& c, int i, const shape& s, int first, int k) {
  const node at = converted(c.plain(i), c.type(i), dtype::i64);
  node sum;
@@ -33140,7 +33239,8 @@ inline joining joining_of(call& c) {
  refuse("reduction = '" + how + "'");
 }
 
-/// `data` with `updates` placed along an axis, which is the last one of all three; other extents are equal.
+/// Combines `data` with `updates` at indices along an axis, which is the last one of all three;
+/// other extents are equal.
 inline node placed(const node& data, const node& at, const node& updates, joining how) {
  const shape s = data.shape();
  if (how == joining::add) return eval(data + put_along(updates, at, s, -1));
@@ -33159,7 +33259,7 @@ inline node placed(const node& data, const node& at, const node& updates, joinin
  if (how == joining::largest) return eval(maximum(data, max(eval(where(here, value, -big)), last)));
  return eval(minimum(data, min(eval(where(here, value, big)), last)));
 }
-/// The same of every element type.
+/// The same for every element type.
 inline node placed_any(const node& data, const node& at, const node& updates, joining how) {
  const dtype type = data.type();
  const dtype wide = type == dtype::u8 || type == dtype::boolean ? dtype::i32 : type;
@@ -33230,7 +33330,7 @@ inline void top_k_rule(call& c) {
  const std::int64_t k =
   c.has(1) ? static_cast<std::int64_t>(c.integers(1, "numbers of elements").at(0)) : c.integer("k", 1);
  const bool largest = c.integer("largest", 1) != 0;
- c.ignore("sorted"); // sorted they may be whatever it says
+ c.ignore("sorted"); // sorted results are valid for either value
  if (c.type(0) == dtype::u64) refuse("of u64");
  const auto found = top_k(c.plain(0), k, axis, {.largest = largest});
  c.give(0, found.values, c.type(0));
@@ -33301,7 +33401,7 @@ inline rule_function indexing(const std::string& op) {
 }
 // -- tapegraph/io/onnx_import/rules_movement.hpp
 
-/// Operators that give elements another shape or place.
+/// Operators that change the shape or the order of elements.
 
 namespace tapegraph::io::onnx_import {
 
@@ -33321,7 +33421,7 @@ inline void shape_rule(call& c) {
 }
 inline void size_rule(call& c) { c.give_known(0, array::integers({c.dims(0).size().value}, true)); }
 
-/// Of weights and values alike: the axes are only said to lie otherwise.
+/// Moves nothing, for weights and other values alike: it only records another order of axes.
 inline void transpose_rule(call& c) {
  std::vector<int> axes, places(static_cast<std::size_t>(c.rank(0)));
  const node x = as_it_lies(c, 0, axes);
@@ -33516,7 +33616,7 @@ inline void tile_rule(call& c) {
  c.give(0, graph::invoke<index_map_op>(a, &target, std::source_location::current(), x), c.type(0));
 }
 
-/// x with amounts before and behind each axis; negative ones cut off.
+/// Pads x before and after each axis; negative amounts cut off.
 inline node padded(call& c, node x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
     const std::string& mode, double fill) {
  for (int i = 0; i < x.rank(); ++i) {
@@ -33686,17 +33786,17 @@ inline rule_function movement(const std::string& op) {
 }
 // -- tapegraph/io/onnx_import/rules_normalization.hpp
 
-/// Normalizations. What has 16 bits is computed in float, as the operators' pages ask for.
+/// Normalizations. 16-bit elements are computed in float, as the operators' pages require.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// A value as the type that it is normalized in.
+/// Converts a value to the type in which it is normalized.
 inline node wide(const node& x) { return x.type() == dtype::f64 ? x : converted(x, x.type(), dtype::f32); }
 inline node wide_of(call& c, int i) { return wide(c.plain(i)); }
 
-/// [channels] where the axis of channels lies in x.
+/// Reshapes [channels] to broadcast along the axis of channels in x.
 inline node for_channels(call& c, const node& v, const node& x, int place) {
  if (place == x.rank() - 1) return v;
  std::vector<std::int64_t> dims{v.shape()[0].value};
@@ -33763,7 +33863,8 @@ inline void rms_normalization_rule(call& c) {
  const node y = eval(x / sqrt(m + epsilon) * wide_of(c, 1));
  c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
 }
-/// Over groups of channels and what lies behind them; `by_group`: scale and bias are of groups, as before opset 21.
+/// Normalizes over groups of channels and all axes after them. `by_group`: scale and bias are per
+/// group, as before opset 21.
 inline void grouped(call& c, std::int64_t groups, bool by_group, double epsilon) {
  const shape s = c.dims(0);
  if (s.rank() < 3) refuse("of rank " + std::to_string(s.rank()));
@@ -33848,13 +33949,14 @@ inline rule_function normalizations(const std::string& op) {
 
 // -- tapegraph/io/onnx_import/rules_windows.hpp
 
-/// Convolutions and pooling. Images lie channels last here; values know how they lie, so that nothing is transposed between two of these.
+/// Convolutions and pooling. Images have channels last here; values record their layout, so nothing
+/// is transposed between two of these operators.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// [batch, spatial..., channels] of ONNX's [batch, channels, spatial...].
+/// The order [batch, spatial..., channels] of ONNX's axes [batch, channels, spatial...].
 inline std::vector<int> channels_last(int rank) {
  std::vector<int> axes{0};
  for (int i = 2; i < rank; ++i) axes.push_back(i);
@@ -33886,7 +33988,7 @@ inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
   refuse("auto_pad = '" + w.auto_pad + "'");
  return w;
 }
-/// Amounts of padding in the place of auto_pad, for the extents of x [batch, spatial..., channels].
+/// Replaces auto_pad by amounts of padding, for the extents of x [batch, spatial..., channels].
 inline void resolve(window& w, const shape& x) {
  if (!w.auto_pad.starts_with("SAME")) return;
  for (std::size_t i = 0; i < w.taps.size(); ++i) {
@@ -33923,7 +34025,7 @@ inline window without_first(window w) {
 inline extent outputs_of(const window& w, std::size_t i, const extent& n) {
  return (n + (w.before[i] + w.after[i] - (w.taps[i] - 1) * w.dilations[i] - 1)) / w.strides[i] + 1;
 }
-/// Every `step`th element of an axis from `begin`, `count` of them.
+/// Every `step`th element of an axis, `count` of them from `begin` on.
 inline node stepped(const node& x, int axis, std::int64_t begin, std::int64_t step, const extent& count) {
  slice_op::attributes a = tapegraph::detail::whole_slice();
  shape target = x.shape();
@@ -33933,7 +34035,8 @@ inline node stepped(const node& x, int axis, std::int64_t begin, std::int64_t st
  return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
 }
 
-/// x [batch, spatial..., channels] with filters [spatial..., in, out]; three axes as sums over the first.
+/// Convolves x [batch, spatial..., channels] with filters [spatial..., in, out]; over three axes it
+/// sums over the first.
 inline node convolved(call& c, const node& x, const node& filters, const window& w, std::int64_t groups) {
  const auto n = static_cast<int>(w.taps.size());
  const auto here = std::source_location::current();
@@ -33979,7 +34082,8 @@ inline void conv_rule(call& c) {
  c.give_laid(0, y, c.type(0), channels_last(rank));
 }
 
-/// The adjoint of a convolution without padding, x [batch, spatial..., in], filters [spatial..., out, in].
+/// The adjoint of a convolution without padding: x [batch, spatial..., in], filters [spatial...,
+/// out, in].
 inline node spread(call& c, const node& x, const node& filters, const window& w, std::int64_t groups) {
  const auto n = static_cast<int>(w.taps.size());
  const auto here = std::source_location::current();
@@ -34061,7 +34165,7 @@ struct pool {
  bool counts_padding = false;
  double p = 2;
 };
-/// Axis by axis, slices that are joined: whatever the windows.
+/// Joins slices axis by axis, which works for every window.
 inline node pooled_by_slices(call& c, node x, const pool& of) {
  const window& w = of.w;
  const bool largest = of.kind == pooling::largest;
@@ -34180,7 +34284,7 @@ inline rule_function windows(const std::string& op) {
 }
 }
 
-/// Quantised numbers: q = round(x / scale) + zero_point, kept within the element type.
+/// Quantised numbers: q = round(x / scale) + zero_point, clamped to the element type's range.
 
 namespace tapegraph::io::onnx_import {
 
@@ -34198,7 +34302,8 @@ inline limits limits_of(dtype type) {
  default: refuse(std::string("to ") + name_of(type));
  }
 }
-/// Scales or zero points as they meet x: one, one for each place of an axis, or one for each block of an axis.
+/// Reshapes scales or zero points to broadcast with x: one for all, one for each index of an axis,
+/// or one for each block of an axis.
 inline node along_axis(call& c, const node& v, const shape& x, std::int64_t axis, std::int64_t block) {
  if (v.rank() == 0 || (v.rank() == 1 && v.shape()[0].value == 1)) return reshape(v, shape{});
  const int at = c.axis(axis, x.rank());
@@ -34211,7 +34316,7 @@ inline node along_axis(call& c, const node& v, const shape& x, std::int64_t axis
  for (int k = at + 1; k < x.rank(); ++k) dims.push_back(1);
  return reshape(v, shape_of_items(c, dims));
 }
-/// x of floating numbers, scale and zero point as they meet it.
+/// Quantises floating numbers x; scale and zero point broadcast with it.
 inline node quantized(const node& x, const node& scale, const node& zero, dtype type) {
  const limits l = limits_of(type);
  const node q = eval(minimum(maximum(round(x / scale) + zero, l.low), l.high));
@@ -34252,7 +34357,7 @@ inline void dynamic_quantize_linear(call& c) {
  c.give(1, scale, dtype::f32);
  c.give(2, converted(zero, dtype::f32, dtype::u8), dtype::u8);
 }
-/// An operand less its zero point, exact in double.
+/// An operand minus its zero point, exact in double.
 inline node centred(call& c, int i, int zero, std::int64_t axis) {
  const node x = converted(c.plain(i), c.type(i), dtype::f64);
  if (!c.has(zero)) return x;
@@ -34313,7 +34418,9 @@ inline rule_function quantised(const std::string& op) {
 }
 // -- tapegraph/io/onnx_import/rules_recurrent.hpp
 
-/// LSTM, GRU and RNN by the library's recurrences, whose gates stand in another order.
+#include <mutex>
+
+/// LSTM, GRU and RNN through the library's recurrences, whose gates are in another order.
 
 namespace tapegraph::io::onnx_import {
 
@@ -34325,13 +34432,34 @@ struct recurrent_kind {
  std::vector<std::string> functions;
 };
 
-/// Steps of each sequence backwards, those behind its length where they are: x [batch, time, ...].
+/// Reverses the steps of each sequence; steps after its length stay in place. x [batch, time, ...].
 inline node reversed_steps(const node& x, const node& lengths) {
  const node l = with_axis(lengths, 1), t = with_axis(arange<std::int64_t>(x, x.shape()[1]), 0);
  return gather(x, eval(where(t < l, l - 1 - t, t)), 1, 1);
 }
 
+/// Registers the kernels of a cell's recurrences: they are in no list, and a program with layers of
+/// its own that were compiled without the registry may bring descriptors that register nothing.
+/// `Extras`: which operands follow R (ops/recurrent/recurrent_gradient.hpp).
+template <class Cell, int... Extras>
+void register_recurrences() {
+ (ir::detail::register_where_used<recurrent_op<Cell, Extras>>(), ...);
+ (ir::detail::register_where_used<recurrent_states_op<Cell, Extras>>(), ...);
+ (ir::detail::register_where_used<recurrent_result_op<Cell, Extras>>(), ...);
+ (ir::detail::register_where_used<recurrent_gradient_op<Cell, Extras>>(), ...);
+}
+inline void register_recurrences() {
+ static std::once_flag done;
+ std::call_once(done,
+    [] {
+     register_recurrences<tapegraph::detail::lstm_layer_cell, 4, 5>();
+     register_recurrences<tapegraph::detail::gru_layer_cell, 4, 5, 12, 13>();
+     register_recurrences<tapegraph::detail::simple_rnn_layer_cell, 4, 5>();
+    });
+}
+
 inline void recurrent(call& c, const recurrent_kind& kind) {
+ register_recurrences();
  const std::string direction = c.text("direction", "forward");
  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
   refuse("direction = '" + direction + "'");
@@ -34437,13 +34565,13 @@ inline rule_function recurrences(const std::string& op) {
 }
 // -- tapegraph/io/onnx_import/rules_reduction.hpp
 
-/// Products of matrices, reductions, softmax, sums along an axis.
+/// Matrix products, reductions, softmax, cumulative sums and products, losses.
 
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// An operand of rank 2 or more for matmul, its last two axes as they lie.
+/// An operand of rank 2 or more for matmul, whose last two axes may be swapped (`transposed`).
 inline node matrix(call& c, int i, bool& transposed) {
  std::vector<int> axes;
  const node x = as_it_lies(c, i, axes);
@@ -34456,7 +34584,7 @@ inline node matrix(call& c, int i, bool& transposed) {
  transposed = true;
  return x;
 }
-/// Exact, whatever the integers: products that are summed.
+/// A matrix product of integers, which is exact: elementwise products that are summed.
 inline node integer_product(const node& x, const node& y) {
  const node a = x.rank() == 1 ? with_axis(x, 0) : x, b = y.rank() == 1 ? with_axis(y, 1) : y;
  const node products = eval(with_axis(a, a.rank()) * with_axis(b, b.rank() - 2));
@@ -34674,8 +34802,9 @@ inline rule_function reductions(const std::string& op) {
 
 #include <cmath>
 
-/// Resize and Upsample. Axis by axis, an element of the result is a sum of a few elements of the operand, whose places and weights are
-/// computed when the model is made (onnx.ai/onnx/operators/onnx__Resize.html).
+/// Resize and Upsample. Axis by axis, an element of the result is a sum of a few elements of the
+/// operand, whose positions and weights are computed when the model is made
+/// (onnx.ai/onnx/operators/onnx__Resize.html).
 
 namespace tapegraph::io::onnx_import {
 
@@ -34687,7 +34816,8 @@ struct resizing {
  bool antialias = false, excludes = false;
 };
 
-/// For each place of the result the operand's places and their weights; empty: the extrapolation's value stands there.
+/// For each position of the result, positions of the operand and their weights; empty where the
+/// extrapolation value is used.
 using taps = std::vector<std::vector<std::pair<std::int64_t, double>>>;
 
 inline double source_place(const resizing& r, double out, double scale, std::int64_t from, std::int64_t to,
@@ -34696,7 +34826,7 @@ inline double source_place(const resizing& r, double out, double scale, std::int
  if (r.transform == "half_pixel") return (out + 0.5) / scale - 0.5;
  if (r.transform == "asymmetric") return out / scale;
  if (r.transform == "pytorch_half_pixel") return m > 1 ? (out + 0.5) / scale - 0.5 : 0;
- if (r.transform == "align_corners") { // by the scale, as the suite has it, not by the rounded extent
+ if (r.transform == "align_corners") { // by the scale, as in ONNX's suite, not by the rounded extent
   const double width = scale * n;
   return width == 1 ? 0 : out * (n - 1) / (width - 1);
  }
@@ -34887,7 +35017,7 @@ namespace tapegraph::io::onnx_import {
 
 namespace rules {
 
-/// Places on an axis of `size` elements, those outside as padding says; `inside`: whether there is an element.
+/// Maps positions outside an axis of `size` elements inside, as `padding` says; "zeros" keeps them.
 inline node kept_inside(const node& x, double size, const std::string& padding, bool aligned) {
  if (padding == "zeros") return x;
  if (padding == "border") return eval(minimum(maximum(x, 0), size - 1));
@@ -35062,7 +35192,7 @@ inline rule_function samplings(const std::string& op) {
 }
 }
 
-/// All rules.
+/// The table of all rules.
 
 namespace tapegraph::io::onnx_import {
 
@@ -35077,7 +35207,8 @@ inline rule_function rule_of(const std::string& type) {
 }
 // -- tapegraph/io/onnx_import/walk.hpp
 
-/// The walk over a graph's nodes: what is known is computed at once, of all else the rules make nodes.
+/// The walk over a graph's nodes: it computes known values at once, and the rules make nodes for
+/// all others.
 
 namespace tapegraph::io::onnx_import {
 
@@ -35171,7 +35302,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
   }
   refused = refused || in.back()->refused;
   none = false;
-  const bool counts = n.type != "CastLike" || in.size() == 1; // whose second operand is there for its type
+  const bool counts = n.type != "CastLike" || in.size() == 1; // its second operand only gives a type
   all_known = all_known && (!counts || in.back()->known != nullptr);
   weights = weights || !in.back()->weight.empty();
  }
@@ -35246,7 +35377,7 @@ inline std::vector<value_pointer> importer::run_graph(const file_graph& g, envir
  return results;
 }
 
-/// All that a model could not be made of.
+/// Carries all refusals of a model.
 struct import_error : argument_error {
  bool by_symbols;
  import_error(const std::string& what, bool symbols) : argument_error(what), by_symbols(symbols) {}
@@ -35291,7 +35422,7 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
 
 #include <mutex>
 
-/// io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
+/// Implements io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
 
 namespace tapegraph::io::onnx_import {
 
@@ -35300,22 +35431,23 @@ struct state : tapegraph::detail::model_base {
   std::unique_ptr<ir::traced_program> traced;
   std::vector<binding> bindings;
   std::vector<any_tensor> constants; ///< in the places of bindings; the store's list may grow meanwhile
-  std::vector<dtype> types; ///< of the outputs, as the file has them
+  std::vector<dtype> types; ///< of the outputs, as in the file
   tapegraph::detail::program_pool pool;
  };
 
  store shared;
  std::string until;
  std::vector<onnx_value> inputs, outputs;
- /// A program for all inputs; for each shape of them, where what the file computes needs numbers; or for each shape, and the values of
- /// small inputs that are no measurements, where axes or extents come from these.
+ /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
+ /// computes something that needs numbers. `of_values`: one for each shape and each value of
+ /// small inputs that are not measurements, if axes or extents depend on these.
  enum class kind { any, of_extents, of_values };
  kind programs_are = kind::any;
  static constexpr std::int64_t most_values = 64;
  static constexpr std::size_t most_programs = 256;
  std::mutex mutex;
  std::map<std::vector<std::int64_t>, std::shared_ptr<program>> programs;
- std::shared_ptr<state> origin; ///< whose variables these are
+ std::shared_ptr<state> origin; ///< the state that owns the variables
 
  explicit state(file_model m) : model_base({}) {
   trains_ = false;
@@ -35344,7 +35476,7 @@ struct state : tapegraph::detail::model_base {
   for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
  }
 
- /// Which float initializers are weights, and in which order of axes they are kept.
+ /// Decides which float initializers are weights, and in which order of axes they are kept.
  void find_weights() {
   std::set<std::string> paths;
   for (const initializer_info& i : shared.model.graph.initializers) {
@@ -35391,10 +35523,11 @@ struct state : tapegraph::detail::model_base {
   return path.empty() ? "weight" : path;
  }
 
- /// Values of inputs for a trace; extents are the file's, or numbers that are given.
+ /// Whether an input is small enough, and of a kind, that programs may depend on its values.
  static bool known_by_value(const any_tensor& x) {
   return x.size() <= most_values && (!is_floating(x.type()) || (x.rank() <= 1 && x.size() <= max_rank * 2));
  }
+ /// Makes the inputs of a trace. Their extents are the file's, or those of `given`.
  std::vector<value_pointer> input_values(importer& on, const std::vector<any_tensor>* given) {
   std::vector<value_pointer> values;
   ir::trace& t = on.trace();
@@ -35440,7 +35573,7 @@ struct state : tapegraph::detail::model_base {
   return p;
  }
 
- /// Reads the graph once; its variables come into being.
+ /// Reads the graph once, which makes its variables.
  void begin() {
   shared.values = [](const weight&) -> const void* { return nullptr; };
   std::vector<const weight*> used;
@@ -38175,8 +38308,8 @@ void basic_graph<X>::write(int node) {
 #include <utility>
 #include <vector>
 
-/// Models as ONNX files (opset 17, IR version 8), for onnxruntime and others: `tg::io::export_onnx(model, "m.onnx")`. Not part of
-/// tapegraph.hpp; needs protozero.
+/// Writes models as ONNX files (opset 17, IR version 8) for onnxruntime and others:
+/// `tg::io::export_onnx(model, "m.onnx")`. Not part of tapegraph.hpp; needs protozero.
 
 namespace tapegraph::onnx {
 
@@ -38260,8 +38393,9 @@ void fill(G& g, ir::trace& t) {
 }
 }
 
-/// Whether every operation by which a model (a compiled model or an instance, given as its type) predicts has a rule. What is left for the
-/// export to find are attributes that ONNX does not know: `static_assert(tg::onnx::exportable<decltype(model)>)`.
+/// Whether every operation by which a model (a compiled model or an instance, given as its type)
+/// predicts has a rule: `static_assert(tg::onnx::exportable<decltype(model)>)`. Only attributes
+/// that ONNX lacks are left for the export to find.
 template <class Model>
 inline constexpr bool
  exportable = detail::all_have_rules<typename detail::prediction_of<std::remove_cvref_t<Model>>::stage>();
@@ -38269,10 +38403,12 @@ inline constexpr bool
 
 namespace tapegraph::io {
 
-/// Writes what a model predicts by, and its weights, as an ONNX file: inputs and outputs by their names ("input" and "output" of models
-/// that have one each), the run-time extents of `tg::dyn` as "batch", those of `tg::dim<"time">` as "time". The file appears when it is
-/// complete, and is the same in all modes; of tg::traced, operations of one's own are refused. Throws argument_error that names every operation that ONNX does not know, and data_error
-/// where the file cannot be written.
+/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
+/// have their names ("input" and "output" in models that have one of each), the run-time extents of
+/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
+/// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
+/// argument_error that names every operation that ONNX does not have, and data_error if the file
+/// cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
  ir::trace t;
@@ -39538,36 +39674,40 @@ host_array sum_of(const host_array& a, const host_array& b) {
 #include <utility>
 #include <vector>
 
-/// What loading weights of other libraries has in common: the layers of a file and of the model, which of them belong together, what
-/// does not fit, and nothing changed unless all is well. What one library calls things and how it lays them out is a dialect: io/pytorch_weights.hpp,
-/// io/keras.hpp.
+/// What loading the weights of other libraries has in common: it matches the layers of a file with
+/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
+/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
 
 namespace tapegraph::io {
 
 struct foreign_options {
- std::string
-  prefix{};       ///< what stands before the file's names: "model." of a checkpoint; other tensors are left alone
- std::string only{}; ///< of the model: variables whose path or scope this pattern is, "encoder", "*/bias"
- /// Layers or modules of the file, and the scope that the model has for them: {{"fc1", "hidden"}, {"backbone", "encoder"}}. All others are
- /// found by name, then by kind, shape and order.
+ std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
+ std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
+ /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
+ /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
+ /// order.
  std::vector<std::pair<std::string, std::string>> layers{};
- /// PyTorch: linear layers behind a flattened image, and the image as PyTorch has it, {channels, height, width}: {{"fc1", {16, 5, 5}}}.
- /// There it is flattened channel by channel, here pixel by pixel; the weights are put in this order.
+ /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
+ /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
+ /// library pixel by pixel; the weights are reordered accordingly.
  std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
- /// Throw for what is missing, unexpected or of another shape; otherwise it is left out and reported.
+ /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
+ /// reported.
  bool strict = true;
 };
 
-/// What was loaded, and from what: every variable of the model is matched, missing or mismatched, every tensor of the file was used or is
-/// unexpected.
+/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
+/// every tensor of the file was used or is unexpected.
 struct foreign_report : load_report {
  std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
  std::vector<unread_value>
-  unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
- /// Scopes of the model for which several layers of the file fit, whose order the file does not say: "hidden: fc1 and fc2 of the file fit".
- /// Nothing is loaded there; options.layers says which it is.
+  unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
+ /// Scopes of the model for which several layers of the file fit, in an order that the file does
+ /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
+ /// options.layers.
  std::vector<std::string> unclear;
- /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
+ /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
+ /// and one for everything that was not.
  template <class = void>
  std::string text() const {
   std::string result = load_report::text();
@@ -39851,8 +39991,9 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 #include <utility>
 #include <vector>
 
-/// HDF5 files by the HDF5 library's C functions: groups, text attributes and numeric data sets, to read. The library is not made for
-/// files of people who mean harm; what it would open beside the file (external files, links to others, plugins of filters) is refused here.
+/// Reads HDF5 files through the HDF5 library's C functions: groups, text attributes and numeric
+/// data sets. That library is not made to withstand malicious files; what it would open beside the
+/// file (external files, links to others, filter plugins) is refused here.
 
 namespace tapegraph::io {
 
@@ -39891,7 +40032,7 @@ private:
 };
 }
 
-/// An HDF5 file to read, from disk or from memory. One thread at a time.
+/// An HDF5 file opened for reading, from disk or from memory. Use it from one thread at a time.
 template <class = void>
 class basic_hdf5_file {
 public:
@@ -39900,7 +40041,7 @@ public:
   file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
   if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
  }
- /// Of bytes in memory, which are copied; `name` is for messages.
+ /// Reads bytes in memory, which are copied; `name` is for messages.
  basic_hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
   const detail::hdf5_id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   constexpr std::size_t step = 1 << 16;
@@ -39914,14 +40055,15 @@ public:
  const std::string& name() const { return name_; }
 
  enum class kind { none, group, array };
- /// What stands at a path; links to other files and other places are none.
+ /// The kind of the object at a path; links to other files and elsewhere count as none.
  kind kind_of(const std::string& path) const {
   const detail::hdf5_id object(H5Oopen(file_.get(), path.c_str(), H5P_DEFAULT), H5Oclose);
   if (!object) return kind::none;
   const H5I_type_t type = H5Iget_type(object.get());
   return type == H5I_GROUP ? kind::group : type == H5I_DATASET ? kind::array : kind::none;
  }
- /// The names in a group, by the alphabet. Throws data_error where the library cannot read it.
+ /// The names in a group, in alphabetical order. Throws data_error where the library cannot read
+ /// it.
  std::vector<std::string> names(const std::string& path) const {
   const detail::hdf5_id group(H5Gopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
   H5G_info_t info{};
@@ -39944,7 +40086,8 @@ public:
   return result;
  }
 
- /// The texts of an attribute, one or a list; empty where there is no such attribute, or it is no text.
+ /// The texts of an attribute, one or a list; empty if there is no such attribute or it is not
+ /// text.
  std::vector<std::string> texts(const std::string& path, const std::string& attribute) const {
   std::vector<std::string> result;
   if (H5Aexists_by_name(file_.get(), path.c_str(), attribute.c_str(), H5P_DEFAULT) <= 0) return result;
@@ -39976,18 +40119,21 @@ public:
   return result;
  }
 
- /// The extents of a data set; -1 for one beyond 63 bits. Throws data_error where it cannot be read.
+ /// The extents of a data set; -1 for one beyond 63 bits. Throws data_error if it cannot be
+ /// read.
  std::vector<std::int64_t> shape_of(const std::string& path) const { return open_array(path).shape; }
- /// Why the elements of a data set are not read: "texts are not read". Empty where they are. Throws data_error as shape_of.
+ /// Why the elements of a data set are not read: "texts are not read". Empty if they are. Throws
+ /// data_error as shape_of does.
  std::string unread_reason(const std::string& path) const {
   const opened set = open_array(path);
   const element_type found = element_of(path, set.type.get());
   return found.memory < 0 ? found.reason + " are not read" : std::string();
  }
 
- /// A data set of numbers. 16-bit floats are read as f32, h5py's booleans as boolean, Keras's bfloat16 as such. Throws data_error, naming
- /// file and data set, where it is damaged, larger than the file can hold, outside the file, or packed by other filters than the library's
- /// own; dtype_error where it holds no numbers that we have.
+ /// Reads a data set of numbers. 16-bit floats are read as f32, h5py's booleans as boolean,
+ /// Keras's bfloat16 as such. Throws data_error, naming file and data set, if it is damaged,
+ /// larger than the file can hold, outside the file, or packed by filters other than the
+ /// library's own; dtype_error if it holds no numbers that this library has.
  host_array array(const std::string& path) const {
   opened set = open_array(path);
   const element_type found = element_of(path, set.type.get());
@@ -40048,7 +40194,8 @@ private:
   if (bytes > (filters > 0 ? bytes_ * most_inflated : bytes_))
    throw data_error(what + ": " + std::to_string(bytes) + " bytes in a file of " + std::to_string(bytes_));
  }
- /// What elements are here, and in HDF5's memory; a negative identifier and what they are in the file where we have none.
+ /// The element type here, and in HDF5's memory. If this library has none, the identifier is
+ /// negative and `reason` names the elements of the file.
  struct element_type {
   dtype type{};
   hid_t memory = -1;
@@ -40117,7 +40264,7 @@ using hdf5_file = basic_hdf5_file<>;
 #include <utility>
 #include <vector>
 
-/// What the config.json of a .keras file says of the order of layers; groups of HDF5 have none.
+/// Reads the order of layers from the config.json of a .keras file; groups of HDF5 have none.
 
 namespace tapegraph::io::detail {
 struct keras_config {
@@ -40747,7 +40894,8 @@ using zip_writer = basic_zip_writer<>;
 #include <utility>
 #include <vector>
 
-/// Weights of Keras's files in a model: .weights.h5 and .keras of Keras 3, and the .h5 that came before them. Needs HDF5 and zlib.
+/// Loads weights of Keras's files into a model: .weights.h5 and .keras of Keras 3, and the older
+/// .h5. Needs HDF5 and zlib.
 
 namespace tapegraph::io {
 
@@ -40933,8 +41081,10 @@ keras_contents contents_of_keras(const files::path& path) {
 }
 }
 
-/// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Those of
-/// texts, complex numbers and other types that are not read are named in `unread`; without it they are a dtype_error. Throws else as load_keras.
+/// Reads the arrays of a Keras file, in the file's order, by the names of their layers: "score/0"
+/// or, in files before Keras 3, "score/kernel:0". `unread` receives the names of arrays of texts,
+/// complex numbers and other types that are not read; without it they are a dtype_error. Otherwise
+/// throws as load_keras does.
 template <class = void>
 std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path,
               std::vector<unread_value>* unread = nullptr) {
@@ -40951,15 +41101,19 @@ std::vector<std::pair<std::string, host_array>> read_keras(const files::path& pa
  return result;
 }
 
-/// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and step count stay. Layers are found by the
-/// names that the user gave them, the others by kind, shape and order, or as options.layers says; `prefix` and `flattened` are not used, for layouts
-/// are ours. The order is that of model.layers, which a .keras file has for Sequential and Functional models; a .weights.h5 file, and models that are
-/// classes, have it for layers of one class in one list alone. Where it is not known, kind and shape must tell which layer is which.
+/// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and
+/// step count stay. Layers are matched by the names that the user gave them, the others by kind,
+/// shape and order, or as options.layers says; `prefix` and `flattened` are not used, because the
+/// layouts are the same. The order is that of model.layers, which a .keras file has for Sequential
+/// and Functional models; a .weights.h5 file, and models that are classes, have it only for layers
+/// of one class in one list. Where it is not known, kind and shape must tell which layer is which.
 ///
-/// Throws data_error where the file is missing, damaged or no Keras file, arrays are missing or left over, or which layer is which is not known,
-/// shape_error where some have other shapes, with all of them in the message; then nothing of the model has changed.
+/// Throws data_error if the file is missing, damaged or no Keras file, if arrays are missing or
+/// left over, or if it is not known which layer is which, and shape_error if some have other
+/// shapes, with all of them in the message; then nothing of the model has changed.
 ///
-/// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
+/// The HDF5 library, which reads HDF5, is not made to withstand malicious files: load those you
+/// trust.
 template <class Model>
 foreign_report load_keras(Model& model, const files::path& path, const foreign_options& options = {}) {
  detail::keras_contents contents = detail::contents_of_keras(path);
@@ -42390,36 +42544,40 @@ host_array sum_of(const host_array& a, const host_array& b) {
 #include <utility>
 #include <vector>
 
-/// What loading weights of other libraries has in common: the layers of a file and of the model, which of them belong together, what
-/// does not fit, and nothing changed unless all is well. What one library calls things and how it lays them out is a dialect: io/pytorch_weights.hpp,
-/// io/keras.hpp.
+/// What loading the weights of other libraries has in common: it matches the layers of a file with
+/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
+/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
 
 namespace tapegraph::io {
 
 struct foreign_options {
- std::string
-  prefix{};       ///< what stands before the file's names: "model." of a checkpoint; other tensors are left alone
- std::string only{}; ///< of the model: variables whose path or scope this pattern is, "encoder", "*/bias"
- /// Layers or modules of the file, and the scope that the model has for them: {{"fc1", "hidden"}, {"backbone", "encoder"}}. All others are
- /// found by name, then by kind, shape and order.
+ std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
+ std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
+ /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
+ /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
+ /// order.
  std::vector<std::pair<std::string, std::string>> layers{};
- /// PyTorch: linear layers behind a flattened image, and the image as PyTorch has it, {channels, height, width}: {{"fc1", {16, 5, 5}}}.
- /// There it is flattened channel by channel, here pixel by pixel; the weights are put in this order.
+ /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
+ /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
+ /// library pixel by pixel; the weights are reordered accordingly.
  std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
- /// Throw for what is missing, unexpected or of another shape; otherwise it is left out and reported.
+ /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
+ /// reported.
  bool strict = true;
 };
 
-/// What was loaded, and from what: every variable of the model is matched, missing or mismatched, every tensor of the file was used or is
-/// unexpected.
+/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
+/// every tensor of the file was used or is unexpected.
 struct foreign_report : load_report {
  std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
  std::vector<unread_value>
-  unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
- /// Scopes of the model for which several layers of the file fit, whose order the file does not say: "hidden: fc1 and fc2 of the file fit".
- /// Nothing is loaded there; options.layers says which it is.
+  unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
+ /// Scopes of the model for which several layers of the file fit, in an order that the file does
+ /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
+ /// options.layers.
  std::vector<std::string> unclear;
- /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
+ /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
+ /// and one for everything that was not.
  template <class = void>
  std::string text() const {
   std::string result = load_report::text();
@@ -42912,7 +43070,8 @@ foreign_report load_pytorch(Model& model, const files::path& path, const foreign
 #if defined(TG_MPI)
 // -- tapegraph/mpi.hpp
 
-/// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and link tapegraph::mpi.
+/// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and
+/// link tapegraph::mpi.
 
 // -- tapegraph/distributed/mpi_exchange.hpp
 
@@ -43195,13 +43354,15 @@ using mpi_exchange = basic_mpi_exchange<>;
 
 namespace tapegraph {
 
-/// The main program of a rank: begins MPI, calls f(distributed::exchange&), ends MPI, and returns what f returns, or 0.
+/// The main program of a rank: starts MPI, calls f(distributed::exchange&), ends MPI, and returns
+/// the result of f, or 0 if it has none.
 ///
 ///     int main(int argc, char** argv) {
 ///         return tg::mpi_run(argc, argv, [](tg::distributed::exchange& ranks) { ... });
 ///     }
 ///
-/// An exception is printed with the rank, and like a result other than 0 it ends all processes of the job.
+/// It prints an exception with the rank; an exception, like a result other than 0, ends all
+/// processes of the job.
 template <class F>
 int mpi_run(int argc, char** argv, const F& f) {
  int result = 0;

@@ -13,7 +13,8 @@
 #endif
 // -- tapegraph/nn.hpp
 
-/// All of models and training: the umbrella header, and what programs otherwise include by name. It needs no library of anybody else.
+/// All headers of models and training: the umbrella header, and those that programs otherwise
+/// include by name. It needs no third-party library.
 
 // -- tapegraph/core/shown_errors.hpp
 
@@ -84,7 +85,7 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
       value)
 // -- tapegraph/version.hpp
 
-/// The version of the library. CMake reads it here.
+/// The version of the library, which CMake reads from here.
 
 #if defined(TAPEGRAPH_SINGLE_HEADER)
 #error "tapegraph: the single header has everything; include no other header of the library beside it"
@@ -152,6 +153,7 @@ struct cannot_be_compiled;
 
 /// Shown when a call's options in braces do not match the structure named: one is misspelt, has
 /// another type, or is out of the structure's order.
+/// A constructor has no result to name it by: there it is the default of a template parameter of `C(...) = delete`.
 template <class Options>
 struct no_such_option_in;
 
@@ -4082,941 +4084,108 @@ std::string to_string(const tensor<T>& t) {
 template <class T>
 inline constexpr bool has_text<tensor<T>> = true;
 }
-// -- tapegraph/eager/gradient_tape.hpp
+// -- tapegraph/ops/elementwise/standard_functions.hpp
 
-// -- tapegraph/eager/transforms.hpp
-
-// -- tapegraph/eager/checkpointed_run.hpp
-namespace tapegraph::detail {
-class checkpointed_run {
-public:
- checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
-  : ordinals_(ordinals), before_(current()), second_(second) {
-  current() = this;
- }
- checkpointed_run(const checkpointed_run&) = delete;
- checkpointed_run& operator=(const checkpointed_run&) = delete;
- ~checkpointed_run() { current() = before_; }
- static bool active() { return current() != nullptr; }
- static bool repeats() {
-  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
-   if (run->second_) return true;
-  return false;
- }
- template <class Stream>
- static std::int64_t ordinal(Stream& stream) {
-  return drawn(current(), stream);
- }
-private:
- static checkpointed_run*& current() {
-  static thread_local checkpointed_run* run = nullptr;
-  return run;
- }
- template <class Stream>
- static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
-  if (run == nullptr) return stream.next();
-  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
-  const std::int64_t number = drawn(run->before_, stream);
-  run->ordinals_.push_back(number);
-  return number;
- }
- std::vector<std::int64_t>& ordinals_;
- std::size_t next_ = 0;
- checkpointed_run* before_;
- bool second_;
-};
-}
-// -- tapegraph/eager/seal.hpp
-// -- tapegraph/eager/generator.hpp
-
-/// The random streams of eager mode: each thread has its own, and a call of a function or a step of
-/// a model replaces it by its own for its duration.
-
-namespace tapegraph::detail {
-struct random_stream {
- random_state state;
- std::int64_t ordinals = 0;
- constexpr std::int64_t next() {
-  if (ordinals == most) {
-   ordinals = 0;
-   ++state.step;
-  }
-  return ordinals++;
- }
-private:
- static constexpr std::int64_t most = 0xFFFFFF00;
-};
-struct random_generator {
- static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
- std::uint64_t seed = 0;
- std::uint64_t changes = 0;
- random_stream free{{0, free_steps}, 0};
- random_stream* active = nullptr;
- static random_generator& instance() {
-  static thread_local random_generator generator;
-  return generator;
- }
- random_stream& stream() { return active != nullptr ? *active : free; }
- void set_seed(std::uint64_t value) {
-  seed = value;
-  ++changes;
-  free = {{value, free_steps}, 0};
- }
-};
-class random_scope {
-public:
- explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
-  random_generator::instance().active = &stream;
- }
- random_scope(const random_scope&) = delete;
- random_scope& operator=(const random_scope&) = delete;
- ~random_scope() { random_generator::instance().active = outer_; }
-private:
- random_stream* outer_;
-};
-class call_counter {
-public:
- random_state next() {
-  follow_seed();
-  steps each{state_.step};
-  const std::int64_t step = checkpointed_run::ordinal(each);
-  return {state_.seed, static_cast<std::uint64_t>(step)};
- }
- void set_seed(std::uint64_t seed) {
-  state_ = {seed, 0};
-  own_seed_ = true;
- }
-private:
- struct steps {
-  std::uint64_t& step;
-  std::int64_t next() { return static_cast<std::int64_t>(step++); }
- };
- void follow_seed() {
-  const random_generator& g = random_generator::instance();
-  if (own_seed_ || seen_ == g.changes + 1) return;
-  state_ = {g.seed, 0};
-  seen_ = g.changes + 1;
- }
- random_state state_;
- std::uint64_t seen_ = 0;
- bool own_seed_ = false;
-};
-}
-// -- tapegraph/eager/operation_record.hpp
-// -- tapegraph/eager/operation_tangent.hpp
-// -- tapegraph/eager/jvp.hpp
-
-// -- tapegraph/eager/tape.hpp
-
-/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
-
-namespace tapegraph::detail {
-template <class Tensor>
-class basic_backward_pass;
-using backward_pass = basic_backward_pass<any_tensor>;
-class jvp_pass;
-struct tape_record {
- void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
- void (*destroy)(tape_record&);
- bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
-};
-class tape_storage {
-public:
- static tape_storage& instance() {
-  static thread_local tape_storage tape;
-  return tape;
- }
- ~tape_storage() { clear(0); }
- bool recording() const { return active_ > 0; }
- bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
- bool knows(tape_index at) const { return at.serial == tape_serial::current; }
- int length() const { return static_cast<int>(records_.size()); }
- tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
- void start() {
-  ++active_;
-  if (open_++ == 0) tape_serial::current = tape_serial::next();
- }
- void stop() { --active_; }
- void resume() { ++active_; }
- int pause() { return std::exchange(active_, 0); }
- void unpause(int active) { active_ = active; }
- void close(bool was_recording) {
-  if (was_recording) --active_;
-  if (--open_ == 0) clear(0);
- }
- bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
- void persist(int change) { persistent_ += change; }
- bool forward_wanted() const { return forward_ > 0; }
- void want_forward(int change) { forward_ += change; }
- int open() const { return open_; }
- int visited() const { return visited_; }
- int visit(int place) { return std::exchange(visited_, place); }
- tape_index watch() {
-  records_.push_back(nullptr);
-  return {tape_serial::current, length() - 1};
- }
- template <class R, class... Parts>
- R& append(tape_index& at, const Parts&... parts) {
-  static_assert(alignof(R) <= 16);
-  R* const r = new (take(sizeof(R))) R(parts...);
-  r->tape_record::backward = &R::backward;
-  r->tape_record::destroy = &R::destroy;
-  r->tape_record::jvp = nullptr;
-  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
-  records_.push_back(r);
-  at = {tape_serial::current, length() - 1};
-  return *r;
- }
- void* take(std::size_t bytes) {
-  bytes = (bytes + 15) / 16 * 16;
-  if (bytes > block_bytes) {
-   large_.push_back(runtime::arena(bytes));
-   return large_.back().data();
-  }
-  if (used_ + bytes > block_bytes) {
-   ++block_;
-   used_ = 0;
-  }
-  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
-  void* const result = blocks_[block_].data() + used_;
-  used_ += bytes;
-  return result;
- }
- void clear(int first) {
-  for (int i = length() - 1; i >= first; --i)
-   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
-  records_.resize(static_cast<std::size_t>(first));
-  if (first == 0) {
-   visited_ = -1;
-   block_ = used_ = 0;
-   large_.clear();
-   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
-  }
- }
- struct mark {
-  int length;
-  std::size_t block, used, large;
- };
- mark end() const { return {length(), block_, used_, large_.size()}; }
- void rewind(const mark& to) {
-  clear(to.length);
-  if (to.length == 0) return;
-  block_ = to.block;
-  used_ = to.used;
-  while (large_.size() > to.large) large_.pop_back();
- }
-private:
- static constexpr std::size_t block_bytes = std::size_t{1} << 16;
- std::vector<tape_record*> records_;
- std::vector<runtime::arena> blocks_, large_;
- std::size_t block_ = 0, used_ = 0;
- int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
-};
-template <class Tensor>
-Tensor add_adjoints(const Tensor& a, const Tensor& b);
-template <class Tensor>
-Tensor ones_like(const Tensor& like);
-template <class Tensor>
-class basic_backward_pass {
-public:
- explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
- basic_backward_pass(int first, int end)
-  : first_(first),
-  adjoints_(static_cast<std::size_t>(end - first)),
-  present_(static_cast<std::size_t>(end - first)),
-  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
-   walk.add(to, std::move(adjoint));
-  }) {}
- bool wants(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
- }
- void add(const any_tensor& to, any_tensor adjoint) {
-  const std::size_t at = number(to.tape_index().index);
-  if (present_[at])
-   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
-  else
-   adjoints_[at] = std::move(adjoint);
-  present_[at] = 1;
- }
- void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
- void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
- void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index asked) const {
-  const std::size_t at = number(asked.index);
-  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
- }
- void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-  add(y, ones_like(y));
-  run(y.tape_index().index, first, keep);
- }
- void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
- void run(int last, int first) { walk(last, first, nullptr); }
- void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
-  const std::size_t length = present_.size();
-  const std::size_t needed = number(y.tape_index().index) + 1;
-  if (needed > length) {
-   adjoints_.resize(needed);
-   present_.resize(needed);
-  }
-  add(y, adjoint);
-  walk(y.tape_index().index, first, nullptr);
-  adjoints_.resize(length);
-  present_.resize(length);
- }
-private:
- void walk(int from, int first, const std::vector<char>* keep) {
-  tape_storage& tape = tape_storage::instance();
-  const int around = tape.visited();
-  for (int i = from; i >= first; --i) {
-   if (!present_[number(i)]) continue;
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
-   const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
-   tape.visit(i);
-   r->backward(*r, *this, adjoint);
-  }
-  tape.visit(around);
- }
- std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
- int first_;
- std::vector<Tensor> adjoints_;
- std::vector<char> present_;
- void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
-};
-}
-
-/// Forward-mode differentiation in eager mode: one walk over the tape, in recording order.
-
-namespace tapegraph::detail {
-struct forward_kernels {
- any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
- any_tensor (*add)(const any_tensor& a, const any_tensor& b);
- any_tensor (*converted)(const any_tensor& a, dtype type);
- bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
-     const jvp_pass&, any_tensor& tangent);
- bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
- bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
-};
-class jvp_pass {
-public:
- const forward_kernels& kernels;
- jvp_pass(int base, int end, const forward_kernels& functions)
-  : kernels(functions),
-  base_(base),
-  tangents_(static_cast<std::size_t>(end - base)),
-  present_(static_cast<std::size_t>(end - base)) {}
- const any_tensor* find(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-  const auto at = static_cast<std::size_t>(p.index - base_);
-  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
- }
- void set(int index, any_tensor tangent) {
-  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
-  present_[static_cast<std::size_t>(index - base_)] = 1;
- }
- void run(int first, int end) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = first; i < end; ++i) {
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-   any_tensor tangent;
-   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
-  }
- }
-private:
- int base_;
- std::vector<any_tensor> tangents_;
- std::vector<char> present_;
-};
-}
-// -- tapegraph/ir/gradient.hpp
-// -- tapegraph/expr/differentiate.hpp
-// -- tapegraph/expr/dual.hpp
-namespace tapegraph {
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-namespace detail {
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
-}
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-}
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-}
-#include <array>
-namespace tapegraph {
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-namespace detail {
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-}
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-}
-// -- tapegraph/ir/guarded_arms.hpp
-namespace tapegraph::ir {
-struct guarded_formula {
- int last = 0;
- list<int> roots{};
- constexpr bool is_root(int id) const {
-  for (const int root : roots)
-   if (root == id) return true;
-  return false;
- }
-};
-namespace detail {
-struct selected_arm {
- int selection = 0, operand = 0, outer = -1;
- bool guarded = false;
-};
-constexpr bool is_number(const trace& t, int id) {
- return t.is(id, descriptor_of<constant_op>) || t.is(id, descriptor_of<extent_op>) ||
-  (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
-}
-constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
- const operation& op = *t.nodes[i].op;
- if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
- return op.zeros == zero_adjoint::passes ||
-  (numbers && op.zeros == zero_adjoint::passes_beside_number && is_number(t, t.argument(i, 1)));
-}
-}
-template <class Inside>
-constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
- const int count = last - first + 1;
- guarded_formula result{last};
- bool selects = false;
- for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
- if (!selects) return result;
- list<int> readers(count, 0), in_tree(count, 0), arm(count, -1);
- list<detail::selected_arm> arms;
- for (int i = first; i <= last; ++i)
-  for (int k = 0; k < t.nodes[i].arguments; ++k)
-   if (const int arg = t.argument(i, k); arg >= first) ++readers[arg - first];
- in_tree[count - 1] = 1;
- bool any = false;
- for (int i = last; i >= first; --i) {
-  if (in_tree[i - first] == 0) continue;
-  const int within = arm[i - first], conditions = t.nodes[i].op->conditions;
-  if (within >= 0 && !detail::passes_zeros(t, i, of_vjp))
-   for (int a = within; a >= 0; a = arms[a].outer) any = arms[a].guarded = true;
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   const int arg = t.argument(i, k);
-   if (arg < first || !inside(arg) || readers[arg - first] != 1) continue;
-   in_tree[arg - first] = 1;
-   if (k >= conditions) arm[arg - first] = conditions > 0 ? arms.push_back({i, k, within}) : within;
-  }
- }
- if (!any) return result;
- list<int> copy(count, -1);
- const auto copied = [&](int id) { return id >= first && in_tree[id - first] != 0 ? copy[id - first] : id; };
- const auto guarded = [&](int id, int within, double otherwise) {
-  for (int a = within; a >= 0; a = arms[a].outer) {
-   if (!arms[a].guarded) continue;
-   const int selection = arms[a].selection, number = t.constant(otherwise, t.nodes[id].type);
-   const int operands[3]{copied(t.argument(selection, 0)), arms[a].operand == 1 ? id : number,
-        arms[a].operand == 1 ? number : id};
-   id = t.map(*t.nodes[selection].op, operands, 3);
-  }
-  return id;
- };
- const int start = t.nodes.size();
- for (int i = first; i <= last; ++i) {
-  if (in_tree[i - first] == 0) continue;
-  const entry e = t.nodes[i];
-  const bool regular = e.op->finite_slopes || detail::passes_zeros(t, i, true);
-  int args[4]{};
-  for (int k = 0; k < e.arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = copied(arg);
-   if (k < e.op->conditions || !is_floating(t.nodes[arg].type) || detail::is_number(t, arg)) continue;
-   if (!regular || args[k] == arg) args[k] = guarded(args[k], arm[i - first], e.op->regular_at);
-  }
-  const int made = e.op->kind == operation_kind::map
-       ? t.map(*e.op, args, e.arguments)
-       : t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
-  copy[i - first] = made;
-  for (const detail::selected_arm& each : arms)
-   if (each.guarded && t.argument(each.selection, each.operand) == i) result.roots.push_back(made);
- }
- const int group = of_vjp ? 0 : t.groups++;
- for (int i = start; !of_vjp && i < t.nodes.size(); ++i)
-  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
- result.last = copy[count - 1];
- return result;
-}
-
-// -- tapegraph/ir/recompute.hpp
-struct checkpoint_op : identity_node {
- static constexpr std::string_view name = "checkpoint";
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t first = 0;
- };
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-struct recompute_op {
- static constexpr std::string_view name = "recompute";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t checkpoint = 0;
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
- }
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-class recomputation {
-public:
- constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
- constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
- constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
- constexpr void repeat(int checkpoint) {
-  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
-  const int scope = t_.scope, line = t_.line;
-  const auto copied = [&](int id) {
-   const operation_kind kind = t_.nodes[id].op->kind;
-   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
-  };
-  list<int> outside, names;
-  const auto name_of = [&](int id) {
-   for (int k = 0; k < outside.size(); ++k)
-    if (outside[k] == id) return names[k];
-   return -1;
-  };
-  for (int i = first; i < checkpoint; ++i) {
-   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
-    const int id = t_.argument(i, k);
-    if (copied(id) || name_of(id) >= 0) continue;
-    outside.push_back(id);
-    names.push_back(named(id, checkpoint));
-   }
-  }
-  list<int> made(checkpoint - first, -1);
-  int group = -1, last_group = -1;
-  for (int i = first; i < checkpoint; ++i) {
-   if (!copied(i)) continue;
-   const entry e = t_.nodes[i];
-   list<int> args(e.arguments);
-   for (int k = 0; k < e.arguments; ++k) {
-    const int id = t_.argument(i, k);
-    args[k] = copied(id) ? made[id - first] : name_of(id);
-   }
-   t_.scope = e.scope;
-   t_.line = e.line;
-   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
-   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
-   if (e.group != last_group) {
-    last_group = e.group;
-    group = t_.nodes[id].group;
-   }
-   t_.nodes[id].group = group;
-   t_.nodes[id].sealed = e.sealed;
-   made[i - first] = id;
-   note(id, i);
-  }
-  for (int i = first; i < checkpoint; ++i)
-   if (made[i - first] >= 0) copy_[i] = made[i - first];
-  t_.scope = scope;
-  t_.line = line;
- }
-private:
- constexpr int named(int id, int checkpoint) {
-  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
-  static_assert(operation_binding<recompute_op>::bound);
-  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
-  const entry e = t_.nodes[from];
-  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
-  note(name, id);
-  return name;
- }
- constexpr void note(int id, int origin) {
-  origin_.resize(id + 1, -1);
-  origin_[id] = origin;
- }
- trace& t_;
- list<int> copy_, origin_;
-};
-}
-// -- tapegraph/ops/movement/layout.hpp
-
-// -- tapegraph/ops/movement/view.hpp
-
-// -- tapegraph/ops/reduction/axes.hpp
-namespace tapegraph {
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-}
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
+/// tensors, and the compiler would list each of them, with its macros, in its error. These
+/// overloads instead say what to write. They accept only this library's types and can never be
+/// called; nothing else is declared in namespace std, which is reserved.
+///
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
+/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
+/// the better match.
 
 namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// An error in the requested shape, found when it was built; there is then no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  const extent before = io.in[0].dims.size();
-  io.require(equal_or_required(before, io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
+/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
+/// does tapegraph::sqrt(x).
+struct leave_out_std;
 
 namespace detail {
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
+template <class... Given>
+concept given_a_tensor = (tensor_like<Given> || ...);
+struct tensor_for_std {
+ template <tensor_like X>
+ constexpr tensor_for_std(const X&) {}
+};
+struct number_for_std {
+ template <class X>
+  requires std::is_arithmetic_v<X>
+ constexpr number_for_std(const X&) {}
+};
 }
 }
 
-/// The same elements in another shape. One extent may be -1 and is inferred.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// Flattens [n, ...] to [n, product of the other extents].
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Flattens all axes to one, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 at these positions of the result (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
-/// (never a symbolic one, so that the rank does not depend on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
+namespace std {
+tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
 }
 // -- tapegraph/ops/reduction/reduction.hpp
 
@@ -6953,6 +6122,189 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
  else
   return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
 }
+
+// -- tapegraph/ops/movement/view.hpp
+
+// -- tapegraph/ops/reduction/axes.hpp
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
+};
+}
+
+#include <array>
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// An error in the requested shape, found when it was built; there is then no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  const extent before = io.in[0].dims.size();
+  io.require(equal_or_required(before, io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
+}
+
+/// The same elements in another shape. One extent may be -1 and is inferred.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+/// Flattens [n, ...] to [n, product of the other extents].
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Flattens all axes to one, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 at these positions of the result (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; fits && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
+/// (never a symbolic one, so that the rank does not depend on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool fits = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
 }
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas, which
@@ -7158,6 +6510,137 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
 }
 no_such_option_in<reduce_options> mean(any_argument, const axes&, ...) TG_MISTAKE;
 }
+// -- tapegraph/ops/reduction/moments.hpp
+
+/// variance, moments; stddev is in norm.hpp.
+
+namespace tapegraph {
+
+struct variance_options {
+ bool keepdims = false;
+ /// Subtracted from the number of elements in the divisor: 0 gives the population variance
+ /// (NumPy, TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be
+ /// more elements than that.
+ std::int64_t correction = 0;
+};
+
+/// The result of `moments`.
+template <class Handle>
+struct mean_and_variance {
+ Handle mean, variance;
+};
+
+namespace detail {
+template <handle A>
+constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
+        std::source_location where) {
+ const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
+ const extent count = reduced_size(x, over) - extent(options.correction);
+ return eval(total / extent_number(total, count), where);
+}
+template <handle A>
+constexpr auto root(const A& x, std::source_location where) {
+ return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
+}
+}
+
+/// The mean of squared distances from the mean.
+template <tensor_like A>
+constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+ });
+}
+no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// Mean and variance; the mean is computed once: `const auto [m, v] = moments(x, {0, 1})`.
+template <tensor_like A>
+constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto given = eval(x, where);
+ const auto value = detail::as_float(given, where);
+ const auto centre = mean(value, over, {.keepdims = true}, where);
+ const auto spread = detail::squared_distance(value, centre, over, options, where);
+ const std::int64_t mask = over.bits(shape_of(value).rank());
+ const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
+ return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
+                detail::rounded_like(given, spread, where)};
+}
+no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
+
+// -- tapegraph/ops/reduction/norm.hpp
+
+// -- tapegraph/expr/transforms.hpp
+template <class Mode>
+struct mode_transforms;
+struct no_gradient_t {};
+inline constexpr no_gradient_t no_gradient{};
+namespace detail {
+template <class B, class Y, class... X>
+constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
+ if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
+  return backward(dy, y, x...);
+ else
+  return backward(dy, x...);
+}
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+template <std::size_t I, std::size_t Count, class Flows>
+constexpr decltype(auto) flow_at(const Flows& flows) {
+ if constexpr (is_tuple<Flows>) {
+  static_assert(std::tuple_size_v<Flows> == Count,
+     "custom_gradient: backward returns one derivative per argument of forward");
+  return std::get<I>(flows);
+ } else {
+  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
+  return (flows);
+ }
+}
+inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
+}
+template <class F, class B>
+struct custom_gradient_of {
+ [[no_unique_address]] F forward{};
+ [[no_unique_address]] B backward{};
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return std::apply(
+   [&](const auto&... sealed) {
+    return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, sealed...);
+   },
+   std::tuple<decltype(eval(args, where))...>{eval(args, where)...});
+ }
+};
+template <class F, class B>
+constexpr auto custom_gradient(F forward, B backward) {
+ return custom_gradient_of<F, B>{forward, backward};
+}
+template <class F>
+struct checkpoint_of {
+ [[no_unique_address]] F f{};
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return std::apply(
+   [&](const auto&... sealed) { return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, sealed...); },
+   std::tuple<decltype(eval(args, where))...>{eval(args, where)...});
+ }
+};
+template <class F>
+constexpr auto checkpoint(F f) {
+ return checkpoint_of<F>{f};
+}
+}
+// -- tapegraph/ops/movement/fill.hpp
+
+// -- tapegraph/ops/movement/slice.hpp
+
+// -- tapegraph/ops/movement/layout.hpp
 
 /// transpose, swap_axes, move_axis, broadcast_to: permute and repeat axes.
 
@@ -7293,7 +6776,3604 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
  return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
 }
 }
+
+/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the
+/// reverse.
+
+namespace tapegraph {
+
+/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
+/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
+/// last.
+inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
+constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
+
+struct slice_op {
+ static constexpr std::string_view name = "slice";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t begin[max_rank]{};
+  std::int64_t step[max_rank]{};
+  double fill = 0; ///< for embed: the value of elements outside the operand
+ };
+ /// In begin: an error in a range, found when the attributes were built.
+ enum problem : std::int64_t {
+  none = 0,
+  undecided = -1,
+  indivisible = -2,
+  wrong_sum = -3,
+  axis_outside = -4,
+  wrong_count = -5,
+  no_matrix = -6,
+  two_ellipses = -7,
+  malformed = -8
+ };
+
+ /// The position of the first of `count` elements on an axis of `size`.
+ static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
+  if (!counted_from_the_end(begin)) return begin;
+  const std::int64_t back = begin - at_the_end;
+  return step > 0 ? size - back - (step * (count - 1) + 1) : size - 1 - back;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
+   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
+ }
+ /// Axes beyond the operand's rank have step 1 unless a range was given for them.
+ static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
+  for (int i = 0; i < max_rank; ++i) {
+   if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
+   if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
+       i < io.in[0].dims.rank() ? none : too_many))
+    return false;
+  }
+  return true;
+ }
+ static constexpr const char* text_of(std::int64_t problem) {
+  switch (problem) {
+  case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
+  case indivisible: return "split: the extent does not divide into equal parts";
+  case wrong_sum: return "split: the sizes do not add up to the extent";
+  case axis_outside: return "slice, take, split: axis outside the rank";
+  case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
+  case wrong_count: return "unstack: the number of parts is not the extent";
+  case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
+  case malformed: return "slice: a range is a begin, an end and a step at most";
+  default: return "pad: amounts are negative";
+  }
+ }
+ /// Whether the elements of `smaller` are inside `larger`; conditions on symbols become
+ /// requirements.
+ static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
+         const char* operation, const char* outside) {
+  for (int i = 0; i < larger.rank(); ++i) {
+   const extent size = larger[i], count = smaller[i];
+   if (!count.known() || count.value == 0) continue;
+   const std::int64_t span = a.step[i] * (count.value - 1);
+   std::int64_t least = 0;
+   if (counted_from_the_end(a.begin[i]))
+    least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
+   else if (a.begin[i] + span >= 0)
+    least = (span < 0 ? a.begin[i] : a.begin[i] + span) + 1;
+   else
+    io.fail(outside);
+   io.require(at_least_or_required(size, least, operation), outside);
+  }
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+/// A tensor of the target's shape, filled with one number, in which the operand is placed from
+/// begin on, in steps: the adjoint of slice, and constant padding.
+struct pad_op : slice_op {
+ static constexpr std::string_view name = "pad";
+ static constexpr linearity linear = linearity::none;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
+   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  attributes back = a;
+  back.fill = 0;
+  return invoke<slice_op>(back, &target, std::source_location::current(), dy);
+ }
+};
+
+template <int I>
+constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<pad_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// `all` keeps an axis; as a function, tg::all(mask) tests whether all elements of a bool tensor
+/// are true.
+struct whole_axis : range {
+ template <tensor_like A>
+ constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
+       std::source_location where = std::source_location::current()) const {
+  return all_of(x, over, options, where);
+ }
+};
+inline constexpr whole_axis all{};
+
+namespace detail {
+constexpr slice_op::attributes whole_slice() {
+ slice_op::attributes a;
+ for (std::int64_t& step : a.step) step = 1;
+ return a;
+}
+constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
+ const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
+ const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
+ const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
+ const bool open = r.end == all.end;
+ const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
+ const std::int64_t count = r.step == 0 ? 0
+       : r.step > 0 ? (end - begin + r.step - 1) / r.step
+           : (begin - end - r.step - 1) / -r.step;
+ a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
+ a.step[axis] = r.step;
+ target.set(axis, count < 0 ? 0 : count);
+}
+constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
+ a.step[axis] = r.step;
+ if (r.step == 0) return;
+ const bool forwards = r.step > 0, open = r.end == all.end;
+ const std::int64_t stride = forwards ? r.step : -r.step;
+ const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
+ const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
+ const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
+ extent count;
+ std::int64_t least = 0;
+ if (begins_at_end == ends_at_end) {
+  const std::int64_t length = forwards == begins_at_end ? begin - end : end - begin;
+  count = length <= 0 ? 0 : (length + stride - 1) / stride;
+  least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
+  if (length <= 0) least = 0;
+ } else if (forwards == ends_at_end) {
+  least = forwards ? begin + end : begin + end;
+  count = (size - least + (stride - 1)) / stride;
+ } else {
+  a.begin[axis] = slice_op::undecided;
+  return;
+ }
+ at_least_or_required(size, least, "slice");
+ target.set(axis, count);
+ if (!begins_at_end)
+  a.begin[axis] = begin;
+ else if (forwards)
+  a.begin[axis] = at_the_end + (count.value == 0 ? 0 : begin - stride * (count.value - 1) - 1);
+ else
+  a.begin[axis] = at_the_end + begin - 1;
+}
+
+constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
+ if (axis < from.rank() && from[axis].known())
+  slice_known_axis(r, from[axis].value, a, target, axis);
+ else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
+  slice_symbolic_axis(r, from[axis], a, target, axis);
+ else if (axis >= from.rank() && axis < max_rank)
+  a.step[axis] = 0;
+}
+}
+
+/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
+/// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
+/// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
+template <tensor_like A>
+constexpr auto slice(const A& x, std::initializer_list<range> ranges,
+     std::source_location where = std::source_location::current()) {
+ const shape from = shape_of(x);
+ shape target = from;
+ slice_op::attributes a = detail::whole_slice();
+ int axis = 0;
+ for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
+ return invoke<slice_op>(a, &target, where, x);
+}
+
+/// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
+template <tensor_like A>
+constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ slice_op::attributes a = detail::whole_slice();
+ shape cut = from, target = detail::no_axes(from);
+ if (at < 0) {
+  a.begin[0] = slice_op::axis_outside;
+ } else {
+  a.begin[at] = i < 0 ? at_the_end - i - 1 : i;
+  cut.set(at, 1);
+ }
+ for (int k = 0; k < from.rank(); ++k)
+  if (k != at) target.push_back(from[k]);
+ const auto part = invoke<slice_op>(a, &cut, where, whole);
+ return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
+}
+
+/// Reverses some axes; all axes unless they are named.
+template <tensor_like A>
+constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+ const shape target = shape_of(x);
+ const bool fits = detail::distinct_axes(over, target.rank());
+ const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
+ slice_op::attributes a = detail::whole_slice();
+ if (!fits) a.begin[0] = slice_op::axis_outside;
+ for (int i = 0; i < target.rank(); ++i) {
+  if ((mask >> i & 1) == 0) continue;
+  a.begin[i] = at_the_end;
+  a.step[i] = -1;
+ }
+ return invoke<slice_op>(a, &target, where, x);
+}
+/// The same under the name of NumPy and PyTorch.
+template <tensor_like A>
+constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+ return reverse(x, over, where);
+}
+
+namespace detail {
+template <handle H>
+constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
+ const shape from = shape_of(whole);
+ slice_op::attributes a = whole_slice();
+ shape target = from;
+ target.set(axis, count);
+ const extent behind = from[axis] - before - count;
+ if (before.known()) {
+  a.begin[axis] = before.value;
+ } else if (behind.known()) {
+  a.begin[axis] = at_the_end + behind.value;
+ } else {
+  shape rest = from;
+  rest.set(axis, count + behind);
+  a.begin[axis] = at_the_end;
+  const H tail = invoke<slice_op>(a, &rest, where, whole);
+  a.begin[axis] = 0;
+  return invoke<slice_op>(a, &target, where, tail);
+ }
+ return invoke<slice_op>(a, &target, where, whole);
+}
+template <handle H>
+constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
+ const shape target = shape_of(whole);
+ slice_op::attributes a = whole_slice();
+ a.begin[0] = problem;
+ return invoke<slice_op>(a, &target, where, whole);
+}
+}
+
+/// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
+template <std::size_t N, tensor_like A>
+constexpr auto split(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
+ static_assert(N > 0, "split: into no parts");
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ constexpr auto parts = static_cast<std::int64_t>(N);
+ const extent size = at < 0 ? extent(0) : from[at] / parts;
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : equal_or_required(size * parts, from[at]) ? slice_op::none
+                 : slice_op::indivisible;
+ const auto part = [&](std::size_t i) {
+  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
+       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+
+/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). The sizes add up
+/// to the extent.
+template <tensor_like A, std::size_t N>
+constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ std::int64_t sum = 0;
+ bool negative = false;
+ for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : !negative && equal_or_required(from[at], sum) ? slice_op::none
+                  : slice_op::wrong_sum;
+ const auto part = [&](std::size_t i) {
+  if (problem != slice_op::none) return detail::refused_part(whole, problem, where);
+  std::int64_t before = 0;
+  for (std::size_t k = 0; k < i; ++k) before += sizes[k];
+  return detail::part_of(whole, at, before, sizes[i], where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+
+/// The N elements of an axis of extent N, as std::array; the axis is dropped.
+template <std::size_t N, tensor_like A>
+constexpr auto unstack(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
+                     : slice_op::wrong_count;
+ const auto part = [&](std::size_t i) {
+  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
+       : take(whole, static_cast<std::int64_t>(i), at, where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+}
+
+/// Constants created with a handle that selects the mode: full_like, zeros_like, ones_like, fill,
+/// arange, linspace, eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
+
+namespace tapegraph {
+
+/// The second operand in the shape and type of the first, whose values are ignored.
+struct full_like_op : map_op<2> {
+ static constexpr std::string_view name = "full_like";
+ template <class V>
+ TG_HD static constexpr V value(V, V y) {
+  return y;
+ }
+ template <int I>
+  requires(I == 1)
+ static constexpr auto vjp(auto dy, auto, auto, auto) {
+  return dy;
+ }
+};
+
+/// A number in the shape and element type of x. It is a formula, like every elementwise operation;
+/// x receives no derivative.
+template <tensor_like A>
+constexpr auto full_like(const A& x, double value) {
+ return apply<full_like_op>(x, value);
+}
+template <tensor_like A>
+constexpr auto zeros_like(const A& x) {
+ return apply<full_like_op>(x, 0.0);
+}
+template <tensor_like A>
+constexpr auto ones_like(const A& x) {
+ return apply<full_like_op>(x, 1.0);
+}
+
+/// begin + step i for the i-th element, counted through the whole shape; the operand only selects
+/// the mode.
+template <class T>
+struct arange_op {
+ static constexpr std::string_view name = "arange";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 1;
+ struct attributes {
+  double begin = 0, step = 0, last = 0;
+  std::int64_t ends = 0; ///< if not zero, the last element is exactly `last`
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("fill, arange: an extent is negative");
+ }
+};
+
+/// A tensor filled with one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
+template <class T, tensor_like L>
+constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
+ dims.attach(shape_of(like).table());
+ return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
+}
+
+/// begin, begin + step, ...: `count` elements of type T.
+template <class T, tensor_like L>
+constexpr auto arange(const L& like, extent count, double begin = 0, double step = 1,
+     std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.attach(shape_of(like).table());
+ dims.push_back(count);
+ return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
+}
+
+/// `count` evenly spaced numbers from begin to end, both included.
+template <class T, tensor_like L>
+constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
+      std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.attach(shape_of(like).table());
+ dims.push_back(count);
+ const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
+ return invoke<arange_op<T>>({begin, step, end, count > 1}, &dims, where, like);
+}
+
+namespace detail {
+template <tensor_like L>
+constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
+ const auto column = arange<std::int32_t>(like, columns, 0, 1, where);
+ const auto row = expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
+ return column - row;
+}
+constexpr extent last_extent(const shape& s, int from_end) {
+ return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
+}
+}
+
+/// Ones on diagonal `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
+template <class T, tensor_like L>
+constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
+    std::source_location where = std::source_location::current()) {
+ return eval(cast<T>(detail::diagonal_number(like, rows, columns, where) == offset), where);
+}
+template <class T, tensor_like L>
+constexpr auto eye(const L& like, extent rows, std::source_location where = std::source_location::current()) {
+ return eye<T>(like, rows, rows, 0, where);
+}
+
+/// The matrices of the last two axes with zeros above diagonal `offset`, as a formula.
+template <tensor_like A>
+constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const shape s = shape_of(x);
+ const auto kept =
+  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
+ return tapegraph::where(kept, x, 0);
+}
+/// The matrices of the last two axes with zeros below diagonal `offset`, as a formula.
+template <tensor_like A>
+constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const shape s = shape_of(x);
+ const auto kept =
+  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) >= offset, where);
+ return tapegraph::where(kept, x, 0);
+}
+
+/// Whether position k of a row is below its length: lengths [...] of i32 or i64 to bool [...,
+/// longest].
+template <tensor_like A>
+constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
+ const auto places = arange<std::int64_t>(lengths, longest, 0, 1, where);
+ return eval(places < cast<std::int64_t>(expand_dims(lengths, -1, where)), where);
+}
+
+/// Diagonal `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n,
+/// m] to [..., k].
+template <tensor_like A>
+constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int rank = from.rank();
+ if (rank < 2 || !from[rank - 1].known() || !from[rank - 2].known())
+  return detail::refused_part(whole, slice_op::no_matrix, where);
+ const std::int64_t n = from[rank - 2].value, m = from[rank - 1].value;
+ const std::int64_t down = n + (offset < 0 ? offset : 0), right = m - (offset > 0 ? offset : 0);
+ const std::int64_t shorter = down < right ? down : right, count = shorter < 0 ? 0 : shorter;
+ shape flat = detail::no_axes(from);
+ for (int i = 0; i + 2 < rank; ++i) flat.push_back(from[i]);
+ flat.push_back(n * m);
+ shape target = flat;
+ target.set(rank - 2, count);
+ slice_op::attributes a = detail::whole_slice();
+ a.begin[rank - 2] = count == 0 ? 0 : offset < 0 ? -offset * m : offset;
+ a.step[rank - 2] = m + 1;
+ return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
+}
+
+/// Zeros with x on diagonal `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
+template <tensor_like A>
+constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const auto values = eval(x, where);
+ const shape from = shape_of(values);
+ const int rank = from.rank();
+ if (rank < 1 || rank == max_rank || !from[rank - 1].known())
+  return detail::refused_part(values, slice_op::no_matrix, where);
+ const std::int64_t n = from[rank - 1].value, side = n + (offset < 0 ? -offset : offset);
+ shape flat = from, target = from;
+ flat.set(rank - 1, side * side);
+ target.set(rank - 1, side);
+ target.push_back(side);
+ pad_op::attributes a = detail::whole_slice();
+ a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
+ a.step[rank - 1] = side + 1;
+ return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
+}
+}
+// -- tapegraph/ops/reduction/length.hpp
+
+// -- tapegraph/ops/reduction/scaled.hpp
+
+/// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
+/// which has enough range for the squares of all of them; for doubles after an exact multiplication
+/// by a power of two.
+
+namespace tapegraph::detail {
+struct inverse_scale_op : map_op<1> {
+ static constexpr std::string_view name = "inverse_scale";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  using traits = math::detail::traits<V>;
+  constexpr auto bias = traits::bias;
+  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
+  const auto exponent =
+   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
+  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
+ }
+};
+struct largest_op : reduce_op {
+ static constexpr std::string_view name = "largest";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+struct smallest_op : reduce_op {
+ static constexpr std::string_view name = "smallest";
+ static constexpr reduction combines = reduction::minimum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+template <tensor_like A>
+constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
+ return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
+}
+template <tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
+ const node wide(f(cast<double>(x), std::true_type{}));
+ if (type == dtype::f32) return node(eval(cast<float>(wide), where));
+ return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (type == dtype::f32)
+  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::bf16)
+  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::f16)
+  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+ else
+  return f(x, std::false_type{});
+}
+}
+
+/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of squares where that is in range,
+/// as it nearly always is. A vector whose sum is not is gone over again, with its numbers scaled, by itself.
+
+namespace tapegraph::detail {
+struct length_op {
+ static constexpr std::string_view name = "length";
+ static constexpr batching batched = batching::rows;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr int arity = 2;
+ struct attributes {};
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[1].type;
+  io.result = io.in[1].dims;
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
+template <class Number>
+TG_HD double length_of(double squares, std::int64_t n, const Number& x) {
+ if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
+ double largest = 0;
+ for (std::int64_t i = 0; i < n; ++i) {
+  const double size = math::abs(x(i));
+  largest = size > largest ? size : largest;
+ }
+ if (largest == 0 || largest == math::detail::traits<double>::infinity) return largest;
+ const double scale = inverse_scale_op::value(largest);
+ double sum = 0, rest = 0;
+ for (std::int64_t i = 0; i < n; ++i) {
+  const double scaled = x(i) * scale, next = math::detail::product(scaled, scaled) - rest, total = sum + next;
+  rest = (total - sum) - next;
+  sum = total;
+ }
+ return math::sqrt(sum) / scale;
+}
+}
+
+/// norm, stddev: lengths that neither overflow nor underflow where the element type can represent
+/// them.
+
+namespace tapegraph {
+
+namespace detail {
+struct euclidean_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
+  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
+ }
+};
+struct power_norm_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
+  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
+  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
+  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
+ }
+};
+template <handle A>
+constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
+ const auto value = [mask, where](const auto& operand) {
+  const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
+  return invoke<length_op>({}, nullptr, where, operand, squares);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
+}
+template <handle A>
+constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
+ const auto value = [p, mask, where](const auto& operand, const auto&) {
+  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
+  const auto unscaled = [](const auto& m) {
+   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
+  };
+  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
+  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
+  return eval(pow(total, 1 / p) * scale, where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
+}
+template <tensor_like A>
+constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  if constexpr (widened) {
+   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
+  } else {
+   return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
+  }
+ });
+}
+template <tensor_like A, class F>
+constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  const auto length = [&](const auto& v) {
+   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
+   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
+  };
+  const auto divisor = [&](const auto& found, const auto& bound) {
+   const auto longer = maximum(found, bound);
+   return eval(tapegraph::where(longer == 0, 1, longer), where);
+  };
+  if constexpr (widened) {
+   return f(operand / divisor(length(operand), least));
+  } else {
+   const auto value = eval(operand, where);
+   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
+   const auto scaled = eval(value * scale, where);
+   return f(scaled / divisor(length(scaled), scale * least));
+  }
+ });
+}
+template <tensor_like A>
+constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
+ return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
+}
+}
+
+/// The p-norm (sum |x|^p)^(1/p) over axes, with p = `order`, 2 by default. Order 1 is the sum of
+/// magnitudes, infinity the largest, -infinity the smallest, 0 the number of nonzero elements (its
+/// derivative is zero). Over two axes order 2 is the Frobenius norm, not the spectral norm. Numbers
+/// are scaled before they are raised to a power, so a norm and its derivatives overflow or
+/// underflow only where the element type cannot represent them.
+///
+/// Derivatives: for order 2, x / norm; at zero, where there are many subgradients, 0 (as in
+/// PyTorch; TensorFlow gives NaN). Ties of the infinite orders share the derivative evenly. Zero
+/// elements receive no derivative of the norm of a positive p.
+template <tensor_like A>
+constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ constexpr double infinity = std::numeric_limits<double>::infinity();
+ const std::int64_t mask = over.bits(shape_of(x).rank());
+ const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
+ using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
+ if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
+ if (!magnitudes)
+  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
+   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
+   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
+  }));
+ return result(detail::in_float(x, where, [&](const auto& operand) {
+  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+  if (order == 1) return total(abs(operand));
+  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
+  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
+ }));
+}
+
+/// The square root of the variance, computed as norm(x - mean) / sqrt(n - correction). Its
+/// derivative is 0 where all elements are equal, as in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto centre = mean(value, over, {.keepdims = true}, where);
+  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
+  const extent count = detail::reduced_size(value, over) - extent(options.correction);
+  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
+ });
+}
+no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
+no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/softmax.hpp
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows. An infinite maximum is not
+/// subtracted, so that only infinities give infinity and not NaN. -infinity for no elements, whose
+/// sum is 0 (NumPy, TensorFlow, PyTorch).
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const std::int64_t mask = over.bits(shape_of(value).rank());
+  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, mask, options.keepdims, where);
+ });
+}
+no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// exp(x) / sum(exp(x)) along an axis; a row that fits into the caches is read once.
+struct softmax_op {
+ static constexpr std::string_view name = "softmax";
+ static constexpr std::string_view layer_name = "softmax*";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_value;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+ static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
+};
+
+struct log_softmax_op : softmax_op {
+ static constexpr std::string_view name = "log_softmax";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+};
+
+/// y (dy - sum(dy y)), y the softmax.
+struct softmax_gradient_op : softmax_op {
+ static constexpr std::string_view name = "softmax_gradient";
+ static constexpr std::string_view layer_name = "";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  softmax_op::infer(a, io);
+  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0) {
+   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
+  } else {
+   const auto total = [&](const auto& of) {
+    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+   };
+   const auto along = total(dy * y), across = total(u * y);
+   return eval(u * (dy - along) - dy * across, here);
+  }
+ }
+};
+
+/// dy - exp(y) sum(dy), y the logarithm of the softmax.
+struct log_softmax_gradient_op : softmax_gradient_op {
+ static constexpr std::string_view name = "log_softmax_gradient";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  const auto total = [&](const auto& of) {
+   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+  };
+  if constexpr (I == 0)
+   return eval(u - total(u * exp(y)), here);
+  else
+   return eval(-(u * exp(y) * total(dy)), here);
+ }
+};
+
+template <int I>
+constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+template <int I>
+constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))). The difference comes
+/// first, so that small differences of large elements are not rounded away. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty if the axis is. NaN where all elements are -infinity
+/// or one is +infinity, as in TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+// -- tapegraph/ops/movement/padding.hpp
+
+// -- tapegraph/ops/movement/index_map.hpp
+enum class index_map : std::int64_t {
+ keep,
+ reflect,
+ symmetric,
+ edge,
+ wrap,
+ repeat
+};
+inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
+template <class Integer>
+struct basic_index_run {
+ Integer first, count;
+ int direction;
+};
+using index_run = basic_index_run<std::int64_t>;
+template <class Integer>
+constexpr Integer floor_modulo(Integer a, Integer n) {
+ const Integer rest = a % n;
+ return rest < 0 ? rest + n : rest;
+}
+template <class Integer>
+constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
+ basic_index_run<Integer> r{position, limit - position, 1};
+ const auto at_most = [&](Integer count) {
+  if (count < r.count) r.count = count;
+ };
+ switch (map) {
+ case index_map::keep: break;
+ case index_map::wrap:
+  r.first = floor_modulo<Integer>(position - amount, n);
+  at_most(n - r.first);
+  break;
+ case index_map::edge:
+  if (position < amount) {
+   r = {0, r.count, 0};
+   at_most(amount - position);
+  } else if (position < amount + n) {
+   r.first = position - amount;
+   at_most(amount + n - position);
+  } else {
+   r = {n - 1, r.count, 0};
+  }
+  break;
+ case index_map::repeat:
+  r = {position / amount, r.count, 0};
+  at_most(amount - position % amount);
+  break;
+ case index_map::reflect:
+ case index_map::symmetric: {
+  const bool twice = map == index_map::symmetric;
+  if (n == 1) {
+   r = {0, r.count, 0};
+   break;
+  }
+  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
+  if (q < n) {
+   r.first = q;
+   at_most(n - q);
+  } else {
+   r.first = (twice ? period - 1 : period) - q;
+   r.direction = -1;
+   at_most(period - q);
+  }
+  break;
+ }
+ }
+ return r;
+}
+constexpr std::int64_t period_of(index_map map, std::int64_t n) {
+ if (map == index_map::wrap) return n;
+ if (map == index_map::symmetric) return 2 * n;
+ if (map == index_map::reflect) return n > 1 ? 2 * n - 2 : 1;
+ return 0;
+}
+struct index_positions {
+ std::int64_t first, second;
+ std::int64_t step, end;
+ constexpr bool done() const { return position() >= end; }
+ constexpr std::int64_t position() const { return first < second ? first : second; }
+ constexpr void next() { (first < second ? first : second) += step; }
+};
+constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
+         std::int64_t limit) {
+ const auto stretch = [&](std::int64_t from, std::int64_t to) {
+  return index_positions{from, limit, 1, to < limit ? to : limit};
+ };
+ switch (map) {
+ case index_map::keep: break;
+ case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
+ case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
+ case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
+ case index_map::reflect:
+ case index_map::symmetric: {
+  const bool twice = map == index_map::symmetric;
+  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
+  const bool both = twice || (j != 0 && j != n - 1);
+  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
+ }
+ }
+ return stretch(j, j + 1);
+}
+template <class F>
+constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
+       const F& f) {
+ for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
+}
+}
+
+/// pad, tile, repeat, roll: results whose elements are selected by a rule per axis, and their
+/// adjoint.
+
+namespace tapegraph {
+
+/// Applies one rule per axis, in one pass; the extents are the target's.
+struct index_map_op {
+ static constexpr std::string_view name = "index_map";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t map[max_rank]{}; ///< an index_map
+  std::int64_t amount[max_rank]{}; ///< elements before the first; for repeat, copies of each
+ };
+ /// In map: an error found when the attributes were built.
+ enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
+
+ static constexpr bool well_formed(const attributes& a, inference& io) {
+  for (int i = 0; i < max_rank; ++i) {
+   switch (a.map[i]) {
+   case too_many: return io.fail("pad, tile: more amounts than axes");
+   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
+   case negative: return io.fail("pad, tile, repeat: an amount is negative");
+   case rank_too_high: return io.fail("tile: rank above 8");
+   default: break;
+   }
+  }
+  return true;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (!well_formed(a, io)) return;
+  for (int i = 0; i < io.result.rank(); ++i) {
+   const extent size = io.in[0].dims[i], wide = io.result[i];
+   const auto map = static_cast<index_map>(a.map[i]);
+   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
+   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
+    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
+  }
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+/// The adjoint of remap: every element of the target's shape is the sum over its copies, in the
+/// order of the result.
+struct index_map_adjoint_op : index_map_op {
+ static constexpr std::string_view name = "index_map_adjoint";
+ static constexpr bool takes_storage_types = false;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  well_formed(a, io);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
+  const shape target = shape_of(dy);
+  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// The padding values: a number; the elements inside the border in reverse, without or with the
+/// border itself; the border; the other end of the axis. NumPy's names are constant, reflect,
+/// symmetric, edge, wrap.
+enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
+
+struct padding_amount {
+ std::int64_t before = 0, after = 0;
+};
+
+struct pad_options {
+ pad_mode mode = pad_mode::constant;
+ double value = 0; ///< for constant padding, in the operand's element type
+};
+
+/// Adds `before` and `after` elements to each axis; axes not named are unchanged. Padding may be
+/// longer than the axis (as in NumPy: it is reflected again), but not negative.
+template <tensor_like A>
+constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
+    std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ pad_op::attributes box = detail::whole_slice();
+ index_map_op::attributes a;
+ const auto map = options.mode == pad_mode::reflect ? index_map::reflect
+     : options.mode == pad_mode::symmetric ? index_map::symmetric
+     : options.mode == pad_mode::edge ? index_map::edge
+              : index_map::wrap;
+ std::int64_t problem = 0;
+ int axis = 0;
+ for (const padding_amount& amount : amounts) {
+  if (axis >= target.rank()) {
+   problem = index_map_op::too_many;
+   if (axis < max_rank) box.step[axis] = 0;
+   ++axis;
+   continue;
+  }
+  if (amount.before < 0 || amount.after < 0) {
+   problem = index_map_op::negative;
+   box.begin[axis] = -100;
+  } else {
+   box.begin[axis] = amount.before;
+   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
+   a.amount[axis] = amount.before;
+   target.set(axis, target[axis] + amount.before + amount.after);
+  }
+  ++axis;
+ }
+ if (problem != 0) a.map[0] = problem;
+ box.fill = options.value;
+ const auto sealed = eval(x, where);
+ const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
+ const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
+ if (options.mode == pad_mode::constant) return constant();
+ return mapped();
+}
+no_such_option_in<pad_options> pad(any_argument, std::initializer_list<padding_amount>, ...) TG_MISTAKE;
+
+/// Repeats the whole tensor along each axis (numpy.tile): counts apply to the last axes; missing
+/// ones are 1, additional ones add leading axes.
+template <tensor_like A>
+constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
+     std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
+ shape source = detail::no_axes(from), target = detail::no_axes(from);
+ index_map_op::attributes a;
+ if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
+ for (int i = 0; i < rank && rank <= max_rank; ++i) {
+  const int own = i - (rank - from.rank()), named = i - (rank - given);
+  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
+  source.push_back(own < 0 ? extent(1) : from[own]);
+  target.push_back(source[i] * (count < 0 ? 1 : count));
+  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
+ }
+ const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
+ return invoke<index_map_op>(a, &target, where, whole);
+}
+
+/// Repeats each element of an axis `count` times (numpy.repeat along an axis).
+template <tensor_like A>
+constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ index_map_op::attributes a;
+ if (at < 0 || count < 0) {
+  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
+  a.amount[at] = count;
+  target.set(at, target[at] * count);
+ }
+ return invoke<index_map_op>(a, &target, where, x);
+}
+
+/// Shifts elements by `shift` places along an axis; those that leave at one end re-enter at the
+/// other.
+template <tensor_like A>
+constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ const shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ index_map_op::attributes a;
+ if (at < 0) {
+  a.map[0] = index_map_op::axis_outside;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
+  a.amount[at] = shift;
+ }
+ return invoke<index_map_op>(a, &target, where, x);
+}
+}
+// -- tapegraph/ops/movement/concat.hpp
+
+/// concat, stack: join any number of tensors in one pass.
+
+namespace tapegraph {
+
+struct concat_op {
+ static constexpr std::string_view name = "concat";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = any_arity;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape& x = io.in[0].dims;
+  io.type = io.in[0].type;
+  io.result = x;
+  const auto axis = static_cast<int>(a.axis);
+  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
+  extent length = x[axis];
+  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
+   const shape& y = io.in[k].dims;
+   io.culprit = k;
+   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
+    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
+    return;
+   for (int i = 0; i < x.rank(); ++i)
+    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
+   length = length + y[axis];
+  }
+  io.result.set(axis, length);
+ }
+ /// The adjoint of operand `which`: its part of dy.
+ template <handle H>
+ static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
+  const auto axis = static_cast<int>(a.axis);
+  extent before{0, shapes[0].table()};
+  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
+  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
+ }
+};
+
+namespace detail {
+template <class R>
+concept tensor_range = requires(const R& parts) {
+ parts.size();
+ requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
+};
+template <tensor_range R>
+using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
+template <tensor_range R, class F>
+constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
+ const int count = static_cast<int>(parts.size());
+ if (count == 0) throw shape_error(none);
+ if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
+  return f(parts.data(), count);
+ } else {
+  list<handle_in<R>> sealed;
+  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
+  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
+ }
+}
+template <handle H>
+constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
+ return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
+}
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+ list<H> raised;
+ for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+ return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
+}
+}
+
+/// Concatenates any number of handles of one type along an axis: concat({a, b, c}, 1). The
+/// operands' extents may differ only along that axis.
+template <handle H>
+constexpr H concat(std::initializer_list<H> parts, int axis = -1,
+    std::source_location where = std::source_location::current()) {
+ return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// Concatenates a std::vector, std::array or std::span of tensors or formulas: in eager mode their
+/// number and extents need not be known in advance.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::concatenated(first, count, axis, where);
+ });
+}
+/// Two tensors or formulas.
+template <tensor_like A, tensor_like B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+     std::source_location where = std::source_location::current()) {
+ const auto first = eval(x, where);
+ const auto second = eval(y, where);
+ if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
+  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
+  return concat({first, second}, axis, where);
+ } else {
+  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
+ }
+}
+
+/// Stacks any number of handles of one shape along a new axis, which is axis `axis` of the result.
+template <handle H>
+constexpr H stack(std::initializer_list<H> parts, int axis = 0,
+    std::source_location where = std::source_location::current()) {
+ return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// Stacks a std::vector, std::array or std::span of tensors or formulas.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::stacked(first, count, axis, where);
+ });
+}
+}
+// -- tapegraph/ops/cumulative/cumulative.hpp
+
+/// cumulative_sum, cumulative_product.
+
+namespace tapegraph {
+
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(),
+    "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean,
+    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
+          dy);
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
+  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
+ }
+};
+
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
+
+/// The sum of the elements up to each one along an axis; `exclusive` leaves out the element itself,
+/// `reverse` runs from the end.
+template <tensor_like A>
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
+/// The product of the elements up to each one along an axis. Derivatives, up to the fourth, use no
+/// division: they are exact for zeros, too.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<cumulative_product_op>(
+   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
+   operand);
+ });
+}
+no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/gather/gather.hpp
+
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: select elements by
+/// int32 or int64 indices. An index outside its axis (a negative one, too) throws a range_error
+/// that names the operation, the index, its position and the extent, before anything is read or
+/// written. Contributions to the same index are added in their order.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
+constexpr bool same_shape_or_required(const shape& a, const shape& b) {
+ bool same = a.rank() == b.rank();
+ for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
+ return same;
+}
+}
+
+/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch...,
+/// picks...] to [batch..., before..., picks..., behind...].
+namespace detail {
+inline double bytes_of_choice(const kernel_call& c) {
+ const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+ return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+}
+
+struct gather_op {
+ static constexpr std::string_view name = "gather";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0, batch = 0;
+ };
+ /// Computes the shape of the gathered slices. Returns false when the operands do not fit.
+ static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
+        shape& result) {
+  const shape& picks = indices.dims;
+  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
+   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
+   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
+   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
+      "gather: batch axes must come before the axis, in the table and in the indices"))
+   return false;
+  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
+  result = shape();
+  result.attach(table.table());
+  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
+  for (int i = 0; i < batch; ++i)
+   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
+  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather: rank above 8");
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  gathered(a, io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
+struct scatter_add_op : gather_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "scatter_add";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(a, io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_add: the values have not the shape that gather would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
+struct gather_nd_op {
+ static constexpr std::string_view name = "gather_nd";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
+  const shape& picks = indices.dims;
+  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
+  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
+   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
+      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   return false;
+  result = shape();
+  result.attach(table.table() != nullptr ? table.table() : picks.table());
+  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather_nd: rank above 8");
+ }
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  gathered(io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
+struct scatter_nd_op : gather_nd_op {
+ static constexpr std::string_view name = "scatter_nd";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_nd: the values have not the shape that gather_nd would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
+struct take_along_op {
+ static constexpr std::string_view name = "take_along";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
+   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
+   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
+   return false;
+  for (int i = 0; i < x.rank(); ++i)
+   if (i != a.axis)
+    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+  return io.error == nullptr;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+  fits(a, io.in[0].dims, io.in[1], io);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
+struct put_along_op : take_along_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "put_along";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (fits(a, io.result, io.in[1], io))
+   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
+     "put_along: values and indices differ in shape");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
+ const shape target = shape_of(x);
+ return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
+template <class T>
+struct one_hot_op {
+ static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t depth = 0, axis = 0;
+  double on = 1, off = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  const shape& from = io.in[0].dims;
+  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
+   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
+   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
+   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
+   return;
+  io.result.attach(from.table());
+  for (int i = 0; i <= from.rank(); ++i) {
+   if (i == a.axis) io.result.push_back(a.depth);
+   if (i < from.rank()) io.result.push_back(from[i]);
+  }
+ }
+};
+
+/// Passed to gather as its axis, selects the first axis after the batch axes.
+inline constexpr int behind_batch = std::numeric_limits<int>::min();
+
+namespace detail {
+constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
+ return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+}
+}
+
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
+/// axes of both operands are matched: indices select within their own batch.
+template <tensor_like A, tensor_like B>
+constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+     std::source_location where = std::source_location::current()) {
+ return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
+       indices);
+}
+/// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
+        indices);
+}
+/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
+template <tensor_like A, tensor_like B>
+constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+ return invoke<gather_nd_op>({}, nullptr, where, table, indices);
+}
+/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_nd(const A& values, const B& indices, shape target,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_nd_op>({}, &target, where, values, indices);
+}
+/// The elements selected by indices along an axis (numpy.take_along_axis, torch.gather); other
+/// extents are equal.
+template <tensor_like A, tensor_like B>
+constexpr auto take_along(const A& x, const B& indices, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
+}
+/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
+template <tensor_like A, tensor_like B>
+constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
+}
+
+struct one_hot_options {
+ double on = 1, off = 0;
+ int axis = -1; ///< axis of the result
+};
+/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
+template <class T, tensor_like A>
+constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
+        nullptr, where, indices);
+}
+no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/ordering/ordering.hpp
+
+/// argsort, sort, top_k, argmax, argmin. A NaN wins in both argmax and argmin (as in NumPy), and
+/// comes last in every order.
+
+namespace tapegraph {
+
+/// The order of the last axis as int32 indices; stable, NaN last. Only the first `count` of them,
+/// unless that is -1.
+struct argsort_op {
+ static constexpr std::string_view name = "argsort";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t descending = 0;
+  std::int64_t count = -1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
+   a.count == -1)
+   return;
+  const extent length = io.result[io.result.rank() - 1];
+  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
+  io.result.set(io.result.rank() - 1, a.count);
+ }
+};
+
+struct sort_options {
+ bool descending = false;
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
+ transpose_op::attributes a;
+ a.rank = shape_of(x).rank();
+ const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
+ for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr bool is_last_axis(const A& x, int axis) {
+ return axis == -1 || axis == shape_of(x).rank() - 1;
+}
+}
+
+/// The int32 positions that sort an axis; equal elements keep their order.
+template <tensor_like A>
+constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
+ if (detail::is_last_axis(x, axis)) return order(x);
+ return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return argsort(x, -1, options, where);
+}
+no_such_option_in<sort_options> argsort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> argsort(any_argument, any_argument, ...) TG_MISTAKE;
+/// Sorts an axis. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto sorted = [&](const auto& of) {
+  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
+ };
+ if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
+ return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return sort(x, -1, options, where);
+}
+no_such_option_in<sort_options> sort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> sort(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// The result of `top_k`: elements, and their int32 positions along the axis.
+template <class Values, class Indices>
+struct values_and_indices {
+ Values values;
+ Indices indices;
+};
+
+struct top_k_options {
+ bool largest = true; ///< false: the k smallest
+};
+
+/// The k largest elements along an axis, largest first, and the first among equals first: `const
+/// auto [v, i] = top_k(x, 3)`. NaN comes last. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const std::int64_t count = k < 0 ? -2 : k;
+ const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
+ const auto result = [](const auto& values, const auto& indices) {
+  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
+                           indices};
+ };
+ if (detail::is_last_axis(x, axis)) {
+  const auto value = eval(x, where);
+  const auto indices = first(value);
+  return result(take_along(value, indices, -1, where), indices);
+ }
+ const auto value = detail::with_axis_last(x, axis, where);
+ const auto indices = first(value);
+ return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
+    detail::with_axis_last(indices, axis, where));
+}
+no_such_option_in<top_k_options> top_k(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Index of the first largest (smallest) element along an axis, int32.
+struct arg_reduce_op {
+ static constexpr std::string_view name = "arg_reduce";
+ static constexpr batching batched = batching::axis;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, maximum = 1, keepdims = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  const shape& x = io.in[0].dims;
+  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i < x.rank(); ++i) {
+   if (i != a.axis)
+    io.result.push_back(x[i]);
+   else if (a.keepdims != 0)
+    io.result.push_back(1);
+  }
+ }
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
+ return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
+ return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
+}
+}
+
+/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmax(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, true, options.keepdims, where);
+}
+/// Position of the first largest of all elements, in row-major order.
+template <tensor_like A>
+constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, true, where);
+}
+no_such_option_in<reduce_options> argmax(any_argument, any_argument, ...) TG_MISTAKE;
+/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmin(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, false, options.keepdims, where);
+}
+template <tensor_like A>
+constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, false, where);
+}
+no_such_option_in<reduce_options> argmin(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/product/matmul.hpp
+
+// -- tapegraph/core/math_mode.hpp
+
+#include <optional>
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions, matrix products, and recurrent layers
+/// that take one launch per step. Sums are float in each mode. The CPU, and devices without such
+/// units (compute capability below 8.0), always compute as with fp32; double is not affected.
+enum class math_mode : std::uint8_t {
+ fp32, ///< products in float: the default, because both modes and all devices then agree
+ tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand split in two parts: nearly fp32's accuracy
+};
+
+constexpr std::string_view name_of(math_mode mode) {
+ constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
+ return names[static_cast<int>(mode)];
+}
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+inline std::optional<math_mode>& scoped_math_mode() {
+ static thread_local std::optional<math_mode> mode;
+ return mode;
+}
+}
+
+/// The mode that this thread's kernels use: its innermost math_mode_scope's, or the process's.
+inline math_mode current_math_mode() {
+ const auto& scoped = detail::scoped_math_mode();
+ return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
+}
+
+/// Sets the mode of the whole process, from the next kernel on. A math_mode_scope and
+/// compile_options::math_mode take precedence.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+/// While it lives, this thread's kernels compute in the given mode, whatever the process's is;
+/// programs compiled meanwhile keep it. An empty mode changes nothing.
+class math_mode_scope {
+public:
+ explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
+  if (mode) detail::scoped_math_mode() = mode;
+ }
+ math_mode_scope(const math_mode_scope&) = delete;
+ math_mode_scope& operator=(const math_mode_scope&) = delete;
+ ~math_mode_scope() { detail::scoped_math_mode() = before_; }
+
+private:
+ std::optional<math_mode> before_;
+};
+
+namespace detail {
+template <handle H>
+constexpr H rows_of(const H& x) {
+ const shape from = shape_of(x);
+ shape flat;
+ flat.attach(from.table());
+ flat.push_back(from.size(0, from.rank() - 1));
+ flat.push_back(from[from.rank() - 1]);
+ return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
+}
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i <= from.rank(); ++i) {
+  if (i == at) target.push_back(1);
+  if (i < from.rank()) target.push_back(from[i]);
+ }
+ return invoke<reshape_op>({}, &target, where, x);
+}
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i)
+  if (i != at) target.push_back(from[i]);
+ return invoke<reshape_op>({}, &target, where, x);
+}
+}
+
+/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
+/// Operands may be read transposed without a copy.
+struct matmul_op {
+ static constexpr std::string_view name = "matmul";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t transpose_a = 0, transpose_b = 0;
+ };
+ /// The precision in which a GPU's library multiplies floats, where that is not float: it has no
+ /// 3xTF32.
+ static std::string_view method(const kernel_call& c) {
+  const bool rounded =
+   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
+  return rounded ? name_of(math_mode::tf32) : std::string_view();
+ }
+ static constexpr void infer(const attributes& t, inference& io) {
+  const shape &a = io.in[0].dims, &b = io.in[1].dims;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
+   !io.require(is_floating(io.type),
+      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
+   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
+   return;
+  const int ra = a.rank(), rb = b.rank();
+  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
+  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
+  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
+  bool ok = true;
+  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
+  io.require(ok, "matmul: batch extents do not broadcast");
+  io.result.push_back(m);
+  io.result.push_back(n);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
+  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
+   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
+   return sum_to(full, target);
+  };
+  if constexpr (I == 0)
+   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
+        : product(dc, b, 0, !t.transpose_b, shape_of(a));
+  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
+   const auto rows_of_a = detail::rows_of(a);
+   const auto rows_of_dc = detail::rows_of(dc);
+   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
+        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
+  } else
+   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
+        : product(a, dc, !t.transpose_a, 0, shape_of(b));
+ }
+ /// 2 m n k, for every matrix of a batch.
+ static double flops(const kernel_call& c) {
+  const buffer_view& a = c.in[0];
+  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
+  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
+ }
+};
+
+/// Matrix product plus a bias for every row, then relu if Relu, fused by a pass. Never
+/// differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+ static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 3;
+ using attributes = matmul_op::attributes;
+ static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+ static double flops(const kernel_call& c) { return matmul_op::flops(c); }
+ static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
+};
+
+struct matmul_options {
+ bool transpose_a = false, transpose_b = false;
+};
+
+/// NumPy's matmul. An operand of rank 1 is a row on the left and a column on the right, and the
+/// axis it gains is dropped again; `transpose_a` and `transpose_b` do not apply to it. Elements are
+/// float or double.
+template <tensor_like A, tensor_like B>
+constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
+     std::source_location where = std::source_location::current()) {
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+ if (rank_x == 1) x = detail::with_axis(x, 0, where);
+ if (rank_y == 1) y = detail::with_axis(y, 1, where);
+ auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
+       x, y);
+ if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+ if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+ return z;
+}
+no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
+
+// -- tapegraph/ops/pooling/pooling.hpp
+
+// -- tapegraph/ops/convolution/convolution.hpp
+
+// -- tapegraph/core/convolution_algorithm.hpp
+
+/// How the CPU computes a convolution of float and its gradients; double is always direct.
+enum class convolution_algorithm : unsigned char {
+ automatic, ///< of a layer: what the process has chosen; of the process, its default: chosen from the shape
+   ///< (docs/performance/convolutions.md)
+ direct, ///< sums of products
+ winograd, ///< Winograd (Toom-Cook) tiles of 4 by 4 outputs, with errors 4 to 10 times as large
+ fourier ///< tiles along one dimension by real Fourier transforms
+};
+}
+
+/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
+
+namespace tapegraph {
+
+struct convolution_geometry;
+
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
+
+/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
+struct window_attributes {
+ std::int64_t stride[2]{1, 1};
+ std::int64_t dilation[2]{1, 1};
+ std::int64_t before[2]{}, after[2]{};
+ std::int64_t mode = 0; ///< a padding_mode
+ std::int64_t groups = 1;
+ std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
+ std::int64_t window[2]{}; ///< pooling only
+ std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
+
+ /// The output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps, as
+ /// defined by TensorFlow: valid ceil((in - effective + 1) / stride), same and causal ceil(in /
+ /// stride).
+ constexpr extent output(int i, extent in, std::int64_t size) const {
+  const std::int64_t effective = (size - 1) * dilation[i] + 1;
+  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
+  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+ }
+ /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
+ /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
+ constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+  const extent out = output(i, in, size);
+  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+  const bool always = output(i, extent(1), size).value > 0;
+  return always || at_least_or_required(out, 1, operation);
+ }
+ constexpr bool sensible() const {
+  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
+ }
+ constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+ constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
+ /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
+ constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
+  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+  if (!is(padding_mode::same)) return before[i];
+  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
+  return total > 0 ? total / 2 : 0;
+ }
+};
+
+namespace detail {
+struct convolution_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ static double flops_of(const buffer_view& image, const buffer_view& filter) {
+  const std::int64_t last = filter.extents[filter.rank - 1];
+  return last == 0 ? 0
+      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+ }
+ template <class Op>
+ static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
+};
+template <class Op>
+inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
+}
+
+struct convolution_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &x = io.in[0].dims, &w = io.in[1].dims;
+  const int spatial = x.rank() - 2;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
+   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
+   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
+   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
+   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
+   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
+   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
+   return;
+  const extent channels = x[spatial + 1];
+  const std::int64_t out = w[spatial + 1].value;
+  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
+   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
+   return;
+  io.result.push_back(x[0]);
+  for (int i = 0; i < spatial; ++i) {
+   const int axis = i + 2 - spatial;
+   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
+       "convolution: kernel larger than padded input"))
+    return;
+   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
+  }
+  io.result.push_back(out);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dx from (dy, w); the target is x's shape. It is linear in both operands, so its own
+/// derivatives are convolutions.
+struct convolution_input_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_input_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &y = io.in[0].dims, &w = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
+  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
+  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
+  if (y.rank() != w.rank() || w.rank() < 3) return;
+  const std::int64_t filters = w[w.rank() - 1].value;
+  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
+  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dw from (x, dy); the target is w's shape.
+struct convolution_filter_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_filter_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// Convolution plus bias, then relu if Relu, fused by a pass. Never differentiated.
+template <bool Relu>
+struct convolution_bias_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+namespace detail {
+template <class Op, class Handle>
+constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
+ const shape target = shape_of(like);
+ return invoke<Op>(a, &target, std::source_location::current(), first, second);
+}
+}
+
+template <int I>
+constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
+}
+template <int I>
+constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
+ if constexpr (I == 0)
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
+}
+template <int I>
+constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
+ else
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
+}
+
+/// Padding of a window: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d,
+/// `causal`.
+struct padding {
+ padding_mode mode = padding_mode::valid;
+ std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+
+ static constexpr padding valid() { return {}; }
+ static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+ static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+  return {padding_mode::explicit_amounts, top, bottom, left, right};
+ }
+ /// (kernel - 1) * dilation zeros before the input and none after it: output t sees inputs up to
+ /// t * stride (van den Oord et al. 2016; Keras's "causal").
+ static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
+};
+
+/// A value for height and one for width; a single number sets both.
+struct height_width {
+ std::int64_t extents[2];
+
+ constexpr height_width(std::int64_t both) : extents{both, both} {}
+ constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+ constexpr std::int64_t& operator[](int i) { return extents[i]; }
+ constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
+struct conv2d_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
+};
+struct conv1d_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
+};
+
+namespace detail {
+constexpr void set_padding(window_attributes& a, const padding& p) {
+ a.mode = static_cast<std::int64_t>(p.mode);
+ a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
+}
+}
+
+/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+}
+
+/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
+
+namespace tapegraph {
+
+namespace detail {
+constexpr void infer_pool(const window_attributes& a, inference& io) {
+ const shape& x = io.in[0].dims;
+ const int spatial = x.rank() - 2;
+ io.type = io.in[0].type;
+ if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
+  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
+     "pooling: windows, strides and dilations are positive") ||
+  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
+  return;
+ io.result.push_back(x[0]);
+ for (int i = 2 - spatial; i < 2; ++i) {
+  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
+  const extent from = x[i + spatial - 1];
+  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
+   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+   return;
+  io.result.push_back(a.output(i, from, a.window[i]));
+ }
+ io.result.push_back(x[spatial + 1]);
+}
+struct pool_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ static double flops(const kernel_call& c) {
+  std::int64_t pooled = c.out[0].elements();
+  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
+  const auto a = attributes_from_words<pool_operation>(c.attributes);
+  return static_cast<double>(pooled * a.window[0] * a.window[1]);
+ }
+};
+}
+
+struct max_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool";
+ static constexpr std::string_view layer_name = "max_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+/// Maps (dy, x, y) to dx: each window's derivative goes to its first maximum.
+struct max_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_gradient";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
+};
+
+/// Maps (d, x, y) to the value of d at each window's first maximum: the adjoint of
+/// max_pool_gradient.
+struct max_pool_select_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_select";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[2].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
+ }
+};
+
+template <int I>
+constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+ return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
+}
+template <int I>
+ requires(I == 0)
+constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+ return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
+}
+
+/// Mean over each window's elements inside the image.
+struct average_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool";
+ static constexpr std::string_view layer_name = "average_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+struct average_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool_gradient";
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
+  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op. A pass fuses them
+/// where nothing else reads the convolution, which is then never written to memory. The attributes
+/// are the convolution's. Never differentiated.
+template <bool Relu>
+struct convolution_bias_pool_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) {
+  convolution_op::infer(a, io);
+  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
+  operand_info convolved{io.type, io.result};
+  window_attributes halves;
+  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
+  inference pooled;
+  pooled.in = &convolved, pooled.count = 1;
+  pooled.result.attach(convolved.dims.table());
+  detail::infer_pool(halves, pooled);
+  io.result = pooled.result;
+  if (pooled.error != nullptr) io.fail(pooled.error);
+ }
+ static std::string_view method(const kernel_call& c);
+ static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
+};
+
+/// `stride` 0 means the window's own size.
+struct pool2d_options {
+ height_width pool_size = 2;
+ height_width stride = 0;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ bool count_include_pad = false; ///< for averages: padding counts as zeros, as in PyTorch
+};
+struct pool1d_options {
+ std::int64_t pool_size = 2;
+ std::int64_t stride = 0;
+ tapegraph::padding padding{}; ///< left and right
+ std::int64_t dilation = 1;
+ bool count_include_pad = false;
+};
+
+namespace detail {
+constexpr window_attributes pool_attributes(const pool2d_options& options) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) {
+  a.window[i] = options.pool_size[i];
+  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
+  a.dilation[i] = options.dilation[i];
+ }
+ a.count_padding = options.count_include_pad;
+ set_padding(a, options.padding);
+ return a;
+}
+constexpr window_attributes pool_attributes(const pool1d_options& options) {
+ return pool_attributes(pool2d_options{{1, options.pool_size},
+          {1, options.stride},
+          options.padding,
+          {1, options.dilation},
+          options.count_include_pad});
+}
+struct pooling_texts {
+ static constexpr const char* text(std::int64_t rank) {
+  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
+ }
+};
+template <class Op, tensor_like X>
+constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
+ return invoke<Op>(a, nullptr, where, input);
+}
+}
+
+/// The largest element of each window of x [batch, height, width, channels]; NaN if the window
+/// contains one. The derivative goes to the first maximum in row-major order.
+template <tensor_like X>
+constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+no_such_option_in<pool2d_options> max_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The mean of the elements of each window.
+template <tensor_like X>
+constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+no_such_option_in<pool2d_options> average_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+no_such_option_in<pool1d_options> max_pooling1d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+no_such_option_in<pool1d_options> average_pooling1d(any_argument, ...) TG_MISTAKE;
+
+/// Pools whole images to [batch, channels], or with keepdims to [batch, 1, 1, channels]. These are
+/// the reductions `mean` and `max` over the spatial axes: equal maxima each receive the derivative.
+template <tensor_like X>
+constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return mean(input, {1, 2}, options, where);
+}
+no_such_option_in<reduce_options> global_average_pooling2d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return max(input, {1, 2}, options, where);
+}
+no_such_option_in<reduce_options> global_max_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return mean(input, 1, options, where);
+}
+no_such_option_in<reduce_options> global_average_pooling1d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return max(input, 1, options, where);
+}
+no_such_option_in<reduce_options> global_max_pooling1d(any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/pooling/lp_pooling.hpp
+
+/// Power-average pooling, whose extremes are sum and maximum: y = (sum of |x|^p over a
+/// window)^(1/p).
+
+namespace tapegraph {
+
+struct lp_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "lp_pool";
+ static constexpr std::string_view layer_name = "lp_pooling*";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr batching batched = batching::images;
+ static constexpr int arity = 1;
+ struct attributes {
+  window_attributes window;
+  double norm = 2;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
+   detail::infer_pool(a.window, io);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+namespace detail {
+struct lp_slopes {
+ window_attributes window;
+ double exponent = 1;
+ std::int64_t odd = 1;
+ constexpr lp_slopes derivative() const { return {window, exponent - 1, odd == 0}; }
+};
+struct lp_slope_operation : pool_operation {
+ using attributes = lp_slopes;
+ static constexpr int arity = 3;
+ static constexpr auto by_value(const auto& v, const auto& y) {
+  return eval(where(y == 0, 0, v / where(y == 0, 1, y)));
+ }
+};
+struct lp_pool_gradient_op : lp_slope_operation {
+ static constexpr std::string_view name = "lp_pool_gradient";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[1].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto);
+};
+struct lp_pool_slope_op : lp_slope_operation {
+ static constexpr std::string_view name = "lp_pool_slope";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[2].type;
+  io.result = io.in[2].dims;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto v, auto u, auto x, auto y, auto value) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0)
+   return invoke<lp_pool_gradient_op>(a, nullptr, here, v, x, y);
+  else if constexpr (I == 1)
+   return by_element(a, u, by_value(v, y), x, y);
+  else
+   return eval(-a.exponent * by_value(v, y) * value);
+ }
+ static constexpr auto by_element(const attributes& a, const auto& u, const auto& v, const auto& x, const auto& y) {
+  if (a.exponent == 0) return eval(u * 0);
+  const auto here = std::source_location::current();
+  return eval(u * (a.exponent * invoke<lp_pool_gradient_op>(a.derivative(), nullptr, here, v, x, y)));
+ }
+};
+template <int I>
+constexpr auto lp_pool_gradient_op::vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto) {
+ const auto here = std::source_location::current();
+ if constexpr (I == 0)
+  return invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y);
+ else if constexpr (I == 1)
+  return lp_pool_slope_op::by_element(a, u, by_value(dy, y), x, y);
+ else
+  return eval(-a.exponent * by_value(dy, y) * invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y));
+}
+}
+
+/// dy (|x| / y)^(p - 1) sign(x)
+template <int I>
+constexpr auto lp_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+ return invoke<detail::lp_pool_gradient_op>({a.window, a.norm - 1, 1}, nullptr, std::source_location::current(), dy,
+           x, y);
+}
+
+/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding
+/// counts as zeros. `norm` is at least 1: 1 sums magnitudes, 2 gives their Euclidean length, and
+/// large ones approach the maximum. Numbers are scaled by the largest of their window before they
+/// are raised to the power.
+template <tensor_like X>
+constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& images) {
+  return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
+ });
+}
+no_such_option_in<pool2d_options> lp_pooling2d(any_argument, any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& lines) {
+  return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
+ });
+}
+no_such_option_in<pool1d_options> lp_pooling1d(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/convolution/convolution_transpose.hpp
+
+/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
+
+namespace tapegraph {
+
+/// Selects the longest possible output, as Keras does by default.
+inline constexpr std::int64_t default_output = -1;
+
+struct conv2d_transpose_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width output_padding = default_output;
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+};
+struct conv1d_transpose_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t output_padding = default_output;
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+};
+
+namespace detail {
+struct convolution_texts {
+ enum reason : std::int64_t {
+  rank1,
+  rank2,
+  causal,
+  output_padding,
+  nothing,
+  no_pixels,
+  depthwise_rank,
+  depthwise_channels
+ };
+ static constexpr const char* text(std::int64_t what) {
+  switch (what) {
+  case rank1:
+   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+  case rank2:
+   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
+    "known "
+    "extents";
+  case causal: return "conv_transpose: causal padding is for conv1d";
+  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
+  case nothing: return "conv_transpose: padding leaves no output";
+  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
+  case depthwise_rank:
+   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
+    "extents";
+  default: return "depthwise_conv: channels differ";
+  }
+ }
+};
+constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
+        std::int64_t output_padding, bool& fits) {
+ const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
+ const bool same = a.is(padding_mode::same);
+ const bool valid = a.is(padding_mode::valid);
+ if (output_padding == default_output) {
+  if (same) return in * stride;
+  if (valid) return in * stride + (span > stride ? span - stride : 0);
+  output_padding = 0;
+ }
+ const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
+ fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+ return (in - 1) * stride + rest;
+}
+template <tensor_like X, tensor_like W>
+constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
+         const height_width& output_padding, std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
+  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
+          input, kernel);
+ if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
+ shape target;
+ target.attach(from.table());
+ target.push_back(from[0]);
+ bool fits = true, some = true, pixels = true;
+ for (int i = 0; i < spatial; ++i) {
+  const int axis = i + 2 - spatial;
+  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
+  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
+  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+  target.push_back(size);
+ }
+ target.push_back(taps[spatial] * a.groups);
+ if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+ if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+ if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+ return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
+}
+template <class Convolution, tensor_like X, tensor_like W, class Options>
+constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
+      std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ const int last = taps.rank() - 1;
+ if (from.rank() != taps.rank() || last < 2 || !taps.known())
+  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
+ if (!equal_or_required(from[last], taps[last - 1]))
+  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
+ shape grouped = taps;
+ grouped.set(last - 1, 1);
+ grouped.set(last, taps[last - 1] * taps[last]);
+ options.groups = taps[last - 1].value;
+ return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
+}
+}
+
+/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height,
+/// kernel width, out, in] (out of one group). The output is as long as in Keras: in * stride +
+/// max(span - stride, 0) for valid padding, in * stride for same.
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
+}
+no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
+}
+no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Convolves each channel with filters of its own. x [batch, height, width, in], w [kernel height,
+/// kernel width, in, multiplier]; channel c gives channels c * multiplier ... of the result.
+/// `options.groups` is ignored.
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+/// x [batch, width, in], w [kernel, in, multiplier].
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// A depthwise convolution followed by a 1 by 1 convolution across channels: `pointwise` is [1, 1,
+/// in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+/// `pointwise` is [1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/eager/gradient_tape.hpp
+
+// -- tapegraph/eager/transforms.hpp
+
+// -- tapegraph/eager/checkpointed_run.hpp
+namespace tapegraph::detail {
+class checkpointed_run {
+public:
+ checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
+  : ordinals_(ordinals), before_(current()), second_(second) {
+  current() = this;
+ }
+ checkpointed_run(const checkpointed_run&) = delete;
+ checkpointed_run& operator=(const checkpointed_run&) = delete;
+ ~checkpointed_run() { current() = before_; }
+ static bool active() { return current() != nullptr; }
+ static bool repeats() {
+  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
+   if (run->second_) return true;
+  return false;
+ }
+ template <class Stream>
+ static std::int64_t ordinal(Stream& stream) {
+  return drawn(current(), stream);
+ }
+private:
+ static checkpointed_run*& current() {
+  static thread_local checkpointed_run* run = nullptr;
+  return run;
+ }
+ template <class Stream>
+ static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
+  if (run == nullptr) return stream.next();
+  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
+  const std::int64_t number = drawn(run->before_, stream);
+  run->ordinals_.push_back(number);
+  return number;
+ }
+ std::vector<std::int64_t>& ordinals_;
+ std::size_t next_ = 0;
+ checkpointed_run* before_;
+ bool second_;
+};
+}
+// -- tapegraph/eager/seal.hpp
+// -- tapegraph/eager/generator.hpp
+
+/// The random streams of eager mode: each thread has its own, and a call of a function or a step of
+/// a model replaces it by its own for its duration.
+
+namespace tapegraph::detail {
+struct random_stream {
+ random_state state;
+ std::int64_t ordinals = 0;
+ constexpr std::int64_t next() {
+  if (ordinals == most) {
+   ordinals = 0;
+   ++state.step;
+  }
+  return ordinals++;
+ }
+private:
+ static constexpr std::int64_t most = 0xFFFFFF00;
+};
+struct random_generator {
+ static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
+ std::uint64_t seed = 0;
+ std::uint64_t changes = 0;
+ random_stream free{{0, free_steps}, 0};
+ random_stream* active = nullptr;
+ static random_generator& instance() {
+  static thread_local random_generator generator;
+  return generator;
+ }
+ random_stream& stream() { return active != nullptr ? *active : free; }
+ void set_seed(std::uint64_t value) {
+  seed = value;
+  ++changes;
+  free = {{value, free_steps}, 0};
+ }
+};
+class random_scope {
+public:
+ explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
+  random_generator::instance().active = &stream;
+ }
+ random_scope(const random_scope&) = delete;
+ random_scope& operator=(const random_scope&) = delete;
+ ~random_scope() { random_generator::instance().active = outer_; }
+private:
+ random_stream* outer_;
+};
+class call_counter {
+public:
+ random_state next() {
+  follow_seed();
+  steps each{state_.step};
+  const std::int64_t step = checkpointed_run::ordinal(each);
+  return {state_.seed, static_cast<std::uint64_t>(step)};
+ }
+ void set_seed(std::uint64_t seed) {
+  state_ = {seed, 0};
+  own_seed_ = true;
+ }
+private:
+ struct steps {
+  std::uint64_t& step;
+  std::int64_t next() { return static_cast<std::int64_t>(step++); }
+ };
+ void follow_seed() {
+  const random_generator& g = random_generator::instance();
+  if (own_seed_ || seen_ == g.changes + 1) return;
+  state_ = {g.seed, 0};
+  seen_ = g.changes + 1;
+ }
+ random_state state_;
+ std::uint64_t seen_ = 0;
+ bool own_seed_ = false;
+};
+}
+// -- tapegraph/eager/operation_record.hpp
+// -- tapegraph/eager/operation_tangent.hpp
+// -- tapegraph/eager/jvp.hpp
+
+// -- tapegraph/eager/tape.hpp
+
+/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+
+namespace tapegraph::detail {
+template <class Tensor>
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
+struct tape_record {
+ void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
+ void (*destroy)(tape_record&);
+ bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+class tape_storage {
+public:
+ static tape_storage& instance() {
+  static thread_local tape_storage tape;
+  return tape;
+ }
+ ~tape_storage() { clear(0); }
+ bool recording() const { return active_ > 0; }
+ bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
+ bool knows(tape_index at) const { return at.serial == tape_serial::current; }
+ int length() const { return static_cast<int>(records_.size()); }
+ tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
+ void start() {
+  ++active_;
+  if (open_++ == 0) tape_serial::current = tape_serial::next();
+ }
+ void stop() { --active_; }
+ void resume() { ++active_; }
+ int pause() { return std::exchange(active_, 0); }
+ void unpause(int active) { active_ = active; }
+ void close(bool was_recording) {
+  if (was_recording) --active_;
+  if (--open_ == 0) clear(0);
+ }
+ bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
+ void persist(int change) { persistent_ += change; }
+ bool forward_wanted() const { return forward_ > 0; }
+ void want_forward(int change) { forward_ += change; }
+ int open() const { return open_; }
+ int visited() const { return visited_; }
+ int visit(int place) { return std::exchange(visited_, place); }
+ tape_index watch() {
+  records_.push_back(nullptr);
+  return {tape_serial::current, length() - 1};
+ }
+ template <class R, class... Parts>
+ R& append(tape_index& at, const Parts&... parts) {
+  static_assert(alignof(R) <= 16);
+  R* const r = new (take(sizeof(R))) R(parts...);
+  r->tape_record::backward = &R::backward;
+  r->tape_record::destroy = &R::destroy;
+  r->tape_record::jvp = nullptr;
+  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
+  records_.push_back(r);
+  at = {tape_serial::current, length() - 1};
+  return *r;
+ }
+ void* take(std::size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > block_bytes) {
+   large_.push_back(runtime::arena(bytes));
+   return large_.back().data();
+  }
+  if (used_ + bytes > block_bytes) {
+   ++block_;
+   used_ = 0;
+  }
+  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
+  void* const result = blocks_[block_].data() + used_;
+  used_ += bytes;
+  return result;
+ }
+ void clear(int first) {
+  for (int i = length() - 1; i >= first; --i)
+   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
+  records_.resize(static_cast<std::size_t>(first));
+  if (first == 0) {
+   visited_ = -1;
+   block_ = used_ = 0;
+   large_.clear();
+   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
+  }
+ }
+ struct mark {
+  int length;
+  std::size_t block, used, large;
+ };
+ mark end() const { return {length(), block_, used_, large_.size()}; }
+ void rewind(const mark& to) {
+  clear(to.length);
+  if (to.length == 0) return;
+  block_ = to.block;
+  used_ = to.used;
+  while (large_.size() > to.large) large_.pop_back();
+ }
+private:
+ static constexpr std::size_t block_bytes = std::size_t{1} << 16;
+ std::vector<tape_record*> records_;
+ std::vector<runtime::arena> blocks_, large_;
+ std::size_t block_ = 0, used_ = 0;
+ int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
+};
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
+template <class Tensor>
+class basic_backward_pass {
+public:
+ explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
+ basic_backward_pass(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)),
+  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+   walk.add(to, std::move(adjoint));
+  }) {}
+ bool wants(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
+ }
+ void add(const any_tensor& to, any_tensor adjoint) {
+  const std::size_t at = number(to.tape_index().index);
+  if (present_[at])
+   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+  else
+   adjoints_[at] = std::move(adjoint);
+  present_[at] = 1;
+ }
+ void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
+ void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
+ void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
+ const any_tensor* find(tape_index asked) const {
+  const std::size_t at = number(asked.index);
+  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+ }
+ void run(const any_tensor& y, int first, const std::vector<char>& keep) {
+  add(y, ones_like(y));
+  run(y.tape_index().index, first, keep);
+ }
+ void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ void run(int last, int first) { walk(last, first, nullptr); }
+ void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+  const std::size_t length = present_.size();
+  const std::size_t needed = number(y.tape_index().index) + 1;
+  if (needed > length) {
+   adjoints_.resize(needed);
+   present_.resize(needed);
+  }
+  add(y, adjoint);
+  walk(y.tape_index().index, first, nullptr);
+  adjoints_.resize(length);
+  present_.resize(length);
+ }
+private:
+ void walk(int from, int first, const std::vector<char>* keep) {
+  tape_storage& tape = tape_storage::instance();
+  const int around = tape.visited();
+  for (int i = from; i >= first; --i) {
+   if (!present_[number(i)]) continue;
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
+   const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
+   tape.visit(i);
+   r->backward(*r, *this, adjoint);
+  }
+  tape.visit(around);
+ }
+ std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
+ int first_;
+ std::vector<Tensor> adjoints_;
+ std::vector<char> present_;
+ void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
+};
+}
+
+/// Forward-mode differentiation in eager mode: one walk over the tape, in recording order.
+
+namespace tapegraph::detail {
+struct forward_kernels {
+ any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
+ any_tensor (*add)(const any_tensor& a, const any_tensor& b);
+ any_tensor (*converted)(const any_tensor& a, dtype type);
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const jvp_pass&, any_tensor& tangent);
+ bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
+ bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+class jvp_pass {
+public:
+ const forward_kernels& kernels;
+ jvp_pass(int base, int end, const forward_kernels& functions)
+  : kernels(functions),
+  base_(base),
+  tangents_(static_cast<std::size_t>(end - base)),
+  present_(static_cast<std::size_t>(end - base)) {}
+ const any_tensor* find(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+  const auto at = static_cast<std::size_t>(p.index - base_);
+  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+ }
+ void set(int index, any_tensor tangent) {
+  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
+  present_[static_cast<std::size_t>(index - base_)] = 1;
+ }
+ void run(int first, int end) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = first; i < end; ++i) {
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+   any_tensor tangent;
+   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+  }
+ }
+private:
+ int base_;
+ std::vector<any_tensor> tangents_;
+ std::vector<char> present_;
+};
+}
+// -- tapegraph/ir/gradient.hpp
+// -- tapegraph/expr/differentiate.hpp
+// -- tapegraph/expr/dual.hpp
+namespace tapegraph {
+template <class T, int N>
+struct dual {
+ T value{};
+ T factor{1};
+ T direction[N]{};
+ bool depends[N]{};
+ unsigned origin = 0;
+ unsigned* origins = nullptr;
+ constexpr dual() = default;
+ TG_INLINE constexpr dual(T number) : value(number) {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+ TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
+  dual d(number);
+  d.direction[index] = T(1);
+  d.depends[index] = true;
+  d.origin = static_cast<unsigned>(index) + 1;
+  d.origins = origins;
+  return d;
+ }
+ TG_INLINE static constexpr dual along(T number, T tangent)
+  requires(N == 1)
+ {
+  dual d(number);
+  d.factor = tangent;
+  d.direction[0] = T(1);
+  d.depends[0] = true;
+  d.origin = 1;
+  return d;
+ }
+ TG_INLINE constexpr T derivative(int index) const {
+  if (!depends[index]) return T(0);
+  return factor * direction[index];
+ }
+ TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+ TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+ TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+ TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+ TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+ TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+ TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+ TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+ TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+ TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+};
+template <class T, int N>
+inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+namespace detail {
+template <class... Args>
+struct dual_among;
+template <class T, int N, class... Rest>
+struct dual_among<dual<T, N>, Rest...> {
+ using type = dual<T, N>;
+};
+template <class First, class... Rest>
+ requires(!is_differential_scalar<First>)
+struct dual_among<First, Rest...> : dual_among<Rest...> {};
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+ if constexpr (std::is_same_v<Dual, Arg>)
+  return (x);
+ else
+  return Dual(x);
+}
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+ if (!x.depends[K]) {
+  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+ } else if (!y.depends[K]) {
+  y.direction[K] = x_factor * x.direction[K];
+  y.depends[K] = true;
+ } else {
+  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+ }
+}
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+ const T factor = x.factor * slope;
+ if (y.origin == 0) {
+  y.factor = factor;
+  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+  y.origin = x.origin;
+  y.origins = x.origins;
+ } else if (y.origin == x.origin) {
+  y.factor = y.factor + factor;
+ } else {
+  (add_derivative<K>(y, y.factor, x, factor), ...);
+  y.factor = T(1);
+  y.origin = ++*y.origins;
+ }
+}
+template <class Op, int I, class T, int N, class... Values>
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+ if constexpr (differentiable<Op, I, T, Values..., T>) {
+  if (x.origin == 0) return;
+  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+   std::make_index_sequence<static_cast<std::size_t>(N)>{});
+ }
+}
+template <class Op, class Dual, std::size_t... I, class... Duals>
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+ Dual y(apply<Op>(x.value...));
+ (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
+ return y;
+}
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+           const dual<T, N>& b) {
+ dual<T, N> y(apply<Op>(condition, a.value, b.value));
+ if (a.origin == 0 && b.origin == 0) return y;
+ y.origin = 1;
+ if constexpr (N > 1) {
+  y.origins = a.origins;
+  if (a.origin == 0) y.origins = b.origins;
+  y.origin = ++*y.origins;
+ }
+ ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+ if constexpr (N == 1) {
+  y.direction[0] = T(1);
+  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+ } else {
+  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+ }
+ return y;
+}
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+ return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+ return truth(x.value);
+}
+template <class Op, class Dual, class... Args>
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+ return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+ constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+ return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
+}
+}
+template <class Op, scalar... Args>
+ requires(is_differential_scalar<Args> || ...)
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
+ return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+}
+
+template <class Value, class Gradient>
+struct value_with_gradient {
+ Value value;
+ Gradient gradient;
+ constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
+};
+namespace detail {
+template <class Tuple>
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
+ if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+  return std::get<0>(std::forward<Tuple>(values));
+ else
+  return std::forward<Tuple>(values);
+}
+template <class F, class... Args>
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+ using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+ constexpr int count = sizeof...(Args);
+ using variable = dual<T, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
+  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
+ }(std::index_sequence_for<Args...>{});
+}
+}
+template <class F>
+struct value_and_gradient_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const {
+  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+   return detail::differentiate_scalars(f, args...);
+  else
+   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+ }
+};
+template <class F>
+struct gradient_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+template <class F>
+constexpr auto value_and_gradient(F f) {
+ return value_and_gradient_of<F>{f};
+}
+template <class F>
+constexpr auto gradient(F f) {
+ return gradient_of<F>{f};
+}
+}
+// -- tapegraph/ir/guarded_arms.hpp
 namespace tapegraph::ir {
+struct guarded_formula {
+ int last = 0;
+ list<int> roots{};
+ constexpr bool is_root(int id) const {
+  for (const int root : roots)
+   if (root == id) return true;
+  return false;
+ }
+};
+namespace detail {
+struct selected_arm {
+ int selection = 0, operand = 0, outer = -1;
+ bool guarded = false;
+};
+constexpr bool is_number(const trace& t, int id) {
+ return t.is(id, descriptor_of<constant_op>) || t.is(id, descriptor_of<extent_op>) ||
+  (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
+}
+constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
+ const operation& op = *t.nodes[i].op;
+ if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
+ return op.zeros == zero_adjoint::passes ||
+  (numbers && op.zeros == zero_adjoint::passes_beside_number && is_number(t, t.argument(i, 1)));
+}
+}
+template <class Inside>
+constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
+ const int count = last - first + 1;
+ guarded_formula result{last};
+ bool selects = false;
+ for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
+ if (!selects) return result;
+ list<int> readers(count, 0), in_tree(count, 0), arm(count, -1);
+ list<detail::selected_arm> arms;
+ for (int i = first; i <= last; ++i)
+  for (int k = 0; k < t.nodes[i].arguments; ++k)
+   if (const int arg = t.argument(i, k); arg >= first) ++readers[arg - first];
+ in_tree[count - 1] = 1;
+ bool any = false;
+ for (int i = last; i >= first; --i) {
+  if (in_tree[i - first] == 0) continue;
+  const int within = arm[i - first], conditions = t.nodes[i].op->conditions;
+  if (within >= 0 && !detail::passes_zeros(t, i, of_vjp))
+   for (int a = within; a >= 0; a = arms[a].outer) any = arms[a].guarded = true;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (arg < first || !inside(arg) || readers[arg - first] != 1) continue;
+   in_tree[arg - first] = 1;
+   if (k >= conditions) arm[arg - first] = conditions > 0 ? arms.push_back({i, k, within}) : within;
+  }
+ }
+ if (!any) return result;
+ list<int> copy(count, -1);
+ const auto copied = [&](int id) { return id >= first && in_tree[id - first] != 0 ? copy[id - first] : id; };
+ const auto guarded = [&](int id, int within, double otherwise) {
+  for (int a = within; a >= 0; a = arms[a].outer) {
+   if (!arms[a].guarded) continue;
+   const int selection = arms[a].selection, number = t.constant(otherwise, t.nodes[id].type);
+   const int operands[3]{copied(t.argument(selection, 0)), arms[a].operand == 1 ? id : number,
+        arms[a].operand == 1 ? number : id};
+   id = t.map(*t.nodes[selection].op, operands, 3);
+  }
+  return id;
+ };
+ const int start = t.nodes.size();
+ for (int i = first; i <= last; ++i) {
+  if (in_tree[i - first] == 0) continue;
+  const entry e = t.nodes[i];
+  const bool regular = e.op->finite_slopes || detail::passes_zeros(t, i, true);
+  int args[4]{};
+  for (int k = 0; k < e.arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = copied(arg);
+   if (k < e.op->conditions || !is_floating(t.nodes[arg].type) || detail::is_number(t, arg)) continue;
+   if (!regular || args[k] == arg) args[k] = guarded(args[k], arm[i - first], e.op->regular_at);
+  }
+  const int made = e.op->kind == operation_kind::map
+       ? t.map(*e.op, args, e.arguments)
+       : t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+  copy[i - first] = made;
+  for (const detail::selected_arm& each : arms)
+   if (each.guarded && t.argument(each.selection, each.operand) == i) result.roots.push_back(made);
+ }
+ const int group = of_vjp ? 0 : t.groups++;
+ for (int i = start; !of_vjp && i < t.nodes.size(); ++i)
+  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
+ result.last = copy[count - 1];
+ return result;
+}
+
+// -- tapegraph/ir/recompute.hpp
+struct checkpoint_op : identity_node {
+ static constexpr std::string_view name = "checkpoint";
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t first = 0;
+ };
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+struct recompute_op {
+ static constexpr std::string_view name = "recompute";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t checkpoint = 0;
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+ }
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+class recomputation {
+public:
+ constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
+ constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
+ constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
+ constexpr void repeat(int checkpoint) {
+  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
+  const int scope = t_.scope, line = t_.line;
+  const auto copied = [&](int id) {
+   const operation_kind kind = t_.nodes[id].op->kind;
+   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
+  };
+  list<int> outside, names;
+  const auto name_of = [&](int id) {
+   for (int k = 0; k < outside.size(); ++k)
+    if (outside[k] == id) return names[k];
+   return -1;
+  };
+  for (int i = first; i < checkpoint; ++i) {
+   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
+    const int id = t_.argument(i, k);
+    if (copied(id) || name_of(id) >= 0) continue;
+    outside.push_back(id);
+    names.push_back(named(id, checkpoint));
+   }
+  }
+  list<int> made(checkpoint - first, -1);
+  int group = -1, last_group = -1;
+  for (int i = first; i < checkpoint; ++i) {
+   if (!copied(i)) continue;
+   const entry e = t_.nodes[i];
+   list<int> args(e.arguments);
+   for (int k = 0; k < e.arguments; ++k) {
+    const int id = t_.argument(i, k);
+    args[k] = copied(id) ? made[id - first] : name_of(id);
+   }
+   t_.scope = e.scope;
+   t_.line = e.line;
+   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
+   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
+   if (e.group != last_group) {
+    last_group = e.group;
+    group = t_.nodes[id].group;
+   }
+   t_.nodes[id].group = group;
+   t_.nodes[id].sealed = e.sealed;
+   made[i - first] = id;
+   note(id, i);
+  }
+  for (int i = first; i < checkpoint; ++i)
+   if (made[i - first] >= 0) copy_[i] = made[i - first];
+  t_.scope = scope;
+  t_.line = line;
+ }
+private:
+ constexpr int named(int id, int checkpoint) {
+  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
+  static_assert(operation_binding<recompute_op>::bound);
+  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
+  const entry e = t_.nodes[from];
+  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
+  note(name, id);
+  return name;
+ }
+ constexpr void note(int id, int origin) {
+  origin_.resize(id + 1, -1);
+  origin_[id] = origin;
+ }
+ trace& t_;
+ list<int> copy_, origin_;
+};
+
 struct contribution {
  int leaf, adjoint;
 };
@@ -7534,7 +10614,6 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
  (std::index_sequence_for<Args...>{});
 }
 }
-#include <optional>
 namespace tapegraph::detail {
 inline any_tensor zeros_of(dtype type, const shape& dims) {
  any_tensor zero(type, dims);
@@ -11582,334 +14661,9 @@ Tensor ones_like(const Tensor& like) {
 /// Every operation's kernel.
 
 // -- tapegraph/ops/convolution/kernel.hpp
-// -- tapegraph/core/math_mode.hpp
-
-namespace tapegraph {
-
-/// How a GPU multiplies the float operands of convolutions, matrix products, and recurrent layers
-/// that take one launch per step. Sums are float in each mode. The CPU, and devices without such
-/// units (compute capability below 8.0), always compute as with fp32; double is not affected.
-enum class math_mode : std::uint8_t {
- fp32, ///< products in float: the default, because both modes and all devices then agree
- tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand split in two parts: nearly fp32's accuracy
-};
-
-constexpr std::string_view name_of(math_mode mode) {
- constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
- return names[static_cast<int>(mode)];
-}
-
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
-}
-inline std::optional<math_mode>& scoped_math_mode() {
- static thread_local std::optional<math_mode> mode;
- return mode;
-}
-}
-
-/// The mode that this thread's kernels use: its innermost math_mode_scope's, or the process's.
-inline math_mode current_math_mode() {
- const auto& scoped = detail::scoped_math_mode();
- return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
-}
-
-/// Sets the mode of the whole process, from the next kernel on. A math_mode_scope and
-/// compile_options::math_mode take precedence.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-
-/// While it lives, this thread's kernels compute in the given mode, whatever the process's is;
-/// programs compiled meanwhile keep it. An empty mode changes nothing.
-class math_mode_scope {
-public:
- explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
-  if (mode) detail::scoped_math_mode() = mode;
- }
- math_mode_scope(const math_mode_scope&) = delete;
- math_mode_scope& operator=(const math_mode_scope&) = delete;
- ~math_mode_scope() { detail::scoped_math_mode() = before_; }
-
-private:
- std::optional<math_mode> before_;
-};
-
 // -- tapegraph/ops/convolution/call_geometry.hpp
-// -- tapegraph/ops/convolution/convolution.hpp
-
-// -- tapegraph/core/convolution_algorithm.hpp
-
-/// How the CPU computes a convolution of float and its gradients; double is always direct.
-enum class convolution_algorithm : unsigned char {
- automatic, ///< of a layer: what the process has chosen; of the process, its default: chosen from the shape
-   ///< (docs/performance/convolutions.md)
- direct, ///< sums of products
- winograd, ///< Winograd (Toom-Cook) tiles of 4 by 4 outputs, with errors 4 to 10 times as large
- fourier ///< tiles along one dimension by real Fourier transforms
-};
-}
-
-/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
-
-namespace tapegraph {
-
-struct convolution_geometry;
-
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
-
-/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
-struct window_attributes {
- std::int64_t stride[2]{1, 1};
- std::int64_t dilation[2]{1, 1};
- std::int64_t before[2]{}, after[2]{};
- std::int64_t mode = 0; ///< a padding_mode
- std::int64_t groups = 1;
- std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{}; ///< pooling only
- std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
-
- /// The output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps, as
- /// defined by TensorFlow: valid ceil((in - effective + 1) / stride), same and causal ceil(in /
- /// stride).
- constexpr extent output(int i, extent in, std::int64_t size) const {
-  const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
-  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
- }
- /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
- /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
- constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
-  const extent out = output(i, in, size);
-  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-  const bool always = output(i, extent(1), size).value > 0;
-  return always || at_least_or_required(out, 1, operation);
- }
- constexpr bool sensible() const {
-  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
- }
- constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
- constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
- /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
- constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
-  if (!is(padding_mode::same)) return before[i];
-  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
-  return total > 0 ? total / 2 : 0;
- }
-};
-
-namespace detail {
-struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- static double flops_of(const buffer_view& image, const buffer_view& filter) {
-  const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0
-      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
- }
- template <class Op>
- static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
-};
-template <class Op>
-inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
-}
-
-struct convolution_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &x = io.in[0].dims, &w = io.in[1].dims;
-  const int spatial = x.rank() - 2;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
-   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
-   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
-   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
-   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
-   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
-   return;
-  const extent channels = x[spatial + 1];
-  const std::int64_t out = w[spatial + 1].value;
-  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
-   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
-   return;
-  io.result.push_back(x[0]);
-  for (int i = 0; i < spatial; ++i) {
-   const int axis = i + 2 - spatial;
-   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
-       "convolution: kernel larger than padded input"))
-    return;
-   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
-  }
-  io.result.push_back(out);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dx from (dy, w); the target is x's shape. It is linear in both operands, so its own
-/// derivatives are convolutions.
-struct convolution_input_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_input_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &y = io.in[0].dims, &w = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
-  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
-  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
-  if (y.rank() != w.rank() || w.rank() < 3) return;
-  const std::int64_t filters = w[w.rank() - 1].value;
-  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
-  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_filter_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// Convolution plus bias, then relu if Relu, fused by a pass. Never differentiated.
-template <bool Relu>
-struct convolution_bias_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-namespace detail {
-template <class Op, class Handle>
-constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
- const shape target = shape_of(like);
- return invoke<Op>(a, &target, std::source_location::current(), first, second);
-}
-}
-
-template <int I>
-constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
-}
-template <int I>
-constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
- if constexpr (I == 0)
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
-}
-template <int I>
-constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
- else
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
-}
-
-/// Padding of a window: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d,
-/// `causal`.
-struct padding {
- padding_mode mode = padding_mode::valid;
- std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-
- static constexpr padding valid() { return {}; }
- static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
- static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-  return {padding_mode::explicit_amounts, top, bottom, left, right};
- }
- /// (kernel - 1) * dilation zeros before the input and none after it: output t sees inputs up to
- /// t * stride (van den Oord et al. 2016; Keras's "causal").
- static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
-};
-
-/// A value for height and one for width; a single number sets both.
-struct height_width {
- std::int64_t extents[2];
-
- constexpr height_width(std::int64_t both) : extents{both, both} {}
- constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
- constexpr std::int64_t& operator[](int i) { return extents[i]; }
- constexpr std::int64_t operator[](int i) const { return extents[i]; }
-};
-
-struct conv2d_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
-};
-struct conv1d_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
-};
-
-namespace detail {
-constexpr void set_padding(window_attributes& a, const padding& p) {
- a.mode = static_cast<std::int64_t>(p.mode);
- a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
-}
-}
-
-/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
-
 // -- tapegraph/ops/convolution/geometry.hpp
+namespace tapegraph {
 struct convolution_geometry {
  std::int64_t batch, in_height, in_width, in_channels;
  std::int64_t kernel_height, kernel_width;
@@ -15282,75 +18036,6 @@ private:
  }
 };
 }
-// -- tapegraph/ops/cumulative/cumulative.hpp
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(),
-    "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean,
-    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
-          dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
-  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// The sum of the elements up to each one along an axis; `exclusive` leaves out the element itself,
-/// `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
-/// The product of the elements up to each one along an axis. Derivatives, up to the fourth, use no
-/// division: they are exact for zeros, too.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<cumulative_product_op>(
-   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
-   operand);
- });
-}
-no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
-}
 namespace tapegraph::runtime {
 namespace detail {
 template <cpu::scanning S, class T>
@@ -15460,72 +18145,6 @@ struct kernel<tapegraph::detail::product_terms_op<M>, T> {
 }
 // -- tapegraph/ops/effect/kernel.hpp
 // -- tapegraph/ops/effect/effect.hpp
-
-// -- tapegraph/expr/transforms.hpp
-namespace tapegraph {
-template <class Mode>
-struct mode_transforms;
-struct no_gradient_t {};
-inline constexpr no_gradient_t no_gradient{};
-namespace detail {
-template <class B, class Y, class... X>
-constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
- if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
-  return backward(dy, y, x...);
- else
-  return backward(dy, x...);
-}
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
-template <std::size_t I, std::size_t Count, class Flows>
-constexpr decltype(auto) flow_at(const Flows& flows) {
- if constexpr (is_tuple<Flows>) {
-  static_assert(std::tuple_size_v<Flows> == Count,
-     "custom_gradient: backward returns one derivative per argument of forward");
-  return std::get<I>(flows);
- } else {
-  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
-  return (flows);
- }
-}
-inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
-}
-template <class F, class B>
-struct custom_gradient_of {
- [[no_unique_address]] F forward{};
- [[no_unique_address]] B backward{};
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return std::apply(
-   [&](const auto&... sealed) {
-    return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, sealed...);
-   },
-   std::tuple<decltype(eval(args, where))...>{eval(args, where)...});
- }
-};
-template <class F, class B>
-constexpr auto custom_gradient(F forward, B backward) {
- return custom_gradient_of<F, B>{forward, backward};
-}
-template <class F>
-struct checkpoint_of {
- [[no_unique_address]] F f{};
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return std::apply(
-   [&](const auto&... sealed) { return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, sealed...); },
-   std::tuple<decltype(eval(args, where))...>{eval(args, where)...});
- }
-};
-template <class F>
-constexpr auto checkpoint(F f) {
- return checkpoint_of<F>{f};
-}
-}
 
 /// print, check_finite and check observe values while a model runs. In both modes they run in
 /// program order, every time the model runs, whether or not anything reads their result; nothing
@@ -16423,309 +19042,6 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
  });
 }
 }
-// -- tapegraph/ops/gather/gather.hpp
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: select elements by
-/// int32 or int64 indices. An index outside its axis (a negative one, too) throws a range_error
-/// that names the operation, the index, its position and the extent, before anything is read or
-/// written. Contributions to the same index are added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch...,
-/// picks...] to [batch..., before..., picks..., behind...].
-namespace detail {
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// Computes the shape of the gathered slices. Returns false when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Passed to gather as its axis, selects the first axis after the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
-/// axes of both operands are matched: indices select within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements selected by indices along an axis (numpy.take_along_axis, torch.gather); other
-/// extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< axis of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
-}
-no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
-}
 namespace tapegraph::runtime {
 namespace detail {
 template <class F>
@@ -17048,472 +19364,7 @@ void assign_rows(std::int64_t n, std::int64_t width, std::size_t size, std::int6
 }
 }
 // -- tapegraph/ops/gather/rows.hpp
-// -- tapegraph/ops/movement/concat.hpp
-
-// -- tapegraph/ops/movement/slice.hpp
-
-/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the
-/// reverse.
-
 namespace tapegraph {
-
-/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
-/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
-/// last.
-inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
-constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
-
-struct slice_op {
- static constexpr std::string_view name = "slice";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t begin[max_rank]{};
-  std::int64_t step[max_rank]{};
-  double fill = 0; ///< for embed: the value of elements outside the operand
- };
- /// In begin: an error in a range, found when the attributes were built.
- enum problem : std::int64_t {
-  none = 0,
-  undecided = -1,
-  indivisible = -2,
-  wrong_sum = -3,
-  axis_outside = -4,
-  wrong_count = -5,
-  no_matrix = -6,
-  two_ellipses = -7,
-  malformed = -8
- };
-
- /// The position of the first of `count` elements on an axis of `size`.
- static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
-  if (!counted_from_the_end(begin)) return begin;
-  const std::int64_t back = begin - at_the_end;
-  return step > 0 ? size - back - (step * (count - 1) + 1) : size - 1 - back;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
-   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
- }
- /// Axes beyond the operand's rank have step 1 unless a range was given for them.
- static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
-  for (int i = 0; i < max_rank; ++i) {
-   if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
-   if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
-       i < io.in[0].dims.rank() ? none : too_many))
-    return false;
-  }
-  return true;
- }
- static constexpr const char* text_of(std::int64_t problem) {
-  switch (problem) {
-  case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
-  case indivisible: return "split: the extent does not divide into equal parts";
-  case wrong_sum: return "split: the sizes do not add up to the extent";
-  case axis_outside: return "slice, take, split: axis outside the rank";
-  case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
-  case wrong_count: return "unstack: the number of parts is not the extent";
-  case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
-  case malformed: return "slice: a range is a begin, an end and a step at most";
-  default: return "pad: amounts are negative";
-  }
- }
- /// Whether the elements of `smaller` are inside `larger`; conditions on symbols become
- /// requirements.
- static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
-         const char* operation, const char* outside) {
-  for (int i = 0; i < larger.rank(); ++i) {
-   const extent size = larger[i], count = smaller[i];
-   if (!count.known() || count.value == 0) continue;
-   const std::int64_t span = a.step[i] * (count.value - 1);
-   std::int64_t least = 0;
-   if (counted_from_the_end(a.begin[i]))
-    least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
-   else if (a.begin[i] + span >= 0)
-    least = (span < 0 ? a.begin[i] : a.begin[i] + span) + 1;
-   else
-    io.fail(outside);
-   io.require(at_least_or_required(size, least, operation), outside);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// A tensor of the target's shape, filled with one number, in which the operand is placed from
-/// begin on, in steps: the adjoint of slice, and constant padding.
-struct pad_op : slice_op {
- static constexpr std::string_view name = "pad";
- static constexpr linearity linear = linearity::none;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
-   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  attributes back = a;
-  back.fill = 0;
-  return invoke<slice_op>(back, &target, std::source_location::current(), dy);
- }
-};
-
-template <int I>
-constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<pad_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// `all` keeps an axis; as a function, tg::all(mask) tests whether all elements of a bool tensor
-/// are true.
-struct whole_axis : range {
- template <tensor_like A>
- constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
-       std::source_location where = std::source_location::current()) const {
-  return all_of(x, over, options, where);
- }
-};
-inline constexpr whole_axis all{};
-
-namespace detail {
-constexpr slice_op::attributes whole_slice() {
- slice_op::attributes a;
- for (std::int64_t& step : a.step) step = 1;
- return a;
-}
-constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
- const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
- const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
- const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
- const bool open = r.end == all.end;
- const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
- const std::int64_t count = r.step == 0 ? 0
-       : r.step > 0 ? (end - begin + r.step - 1) / r.step
-           : (begin - end - r.step - 1) / -r.step;
- a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
- a.step[axis] = r.step;
- target.set(axis, count < 0 ? 0 : count);
-}
-constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
- a.step[axis] = r.step;
- if (r.step == 0) return;
- const bool forwards = r.step > 0, open = r.end == all.end;
- const std::int64_t stride = forwards ? r.step : -r.step;
- const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
- const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
- const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
- extent count;
- std::int64_t least = 0;
- if (begins_at_end == ends_at_end) {
-  const std::int64_t length = forwards == begins_at_end ? begin - end : end - begin;
-  count = length <= 0 ? 0 : (length + stride - 1) / stride;
-  least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
-  if (length <= 0) least = 0;
- } else if (forwards == ends_at_end) {
-  least = forwards ? begin + end : begin + end;
-  count = (size - least + (stride - 1)) / stride;
- } else {
-  a.begin[axis] = slice_op::undecided;
-  return;
- }
- at_least_or_required(size, least, "slice");
- target.set(axis, count);
- if (!begins_at_end)
-  a.begin[axis] = begin;
- else if (forwards)
-  a.begin[axis] = at_the_end + (count.value == 0 ? 0 : begin - stride * (count.value - 1) - 1);
- else
-  a.begin[axis] = at_the_end + begin - 1;
-}
-
-constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
- if (axis < from.rank() && from[axis].known())
-  slice_known_axis(r, from[axis].value, a, target, axis);
- else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
-  slice_symbolic_axis(r, from[axis], a, target, axis);
- else if (axis >= from.rank() && axis < max_rank)
-  a.step[axis] = 0;
-}
-}
-
-/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
-/// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
-/// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
-template <tensor_like A>
-constexpr auto slice(const A& x, std::initializer_list<range> ranges,
-     std::source_location where = std::source_location::current()) {
- const shape from = shape_of(x);
- shape target = from;
- slice_op::attributes a = detail::whole_slice();
- int axis = 0;
- for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
- return invoke<slice_op>(a, &target, where, x);
-}
-
-/// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
-template <tensor_like A>
-constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- slice_op::attributes a = detail::whole_slice();
- shape cut = from, target = detail::no_axes(from);
- if (at < 0) {
-  a.begin[0] = slice_op::axis_outside;
- } else {
-  a.begin[at] = i < 0 ? at_the_end - i - 1 : i;
-  cut.set(at, 1);
- }
- for (int k = 0; k < from.rank(); ++k)
-  if (k != at) target.push_back(from[k]);
- const auto part = invoke<slice_op>(a, &cut, where, whole);
- return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
-}
-
-/// Reverses some axes; all axes unless they are named.
-template <tensor_like A>
-constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const bool fits = detail::distinct_axes(over, target.rank());
- const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
- slice_op::attributes a = detail::whole_slice();
- if (!fits) a.begin[0] = slice_op::axis_outside;
- for (int i = 0; i < target.rank(); ++i) {
-  if ((mask >> i & 1) == 0) continue;
-  a.begin[i] = at_the_end;
-  a.step[i] = -1;
- }
- return invoke<slice_op>(a, &target, where, x);
-}
-/// The same under the name of NumPy and PyTorch.
-template <tensor_like A>
-constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- return reverse(x, over, where);
-}
-
-namespace detail {
-template <handle H>
-constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
- const shape from = shape_of(whole);
- slice_op::attributes a = whole_slice();
- shape target = from;
- target.set(axis, count);
- const extent behind = from[axis] - before - count;
- if (before.known()) {
-  a.begin[axis] = before.value;
- } else if (behind.known()) {
-  a.begin[axis] = at_the_end + behind.value;
- } else {
-  shape rest = from;
-  rest.set(axis, count + behind);
-  a.begin[axis] = at_the_end;
-  const H tail = invoke<slice_op>(a, &rest, where, whole);
-  a.begin[axis] = 0;
-  return invoke<slice_op>(a, &target, where, tail);
- }
- return invoke<slice_op>(a, &target, where, whole);
-}
-template <handle H>
-constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
- const shape target = shape_of(whole);
- slice_op::attributes a = whole_slice();
- a.begin[0] = problem;
- return invoke<slice_op>(a, &target, where, whole);
-}
-}
-
-/// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
-template <std::size_t N, tensor_like A>
-constexpr auto split(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- static_assert(N > 0, "split: into no parts");
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- constexpr auto parts = static_cast<std::int64_t>(N);
- const extent size = at < 0 ? extent(0) : from[at] / parts;
- const auto problem = at < 0 ? slice_op::axis_outside
-      : equal_or_required(size * parts, from[at]) ? slice_op::none
-                 : slice_op::indivisible;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). The sizes add up
-/// to the extent.
-template <tensor_like A, std::size_t N>
-constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- std::int64_t sum = 0;
- bool negative = false;
- for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
- const auto problem = at < 0 ? slice_op::axis_outside
-      : !negative && equal_or_required(from[at], sum) ? slice_op::none
-                  : slice_op::wrong_sum;
- const auto part = [&](std::size_t i) {
-  if (problem != slice_op::none) return detail::refused_part(whole, problem, where);
-  std::int64_t before = 0;
-  for (std::size_t k = 0; k < i; ++k) before += sizes[k];
-  return detail::part_of(whole, at, before, sizes[i], where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// The N elements of an axis of extent N, as std::array; the axis is dropped.
-template <std::size_t N, tensor_like A>
-constexpr auto unstack(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- const auto problem = at < 0 ? slice_op::axis_outside
-      : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
-                     : slice_op::wrong_count;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : take(whole, static_cast<std::int64_t>(i), at, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-}
-
-/// concat, stack: join any number of tensors in one pass.
-
-namespace tapegraph {
-
-struct concat_op {
- static constexpr std::string_view name = "concat";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = any_arity;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape& x = io.in[0].dims;
-  io.type = io.in[0].type;
-  io.result = x;
-  const auto axis = static_cast<int>(a.axis);
-  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
-  extent length = x[axis];
-  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
-   const shape& y = io.in[k].dims;
-   io.culprit = k;
-   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
-    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
-    return;
-   for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
-   length = length + y[axis];
-  }
-  io.result.set(axis, length);
- }
- /// The adjoint of operand `which`: its part of dy.
- template <handle H>
- static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
-  const auto axis = static_cast<int>(a.axis);
-  extent before{0, shapes[0].table()};
-  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
-  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
- }
-};
-
-namespace detail {
-template <class R>
-concept tensor_range = requires(const R& parts) {
- parts.size();
- requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
-};
-template <tensor_range R>
-using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
-template <tensor_range R, class F>
-constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
- const int count = static_cast<int>(parts.size());
- if (count == 0) throw shape_error(none);
- if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
-  return f(parts.data(), count);
- } else {
-  list<handle_in<R>> sealed;
-  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
-  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
- }
-}
-template <handle H>
-constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
- return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
-}
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
- list<H> raised;
- for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
- return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
-}
-}
-
-/// Concatenates any number of handles of one type along an axis: concat({a, b, c}, 1). The
-/// operands' extents may differ only along that axis.
-template <handle H>
-constexpr H concat(std::initializer_list<H> parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// Concatenates a std::vector, std::array or std::span of tensors or formulas: in eager mode their
-/// number and extents need not be known in advance.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
-  return detail::concatenated(first, count, axis, where);
- });
-}
-/// Two tensors or formulas.
-template <tensor_like A, tensor_like B>
-constexpr auto concat(const A& x, const B& y, int axis = -1,
-     std::source_location where = std::source_location::current()) {
- const auto first = eval(x, where);
- const auto second = eval(y, where);
- if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
-  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
-  return concat({first, second}, axis, where);
- } else {
-  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
- }
-}
-
-/// Stacks any number of handles of one shape along a new axis, which is axis `axis` of the result.
-template <handle H>
-constexpr H stack(std::initializer_list<H> parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// Stacks a std::vector, std::array or std::span of tensors or formulas.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
-  return detail::stacked(first, count, axis, where);
- });
-}
-
 struct sum_of_equal_rows_op {
  static constexpr std::string_view name = "sum_of_equal_rows";
  static constexpr operation_kind kind = operation_kind::kernel;
@@ -17609,115 +19460,6 @@ struct kernel<assign_rows_op, T> {
 }
 // -- tapegraph/ops/movement/kernel.hpp
 // -- tapegraph/ops/movement/cpu_index_map.hpp
-// -- tapegraph/ops/movement/index_map.hpp
-namespace tapegraph {
-enum class index_map : std::int64_t {
- keep,
- reflect,
- symmetric,
- edge,
- wrap,
- repeat
-};
-inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
-template <class Integer>
-struct basic_index_run {
- Integer first, count;
- int direction;
-};
-using index_run = basic_index_run<std::int64_t>;
-template <class Integer>
-constexpr Integer floor_modulo(Integer a, Integer n) {
- const Integer rest = a % n;
- return rest < 0 ? rest + n : rest;
-}
-template <class Integer>
-constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
- basic_index_run<Integer> r{position, limit - position, 1};
- const auto at_most = [&](Integer count) {
-  if (count < r.count) r.count = count;
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap:
-  r.first = floor_modulo<Integer>(position - amount, n);
-  at_most(n - r.first);
-  break;
- case index_map::edge:
-  if (position < amount) {
-   r = {0, r.count, 0};
-   at_most(amount - position);
-  } else if (position < amount + n) {
-   r.first = position - amount;
-   at_most(amount + n - position);
-  } else {
-   r = {n - 1, r.count, 0};
-  }
-  break;
- case index_map::repeat:
-  r = {position / amount, r.count, 0};
-  at_most(amount - position % amount);
-  break;
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  if (n == 1) {
-   r = {0, r.count, 0};
-   break;
-  }
-  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
-  if (q < n) {
-   r.first = q;
-   at_most(n - q);
-  } else {
-   r.first = (twice ? period - 1 : period) - q;
-   r.direction = -1;
-   at_most(period - q);
-  }
-  break;
- }
- }
- return r;
-}
-constexpr std::int64_t period_of(index_map map, std::int64_t n) {
- if (map == index_map::wrap) return n;
- if (map == index_map::symmetric) return 2 * n;
- if (map == index_map::reflect) return n > 1 ? 2 * n - 2 : 1;
- return 0;
-}
-struct index_positions {
- std::int64_t first, second;
- std::int64_t step, end;
- constexpr bool done() const { return position() >= end; }
- constexpr std::int64_t position() const { return first < second ? first : second; }
- constexpr void next() { (first < second ? first : second) += step; }
-};
-constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
-         std::int64_t limit) {
- const auto stretch = [&](std::int64_t from, std::int64_t to) {
-  return index_positions{from, limit, 1, to < limit ? to : limit};
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
- case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
- case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
-  const bool both = twice || (j != 0 && j != n - 1);
-  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
- }
- }
- return stretch(j, j + 1);
-}
-template <class F>
-constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
-       const F& f) {
- for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
-}
-}
 namespace tapegraph::cpu {
 namespace index_map_detail {
 struct plan {
@@ -18116,182 +19858,8 @@ void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int
  });
 }
 }
-// -- tapegraph/ops/movement/fill.hpp
-
-/// Constants created with a handle that selects the mode: full_like, zeros_like, ones_like, fill,
-/// arange, linspace, eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
-
-namespace tapegraph {
-
-/// The second operand in the shape and type of the first, whose values are ignored.
-struct full_like_op : map_op<2> {
- static constexpr std::string_view name = "full_like";
- template <class V>
- TG_HD static constexpr V value(V, V y) {
-  return y;
- }
- template <int I>
-  requires(I == 1)
- static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-/// A number in the shape and element type of x. It is a formula, like every elementwise operation;
-/// x receives no derivative.
-template <tensor_like A>
-constexpr auto full_like(const A& x, double value) {
- return apply<full_like_op>(x, value);
-}
-template <tensor_like A>
-constexpr auto zeros_like(const A& x) {
- return apply<full_like_op>(x, 0.0);
-}
-template <tensor_like A>
-constexpr auto ones_like(const A& x) {
- return apply<full_like_op>(x, 1.0);
-}
-
-/// begin + step i for the i-th element, counted through the whole shape; the operand only selects
-/// the mode.
-template <class T>
-struct arange_op {
- static constexpr std::string_view name = "arange";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 1;
- struct attributes {
-  double begin = 0, step = 0, last = 0;
-  std::int64_t ends = 0; ///< if not zero, the last element is exactly `last`
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("fill, arange: an extent is negative");
- }
-};
-
-/// A tensor filled with one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
-template <class T, tensor_like L>
-constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
- dims.attach(shape_of(like).table());
- return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
-}
-
-/// begin, begin + step, ...: `count` elements of type T.
-template <class T, tensor_like L>
-constexpr auto arange(const L& like, extent count, double begin = 0, double step = 1,
-     std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
-}
-
-/// `count` evenly spaced numbers from begin to end, both included.
-template <class T, tensor_like L>
-constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
-      std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
- return invoke<arange_op<T>>({begin, step, end, count > 1}, &dims, where, like);
-}
-
-namespace detail {
-template <tensor_like L>
-constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
- const auto column = arange<std::int32_t>(like, columns, 0, 1, where);
- const auto row = expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
- return column - row;
-}
-constexpr extent last_extent(const shape& s, int from_end) {
- return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
-}
-}
-
-/// Ones on diagonal `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
-    std::source_location where = std::source_location::current()) {
- return eval(cast<T>(detail::diagonal_number(like, rows, columns, where) == offset), where);
-}
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, std::source_location where = std::source_location::current()) {
- return eye<T>(like, rows, rows, 0, where);
-}
-
-/// The matrices of the last two axes with zeros above diagonal `offset`, as a formula.
-template <tensor_like A>
-constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-/// The matrices of the last two axes with zeros below diagonal `offset`, as a formula.
-template <tensor_like A>
-constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) >= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-
-/// Whether position k of a row is below its length: lengths [...] of i32 or i64 to bool [...,
-/// longest].
-template <tensor_like A>
-constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
- const auto places = arange<std::int64_t>(lengths, longest, 0, 1, where);
- return eval(places < cast<std::int64_t>(expand_dims(lengths, -1, where)), where);
-}
-
-/// Diagonal `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n,
-/// m] to [..., k].
-template <tensor_like A>
-constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int rank = from.rank();
- if (rank < 2 || !from[rank - 1].known() || !from[rank - 2].known())
-  return detail::refused_part(whole, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 2].value, m = from[rank - 1].value;
- const std::int64_t down = n + (offset < 0 ? offset : 0), right = m - (offset > 0 ? offset : 0);
- const std::int64_t shorter = down < right ? down : right, count = shorter < 0 ? 0 : shorter;
- shape flat = detail::no_axes(from);
- for (int i = 0; i + 2 < rank; ++i) flat.push_back(from[i]);
- flat.push_back(n * m);
- shape target = flat;
- target.set(rank - 2, count);
- slice_op::attributes a = detail::whole_slice();
- a.begin[rank - 2] = count == 0 ? 0 : offset < 0 ? -offset * m : offset;
- a.step[rank - 2] = m + 1;
- return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
-}
-
-/// Zeros with x on diagonal `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
-template <tensor_like A>
-constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto values = eval(x, where);
- const shape from = shape_of(values);
- const int rank = from.rank();
- if (rank < 1 || rank == max_rank || !from[rank - 1].known())
-  return detail::refused_part(values, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 1].value, side = n + (offset < 0 ? -offset : offset);
- shape flat = from, target = from;
- flat.set(rank - 1, side * side);
- target.set(rank - 1, side);
- target.push_back(side);
- pad_op::attributes a = detail::whole_slice();
- a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
- a.step[rank - 1] = side + 1;
- return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
-}
-
 // -- tapegraph/ops/movement/graph_slices.hpp
+namespace tapegraph {
 struct slice_view_op : slice_op {
  static constexpr operation_kind kind = operation_kind::view;
 };
@@ -18340,191 +19908,6 @@ struct placed_sum_op {
   return adds;
  }
 };
-}
-// -- tapegraph/ops/movement/padding.hpp
-
-/// pad, tile, repeat, roll: results whose elements are selected by a rule per axis, and their
-/// adjoint.
-
-namespace tapegraph {
-
-/// Applies one rule per axis, in one pass; the extents are the target's.
-struct index_map_op {
- static constexpr std::string_view name = "index_map";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t map[max_rank]{}; ///< an index_map
-  std::int64_t amount[max_rank]{}; ///< elements before the first; for repeat, copies of each
- };
- /// In map: an error found when the attributes were built.
- enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
-
- static constexpr bool well_formed(const attributes& a, inference& io) {
-  for (int i = 0; i < max_rank; ++i) {
-   switch (a.map[i]) {
-   case too_many: return io.fail("pad, tile: more amounts than axes");
-   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
-   case negative: return io.fail("pad, tile, repeat: an amount is negative");
-   case rank_too_high: return io.fail("tile: rank above 8");
-   default: break;
-   }
-  }
-  return true;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (!well_formed(a, io)) return;
-  for (int i = 0; i < io.result.rank(); ++i) {
-   const extent size = io.in[0].dims[i], wide = io.result[i];
-   const auto map = static_cast<index_map>(a.map[i]);
-   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
-   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
-    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// The adjoint of remap: every element of the target's shape is the sum over its copies, in the
-/// order of the result.
-struct index_map_adjoint_op : index_map_op {
- static constexpr std::string_view name = "index_map_adjoint";
- static constexpr bool takes_storage_types = false;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  well_formed(a, io);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
-  const shape target = shape_of(dy);
-  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// The padding values: a number; the elements inside the border in reverse, without or with the
-/// border itself; the border; the other end of the axis. NumPy's names are constant, reflect,
-/// symmetric, edge, wrap.
-enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
-
-struct padding_amount {
- std::int64_t before = 0, after = 0;
-};
-
-struct pad_options {
- pad_mode mode = pad_mode::constant;
- double value = 0; ///< for constant padding, in the operand's element type
-};
-
-/// Adds `before` and `after` elements to each axis; axes not named are unchanged. Padding may be
-/// longer than the axis (as in NumPy: it is reflected again), but not negative.
-template <tensor_like A>
-constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
-    std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- pad_op::attributes box = detail::whole_slice();
- index_map_op::attributes a;
- const auto map = options.mode == pad_mode::reflect ? index_map::reflect
-     : options.mode == pad_mode::symmetric ? index_map::symmetric
-     : options.mode == pad_mode::edge ? index_map::edge
-              : index_map::wrap;
- std::int64_t problem = 0;
- int axis = 0;
- for (const padding_amount& amount : amounts) {
-  if (axis >= target.rank()) {
-   problem = index_map_op::too_many;
-   if (axis < max_rank) box.step[axis] = 0;
-   ++axis;
-   continue;
-  }
-  if (amount.before < 0 || amount.after < 0) {
-   problem = index_map_op::negative;
-   box.begin[axis] = -100;
-  } else {
-   box.begin[axis] = amount.before;
-   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
-   a.amount[axis] = amount.before;
-   target.set(axis, target[axis] + amount.before + amount.after);
-  }
-  ++axis;
- }
- if (problem != 0) a.map[0] = problem;
- box.fill = options.value;
- const auto sealed = eval(x, where);
- const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
- const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
- if (options.mode == pad_mode::constant) return constant();
- return mapped();
-}
-no_such_option_in<pad_options> pad(any_argument, std::initializer_list<padding_amount>, ...) TG_MISTAKE;
-
-/// Repeats the whole tensor along each axis (numpy.tile): counts apply to the last axes; missing
-/// ones are 1, additional ones add leading axes.
-template <tensor_like A>
-constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
-     std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
- shape source = detail::no_axes(from), target = detail::no_axes(from);
- index_map_op::attributes a;
- if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
- for (int i = 0; i < rank && rank <= max_rank; ++i) {
-  const int own = i - (rank - from.rank()), named = i - (rank - given);
-  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
-  source.push_back(own < 0 ? extent(1) : from[own]);
-  target.push_back(source[i] * (count < 0 ? 1 : count));
-  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
- }
- const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
- return invoke<index_map_op>(a, &target, where, whole);
-}
-
-/// Repeats each element of an axis `count` times (numpy.repeat along an axis).
-template <tensor_like A>
-constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0 || count < 0) {
-  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
-  a.amount[at] = count;
-  target.set(at, target[at] * count);
- }
- return invoke<index_map_op>(a, &target, where, x);
-}
-
-/// Shifts elements by `shift` places along an axis; those that leave at one end re-enter at the
-/// other.
-template <tensor_like A>
-constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0) {
-  a.map[0] = index_map_op::axis_outside;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
-  a.amount[at] = shift;
- }
- return invoke<index_map_op>(a, &target, where, x);
-}
 }
 namespace tapegraph::runtime {
 template <class T>
@@ -18835,184 +20218,6 @@ inline void count_places(std::int64_t rows, std::int64_t n, std::int64_t length,
  });
 }
 }
-}
-// -- tapegraph/ops/ordering/ordering.hpp
-
-/// argsort, sort, top_k, argmax, argmin. A NaN wins in both argmax and argmin (as in NumPy), and
-/// comes last in every order.
-
-namespace tapegraph {
-
-/// The order of the last axis as int32 indices; stable, NaN last. Only the first `count` of them,
-/// unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-}
-
-/// The int32 positions that sort an axis; equal elements keep their order.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-no_such_option_in<sort_options> argsort(any_argument, ...) TG_MISTAKE;
-no_such_option_in<sort_options> argsort(any_argument, any_argument, ...) TG_MISTAKE;
-/// Sorts an axis. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-no_such_option_in<sort_options> sort(any_argument, ...) TG_MISTAKE;
-no_such_option_in<sort_options> sort(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// The result of `top_k`: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< false: the k smallest
-};
-
-/// The k largest elements along an axis, largest first, and the first among equals first: `const
-/// auto [v, i] = top_k(x, 3)`. NaN comes last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k;
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-no_such_option_in<top_k_options> top_k(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- static constexpr batching batched = batching::axis;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-}
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// Position of the first largest of all elements, in row-major order.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-no_such_option_in<reduce_options> argmax(any_argument, any_argument, ...) TG_MISTAKE;
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
-}
-no_such_option_in<reduce_options> argmin(any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/ops/ordering/places.hpp
 
@@ -19346,266 +20551,6 @@ void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool coun
  else run(g, block<rule::average_gradient, false, T>{nullptr, nullptr, dy, dx}, count_include_pad);
 }
 }
-// -- tapegraph/ops/pooling/pooling.hpp
-
-/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr void infer_pool(const window_attributes& a, inference& io) {
- const shape& x = io.in[0].dims;
- const int spatial = x.rank() - 2;
- io.type = io.in[0].type;
- if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
-  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
-     "pooling: windows, strides and dilations are positive") ||
-  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
-  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
-  return;
- io.result.push_back(x[0]);
- for (int i = 2 - spatial; i < 2; ++i) {
-  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-  const extent from = x[i + spatial - 1];
-  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
-   return;
-  io.result.push_back(a.output(i, from, a.window[i]));
- }
- io.result.push_back(x[spatial + 1]);
-}
-struct pool_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- static double flops(const kernel_call& c) {
-  std::int64_t pooled = c.out[0].elements();
-  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
-  const auto a = attributes_from_words<pool_operation>(c.attributes);
-  return static_cast<double>(pooled * a.window[0] * a.window[1]);
- }
-};
-}
-
-struct max_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool";
- static constexpr std::string_view layer_name = "max_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-/// Maps (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_gradient";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
-};
-
-/// Maps (d, x, y) to the value of d at each window's first maximum: the adjoint of
-/// max_pool_gradient.
-struct max_pool_select_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_select";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
-  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
- }
-};
-
-template <int I>
-constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
-}
-template <int I>
- requires(I == 0)
-constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
- return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
-}
-
-/// Mean over each window's elements inside the image.
-struct average_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool";
- static constexpr std::string_view layer_name = "average_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-struct average_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool_gradient";
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
-  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op. A pass fuses them
-/// where nothing else reads the convolution, which is then never written to memory. The attributes
-/// are the convolution's. Never differentiated.
-template <bool Relu>
-struct convolution_bias_pool_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) {
-  convolution_op::infer(a, io);
-  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
-  operand_info convolved{io.type, io.result};
-  window_attributes halves;
-  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
-  inference pooled;
-  pooled.in = &convolved, pooled.count = 1;
-  pooled.result.attach(convolved.dims.table());
-  detail::infer_pool(halves, pooled);
-  io.result = pooled.result;
-  if (pooled.error != nullptr) io.fail(pooled.error);
- }
- static std::string_view method(const kernel_call& c);
- static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
-};
-
-/// `stride` 0 means the window's own size.
-struct pool2d_options {
- height_width pool_size = 2;
- height_width stride = 0;
- tapegraph::padding padding{};
- height_width dilation = 1;
- bool count_include_pad = false; ///< for averages: padding counts as zeros, as in PyTorch
-};
-struct pool1d_options {
- std::int64_t pool_size = 2;
- std::int64_t stride = 0;
- tapegraph::padding padding{}; ///< left and right
- std::int64_t dilation = 1;
- bool count_include_pad = false;
-};
-
-namespace detail {
-constexpr window_attributes pool_attributes(const pool2d_options& options) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool_size[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
-  a.dilation[i] = options.dilation[i];
- }
- a.count_padding = options.count_include_pad;
- set_padding(a, options.padding);
- return a;
-}
-constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool_size},
-          {1, options.stride},
-          options.padding,
-          {1, options.dilation},
-          options.count_include_pad});
-}
-struct pooling_texts {
- static constexpr const char* text(std::int64_t rank) {
-  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
- }
-};
-template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
- return invoke<Op>(a, nullptr, where, input);
-}
-}
-
-/// The largest element of each window of x [batch, height, width, channels]; NaN if the window
-/// contains one. The derivative goes to the first maximum in row-major order.
-template <tensor_like X>
-constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-no_such_option_in<pool2d_options> max_pooling2d(any_argument, ...) TG_MISTAKE;
-/// The mean of the elements of each window.
-template <tensor_like X>
-constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-no_such_option_in<pool2d_options> average_pooling2d(any_argument, ...) TG_MISTAKE;
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-no_such_option_in<pool1d_options> max_pooling1d(any_argument, ...) TG_MISTAKE;
-template <tensor_like X>
-constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-no_such_option_in<pool1d_options> average_pooling1d(any_argument, ...) TG_MISTAKE;
-
-/// Pools whole images to [batch, channels], or with keepdims to [batch, 1, 1, channels]. These are
-/// the reductions `mean` and `max` over the spatial axes: equal maxima each receive the derivative.
-template <tensor_like X>
-constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return mean(input, {1, 2}, options, where);
-}
-no_such_option_in<reduce_options> global_average_pooling2d(any_argument, ...) TG_MISTAKE;
-template <tensor_like X>
-constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return max(input, {1, 2}, options, where);
-}
-no_such_option_in<reduce_options> global_max_pooling2d(any_argument, ...) TG_MISTAKE;
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return mean(input, 1, options, where);
-}
-no_such_option_in<reduce_options> global_average_pooling1d(any_argument, ...) TG_MISTAKE;
-template <tensor_like X>
-constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return max(input, 1, options, where);
-}
-no_such_option_in<reduce_options> global_max_pooling1d(any_argument, ...) TG_MISTAKE;
-}
 namespace tapegraph::runtime {
 inline cpu::pool_geometry pooling(const window_attributes& a, const buffer_view& x, const buffer_view& y) {
  const bool flat = x.rank == 3;
@@ -19762,183 +20707,6 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
 };
 }
 // -- tapegraph/ops/pooling/lp_pooling_kernel.hpp
-// -- tapegraph/ops/pooling/lp_pooling.hpp
-
-/// Power-average pooling, whose extremes are sum and maximum: y = (sum of |x|^p over a
-/// window)^(1/p).
-
-namespace tapegraph {
-
-struct lp_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "lp_pool";
- static constexpr std::string_view layer_name = "lp_pooling*";
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr batching batched = batching::images;
- static constexpr int arity = 1;
- struct attributes {
-  window_attributes window;
-  double norm = 2;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
-   detail::infer_pool(a.window, io);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-namespace detail {
-struct lp_slopes {
- window_attributes window;
- double exponent = 1;
- std::int64_t odd = 1;
- constexpr lp_slopes derivative() const { return {window, exponent - 1, odd == 0}; }
-};
-struct lp_slope_operation : pool_operation {
- using attributes = lp_slopes;
- static constexpr int arity = 3;
- static constexpr auto by_value(const auto& v, const auto& y) {
-  return eval(where(y == 0, 0, v / where(y == 0, 1, y)));
- }
-};
-struct lp_pool_gradient_op : lp_slope_operation {
- static constexpr std::string_view name = "lp_pool_gradient";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[1].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto);
-};
-struct lp_pool_slope_op : lp_slope_operation {
- static constexpr std::string_view name = "lp_pool_slope";
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[2].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto v, auto u, auto x, auto y, auto value) {
-  const auto here = std::source_location::current();
-  if constexpr (I == 0)
-   return invoke<lp_pool_gradient_op>(a, nullptr, here, v, x, y);
-  else if constexpr (I == 1)
-   return by_element(a, u, by_value(v, y), x, y);
-  else
-   return eval(-a.exponent * by_value(v, y) * value);
- }
- static constexpr auto by_element(const attributes& a, const auto& u, const auto& v, const auto& x, const auto& y) {
-  if (a.exponent == 0) return eval(u * 0);
-  const auto here = std::source_location::current();
-  return eval(u * (a.exponent * invoke<lp_pool_gradient_op>(a.derivative(), nullptr, here, v, x, y)));
- }
-};
-template <int I>
-constexpr auto lp_pool_gradient_op::vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto) {
- const auto here = std::source_location::current();
- if constexpr (I == 0)
-  return invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y);
- else if constexpr (I == 1)
-  return lp_pool_slope_op::by_element(a, u, by_value(dy, y), x, y);
- else
-  return eval(-a.exponent * by_value(dy, y) * invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y));
-}
-}
-
-/// dy (|x| / y)^(p - 1) sign(x)
-template <int I>
-constexpr auto lp_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<detail::lp_pool_gradient_op>({a.window, a.norm - 1, 1}, nullptr, std::source_location::current(), dy,
-           x, y);
-}
-
-/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding
-/// counts as zeros. `norm` is at least 1: 1 sums magnitudes, 2 gives their Euclidean length, and
-/// large ones approach the maximum. Numbers are scaled by the largest of their window before they
-/// are raised to the power.
-template <tensor_like X>
-constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& images) {
-  return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
- });
-}
-no_such_option_in<pool2d_options> lp_pooling2d(any_argument, any_argument, ...) TG_MISTAKE;
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& lines) {
-  return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
- });
-}
-no_such_option_in<pool1d_options> lp_pooling1d(any_argument, any_argument, ...) TG_MISTAKE;
-}
-// -- tapegraph/ops/reduction/scaled.hpp
-
-/// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
-/// which has enough range for the squares of all of them; for doubles after an exact multiplication
-/// by a power of two.
-
-namespace tapegraph::detail {
-struct inverse_scale_op : map_op<1> {
- static constexpr std::string_view name = "inverse_scale";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  using traits = math::detail::traits<V>;
-  constexpr auto bias = traits::bias;
-  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
-  const auto exponent =
-   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
-  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
- }
-};
-struct largest_op : reduce_op {
- static constexpr std::string_view name = "largest";
- static constexpr reduction combines = reduction::maximum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-struct smallest_op : reduce_op {
- static constexpr std::string_view name = "smallest";
- static constexpr reduction combines = reduction::minimum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-template <tensor_like A>
-constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
- return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
-}
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
- const node wide(f(cast<double>(x), std::true_type{}));
- if (type == dtype::f32) return node(eval(cast<float>(wide), where));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::f32)
-  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
- else
-  return f(x, std::false_type{});
-}
-}
 namespace tapegraph {
 namespace detail {
 template <class T>
@@ -20648,143 +21416,6 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 #endif
 }
 // -- tapegraph/ops/product/kernel_matrices.hpp
-// -- tapegraph/ops/product/matmul.hpp
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr H rows_of(const H& x) {
- const shape from = shape_of(x);
- shape flat;
- flat.attach(from.table());
- flat.push_back(from.size(0, from.rank() - 1));
- flat.push_back(from[from.rank() - 1]);
- return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
-}
-template <handle H>
-constexpr H with_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i <= from.rank(); ++i) {
-  if (i == at) target.push_back(1);
-  if (i < from.rank()) target.push_back(from[i]);
- }
- return invoke<reshape_op>({}, &target, where, x);
-}
-template <handle H>
-constexpr H without_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if (i != at) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, x);
-}
-}
-
-/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
-/// Operands may be read transposed without a copy.
-struct matmul_op {
- static constexpr std::string_view name = "matmul";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t transpose_a = 0, transpose_b = 0;
- };
- /// The precision in which a GPU's library multiplies floats, where that is not float: it has no
- /// 3xTF32.
- static std::string_view method(const kernel_call& c) {
-  const bool rounded =
-   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
-  return rounded ? name_of(math_mode::tf32) : std::string_view();
- }
- static constexpr void infer(const attributes& t, inference& io) {
-  const shape &a = io.in[0].dims, &b = io.in[1].dims;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-   !io.require(is_floating(io.type),
-      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
-   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
-   return;
-  const int ra = a.rank(), rb = b.rank();
-  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
-  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
-  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
-  bool ok = true;
-  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
-  io.require(ok, "matmul: batch extents do not broadcast");
-  io.result.push_back(m);
-  io.result.push_back(n);
- }
- template <int I>
- static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
-  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
-   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
-   return sum_to(full, target);
-  };
-  if constexpr (I == 0)
-   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
-        : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
-   const auto rows_of_a = detail::rows_of(a);
-   const auto rows_of_dc = detail::rows_of(dc);
-   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
-        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
-  } else
-   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
-        : product(a, dc, !t.transpose_a, 0, shape_of(b));
- }
- /// 2 m n k, for every matrix of a batch.
- static double flops(const kernel_call& c) {
-  const buffer_view& a = c.in[0];
-  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
-  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
- }
-};
-
-/// Matrix product plus a bias for every row, then relu if Relu, fused by a pass. Never
-/// differentiated.
-template <bool Relu>
-struct matmul_bias_op {
- static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- using attributes = matmul_op::attributes;
- static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
- static double flops(const kernel_call& c) { return matmul_op::flops(c); }
- static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
-};
-
-struct matmul_options {
- bool transpose_a = false, transpose_b = false;
-};
-
-/// NumPy's matmul. An operand of rank 1 is a row on the left and a column on the right, and the
-/// axis it gains is dropped again; `transpose_a` and `transpose_b` do not apply to it. Elements are
-/// float or double.
-template <tensor_like A, tensor_like B>
-constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
-     std::source_location where = std::source_location::current()) {
- auto x = eval(a, where);
- auto y = eval(b, where);
- const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
- if (rank_x == 1) x = detail::with_axis(x, 0, where);
- if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
-       x, y);
- if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
- if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
- return z;
-}
-no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
-}
 namespace tapegraph::runtime::detail {
 template <class T>
 cpu::gemm_arguments<T> first_product(const kernel_call& call) {
@@ -21724,45 +22355,6 @@ struct kernel<Op, T> {
 };
 }
 // -- tapegraph/ops/reduction/length_kernel.hpp
-// -- tapegraph/ops/reduction/length.hpp
-
-/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of squares where that is in range,
-/// as it nearly always is. A vector whose sum is not is gone over again, with its numbers scaled, by itself.
-
-namespace tapegraph::detail {
-struct length_op {
- static constexpr std::string_view name = "length";
- static constexpr batching batched = batching::rows;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr int arity = 2;
- struct attributes {};
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[1].type;
-  io.result = io.in[1].dims;
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
-template <class Number>
-TG_HD double length_of(double squares, std::int64_t n, const Number& x) {
- if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
- double largest = 0;
- for (std::int64_t i = 0; i < n; ++i) {
-  const double size = math::abs(x(i));
-  largest = size > largest ? size : largest;
- }
- if (largest == 0 || largest == math::detail::traits<double>::infinity) return largest;
- const double scale = inverse_scale_op::value(largest);
- double sum = 0, rest = 0;
- for (std::int64_t i = 0; i < n; ++i) {
-  const double scaled = x(i) * scale, next = math::detail::product(scaled, scaled) - rest, total = sum + next;
-  rest = (total - sum) - next;
-  sum = total;
- }
- return math::sqrt(sum) / scale;
-}
-}
 namespace tapegraph {
 namespace cpu {
 struct roots_body {
@@ -22072,126 +22664,6 @@ void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, co
    Way::block(x + at, y + at, to + at, std::min(in_block, outer - first), length);
   });
  }
-}
-}
-// -- tapegraph/ops/reduction/softmax.hpp
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows. An infinite maximum is not
-/// subtracted, so that only infinities give infinity and not NaN. -infinity for no elements, whose
-/// sum is 0 (NumPy, TensorFlow, PyTorch).
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const std::int64_t mask = over.bits(shape_of(value).rank());
-  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, mask, options.keepdims, where);
- });
-}
-no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
-
-/// exp(x) / sum(exp(x)) along an axis; a row that fits into the caches is read once.
-struct softmax_op {
- static constexpr std::string_view name = "softmax";
- static constexpr std::string_view layer_name = "softmax*";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_value;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
- static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
-};
-
-struct log_softmax_op : softmax_op {
- static constexpr std::string_view name = "log_softmax";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
-};
-
-/// y (dy - sum(dy y)), y the softmax.
-struct softmax_gradient_op : softmax_op {
- static constexpr std::string_view name = "softmax_gradient";
- static constexpr std::string_view layer_name = "";
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  softmax_op::infer(a, io);
-  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  if constexpr (I == 0) {
-   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
-  } else {
-   const auto total = [&](const auto& of) {
-    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-   };
-   const auto along = total(dy * y), across = total(u * y);
-   return eval(u * (dy - along) - dy * across, here);
-  }
- }
-};
-
-/// dy - exp(y) sum(dy), y the logarithm of the softmax.
-struct log_softmax_gradient_op : softmax_gradient_op {
- static constexpr std::string_view name = "log_softmax_gradient";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  const auto total = [&](const auto& of) {
-   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-  };
-  if constexpr (I == 0)
-   return eval(u - total(u * exp(y)), here);
-  else
-   return eval(-(u * exp(y) * total(dy)), here);
- }
-};
-
-template <int I>
-constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-template <int I>
-constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))). The difference comes
-/// first, so that small differences of large elements are not rounded away. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty if the axis is. NaN where all elements are -infinity
-/// or one is +infinity, as in TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
 }
 }
 namespace tapegraph::runtime {
@@ -22857,475 +23329,6 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
   sources);
 }
 }
-// -- tapegraph/ops/elementwise/standard_functions.hpp
-
-/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
-/// tensors, and the compiler would list each of them, with its macros, in its error. These
-/// overloads instead say what to write. They accept only this library's types and can never be
-/// called; nothing else is declared in namespace std, which is reserved.
-///
-/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
-/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
-/// the better match.
-
-namespace tapegraph {
-/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
-/// does tapegraph::sqrt(x).
-struct leave_out_std;
-
-namespace detail {
-template <class... Given>
-concept given_a_tensor = (tensor_like<Given> || ...);
-struct tensor_for_std {
- template <tensor_like X>
- constexpr tensor_for_std(const X&) {}
-};
-struct number_for_std {
- template <class X>
-  requires std::is_arithmetic_v<X>
- constexpr number_for_std(const X&) {}
-};
-}
-}
-
-namespace std {
-tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
-}
-// -- tapegraph/ops/reduction/moments.hpp
-
-/// variance, moments; stddev is in norm.hpp.
-
-namespace tapegraph {
-
-struct variance_options {
- bool keepdims = false;
- /// Subtracted from the number of elements in the divisor: 0 gives the population variance
- /// (NumPy, TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be
- /// more elements than that.
- std::int64_t correction = 0;
-};
-
-/// The result of `moments`.
-template <class Handle>
-struct mean_and_variance {
- Handle mean, variance;
-};
-
-namespace detail {
-template <handle A>
-constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
-        std::source_location where) {
- const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
- const extent count = reduced_size(x, over) - extent(options.correction);
- return eval(total / extent_number(total, count), where);
-}
-template <handle A>
-constexpr auto root(const A& x, std::source_location where) {
- return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
-}
-}
-
-/// The mean of squared distances from the mean.
-template <tensor_like A>
-constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
- });
-}
-no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
-
-/// Mean and variance; the mean is computed once: `const auto [m, v] = moments(x, {0, 1})`.
-template <tensor_like A>
-constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto given = eval(x, where);
- const auto value = detail::as_float(given, where);
- const auto centre = mean(value, over, {.keepdims = true}, where);
- const auto spread = detail::squared_distance(value, centre, over, options, where);
- const std::int64_t mask = over.bits(shape_of(value).rank());
- const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
- return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
-                detail::rounded_like(given, spread, where)};
-}
-no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
-}
-// -- tapegraph/ops/reduction/norm.hpp
-
-/// norm, stddev: lengths that neither overflow nor underflow where the element type can represent
-/// them.
-
-namespace tapegraph {
-
-namespace detail {
-struct euclidean_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
-  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
- }
-};
-struct power_norm_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
-  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
-  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
-  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
- }
-};
-template <handle A>
-constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
- const auto value = [mask, where](const auto& operand) {
-  const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
-  return invoke<length_op>({}, nullptr, where, operand, squares);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
-}
-template <handle A>
-constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
- const auto value = [p, mask, where](const auto& operand, const auto&) {
-  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
-  const auto unscaled = [](const auto& m) {
-   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
-  };
-  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
-  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
-  return eval(pow(total, 1 / p) * scale, where);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
-}
-template <tensor_like A>
-constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  if constexpr (widened) {
-   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
-  } else {
-   return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
-  }
- });
-}
-template <tensor_like A, class F>
-constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  const auto length = [&](const auto& v) {
-   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
-   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
-  };
-  const auto divisor = [&](const auto& found, const auto& bound) {
-   const auto longer = maximum(found, bound);
-   return eval(tapegraph::where(longer == 0, 1, longer), where);
-  };
-  if constexpr (widened) {
-   return f(operand / divisor(length(operand), least));
-  } else {
-   const auto value = eval(operand, where);
-   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
-   const auto scaled = eval(value * scale, where);
-   return f(scaled / divisor(length(scaled), scale * least));
-  }
- });
-}
-template <tensor_like A>
-constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
- return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
-}
-}
-
-/// The p-norm (sum |x|^p)^(1/p) over axes, with p = `order`, 2 by default. Order 1 is the sum of
-/// magnitudes, infinity the largest, -infinity the smallest, 0 the number of nonzero elements (its
-/// derivative is zero). Over two axes order 2 is the Frobenius norm, not the spectral norm. Numbers
-/// are scaled before they are raised to a power, so a norm and its derivatives overflow or
-/// underflow only where the element type cannot represent them.
-///
-/// Derivatives: for order 2, x / norm; at zero, where there are many subgradients, 0 (as in
-/// PyTorch; TensorFlow gives NaN). Ties of the infinite orders share the derivative evenly. Zero
-/// elements receive no derivative of the norm of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- constexpr double infinity = std::numeric_limits<double>::infinity();
- const std::int64_t mask = over.bits(shape_of(x).rank());
- const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
- using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
- if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
- if (!magnitudes)
-  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
-   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
-   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
-  }));
- return result(detail::in_float(x, where, [&](const auto& operand) {
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 1) return total(abs(operand));
-  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
-  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
- }));
-}
-
-/// The square root of the variance, computed as norm(x - mean) / sqrt(n - correction). Its
-/// derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto centre = mean(value, over, {.keepdims = true}, where);
-  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
-  const extent count = detail::reduced_size(value, over) - extent(options.correction);
-  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
- });
-}
-no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
-no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
-}
-// -- tapegraph/ops/convolution/convolution_transpose.hpp
-
-/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
-
-namespace tapegraph {
-
-/// Selects the longest possible output, as Keras does by default.
-inline constexpr std::int64_t default_output = -1;
-
-struct conv2d_transpose_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width output_padding = default_output;
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
-};
-struct conv1d_transpose_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t output_padding = default_output;
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
-};
-
-namespace detail {
-struct convolution_texts {
- enum reason : std::int64_t {
-  rank1,
-  rank2,
-  causal,
-  output_padding,
-  nothing,
-  no_pixels,
-  depthwise_rank,
-  depthwise_channels
- };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank1:
-   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
-  case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
-    "known "
-    "extents";
-  case causal: return "conv_transpose: causal padding is for conv1d";
-  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
-  case nothing: return "conv_transpose: padding leaves no output";
-  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
-  case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
-    "extents";
-  default: return "depthwise_conv: channels differ";
-  }
- }
-};
-constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& fits) {
- const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.is(padding_mode::same);
- const bool valid = a.is(padding_mode::valid);
- if (output_padding == default_output) {
-  if (same) return in * stride;
-  if (valid) return in * stride + (span > stride ? span - stride : 0);
-  output_padding = 0;
- }
- const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
- return (in - 1) * stride + rest;
-}
-template <tensor_like X, tensor_like W>
-constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const height_width& output_padding, std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
-          input, kernel);
- if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
- shape target;
- target.attach(from.table());
- target.push_back(from[0]);
- bool fits = true, some = true, pixels = true;
- for (int i = 0; i < spatial; ++i) {
-  const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
-  target.push_back(size);
- }
- target.push_back(taps[spatial] * a.groups);
- if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
- return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
-}
-template <class Convolution, tensor_like X, tensor_like W, class Options>
-constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
-      std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- const int last = taps.rank() - 1;
- if (from.rank() != taps.rank() || last < 2 || !taps.known())
-  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
- if (!equal_or_required(from[last], taps[last - 1]))
-  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps;
- grouped.set(last - 1, 1);
- grouped.set(last, taps[last - 1] * taps[last]);
- options.groups = taps[last - 1].value;
- return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
-}
-}
-
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height,
-/// kernel width, out, in] (out of one group). The output is as long as in Keras: in * stride +
-/// max(span - stride, 0) for valid padding, in * stride for same.
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
-}
-no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
-}
-no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Convolves each channel with filters of its own. x [batch, height, width, in], w [kernel height,
-/// kernel width, in, multiplier]; channel c gives channels c * multiplier ... of the result.
-/// `options.groups` is ignored.
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
-/// x [batch, width, in], w [kernel, in, multiplier].
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// A depthwise convolution followed by a 1 by 1 convolution across channels: `pointwise` is [1, 1,
-/// in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
-}
-no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-/// `pointwise` is [1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
-}
-no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-}
 // -- tapegraph/nn/scope.hpp
 
 // -- tapegraph/core/kept_text.hpp
@@ -23420,15 +23423,16 @@ enum class initializer_kind : int {
  stored
 };
 
-/// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.
+/// The divisor of the variance of `init::variance_scaling`, and the distribution. Keras's "normal"
+/// is the truncated one.
 enum class fan_mode : int { fan_in, fan_out, fan_avg };
 enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 
-/// How a variable's first values are drawn. Make one through the types in `init`.
+/// How a variable's initial values are drawn. Make one through the types in `init`.
 struct initializer {
  initializer_kind kind = initializer_kind::glorot_uniform;
  double a = 0, b = 0;
- const double* list = nullptr; ///< of init::values
+ const double* list = nullptr; ///< for init::values
  int count = 0;
 };
 
@@ -23449,13 +23453,14 @@ struct he_uniform {
 struct he_normal {
  constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
 };
-/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
-/// 2014): axes before the last count as one.
+/// `gain` times a matrix with orthonormal rows, or orthonormal columns if there are fewer of these,
+/// uniformly distributed (Saxe et al. 2014). Axes before the last count as one.
 struct orthogonal {
  double gain = 1;
  constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
 };
-/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al.
+/// 2015).
 struct forget_gate {
  double others = 0;
  constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
@@ -23476,18 +23481,19 @@ struct uniform {
  double low = -0.05, high = 0.05;
  constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
 };
-/// Normal with a mean and a standard deviation, not truncated.
+/// Normal numbers of a mean and a standard deviation, not truncated.
 struct normal {
  double mean = 0, deviation = 0.05;
  constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
 };
-/// Normal numbers within two deviations of the mean, the others drawn again; `deviation` is that of the law before (Keras).
+/// Normal numbers within two deviations of the mean; others are drawn again. `deviation` is that of
+/// the distribution before truncation (Keras).
 struct truncated_normal {
  double mean = 0, deviation = 0.05;
  constexpr operator initializer() const { return {initializer_kind::truncated_normal, mean, deviation}; }
 };
-/// Numbers of mean 0 and variance scale / fan: truncated normal ones, normal ones, or uniform ones (Keras's VarianceScaling, of
-/// which the four named after Glorot and He are cases). `scale` is positive.
+/// Numbers of mean 0 and variance scale / fan: truncated normal, normal or uniform (Keras's
+/// VarianceScaling, of which the four named after Glorot and He are cases). `scale` is positive.
 struct variance_scaling {
  double scale = 1;
  fan_mode mode = fan_mode::fan_in;
@@ -23510,7 +23516,7 @@ struct identity {
  double gain = 1;
  constexpr operator initializer() const { return {initializer_kind::identity, gain, 0}; }
 };
-/// These numbers, row by row; there are as many as the variable has elements: `init::values{1, 2, 3}`.
+/// These numbers, row by row, as many as the variable has elements: `init::values{1, 2, 3}`.
 template <std::size_t Count>
 struct values {
  double list[Count];
@@ -23522,13 +23528,15 @@ template <class... Number>
 values(Number...) -> values<sizeof...(Number)>;
 }
 
-/// Options of scope.variable. Regularizers and constraints are made by nn/regularizer.hpp and nn/constraint.hpp.
+/// Options of scope.variable. nn/regularizer.hpp and nn/constraint.hpp make regularizers and
+/// constraints.
 struct variable_options {
  tapegraph::initializer initializer{};
  bool trainable = true;
  tapegraph::regularizer regularizer{};
  tapegraph::constraint constraint{};
- /// The name by which `variables().collection(...)` finds it, beside "trainable" and "global"; "local" is not global.
+ /// The name by which `variables().collection(...)` finds it, besides "trainable" and "global";
+ /// "local" is not global.
  std::string_view collection{};
 };
 
@@ -23648,12 +23656,12 @@ struct place_name {
 };
 }
 
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
-/// `scope / "a" / 3`, and a name of digits is an index.
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go
+/// one level down; `scope / "a/3"` is `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
 
-/// What graph_scope::with_device returns.
+/// The result of graph_scope::with_device.
 class graph_placement {
 public:
  constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
@@ -23682,14 +23690,15 @@ graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::strin
         const variable_options& options);
 graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
 
-/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
+/// A path of names that owns variables. Errors are recorded in the trace, and become the
+/// compiler's.
 class graph_scope {
 public:
  constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
   : t_(owner), index_(index), reuses_(reuses) {}
 
- /// The same scope, in which, and in the scopes below it, a variable that exists may be asked for again: layers called twice with it
- /// share their weights.
+ /// The same scope with sharing: in it and in the scopes below it a variable that exists may be
+ /// requested again, so layers called twice with it share their weights.
  constexpr graph_scope reuse() const { return {t_, index_, true}; }
  constexpr bool reuses() const { return reuses_; }
 
@@ -23697,7 +23706,8 @@ public:
   return TG_RUNS_HERE ? below(name) : scope_at_run_time(*this, name);
  }
  constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
- /// For graphs that are made when the program runs. While the compiler traces it is an error, since a constant outlives the string.
+ /// For graphs that are made at run time. It is an error while the compiler traces, because a
+ /// constant outlives the string.
  constexpr graph_scope operator/(const std::string& name) const {
   if (!std::is_constant_evaluated()) return *this / std::string_view(name);
   fail("a trace keeps the name: write scope / \"a literal\" or scope / 3");
@@ -23708,7 +23718,7 @@ public:
   return child({}, index);
  }
 
- /// The scope `name` the first time, then name_1, name_2, ...: a scope of its own at every call.
+ /// The scope `name` the first time, then name_1, name_2, ...: each call has its own scope.
  constexpr graph_scope unique(std::string_view name) const {
   if (const std::size_t slash = name.rfind('/'); slash != name.npos)
    return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
@@ -23718,7 +23728,8 @@ public:
   return *this / name;
  }
 
- /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+ /// A variable of this scope; its extents must be numbers. Requesting a path twice in a trace is
+ /// an error.
  template <class T>
  constexpr graph_node variable(std::string_view name, const shape& dims,
         const variable_options& options = {}) const {
@@ -23726,8 +23737,9 @@ public:
   return TG_RUNS_HERE ? made_variable(dtype_of<T>, name, dims, options)
        : variable_at_run_time(*this, dtype_of<T>, name, dims, options);
  }
- /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
- /// (`reuse().variable` gives it or makes it, as AUTO_REUSE does.) Errors name it.
+ /// The same with TensorFlow's rules: outside of reuse() it makes a variable, which must not
+ /// exist, and inside it returns one, which must. (`reuse().variable` returns it or makes it,
+ /// like AUTO_REUSE.) Errors name it.
  template <class T>
  constexpr graph_node get_variable(std::string_view name, const shape& dims, const initializer& how = {},
          bool trainable = true) const {
@@ -23775,7 +23787,8 @@ public:
   t_->assignments.push_back({target, node.id()});
  }
 
- /// Adds a scalar to what is trained and evaluated: a penalty, a term of a variational model. Predictions do without.
+ /// Adds a scalar to the loss in training and evaluation: a penalty, a term of a variational
+ /// model. Predictions leave it out.
  template <tensor_like E>
  constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
   const graph_node node = eval(value, where);
@@ -23789,8 +23802,8 @@ public:
   t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
  }
 
- /// A loss and, behind it, all that models have added by add_loss so far and nobody has taken yet: in steps of one's own and in
- /// sessions, which know of several losses.
+ /// A loss plus everything that models have added by add_loss so far and that no loss has taken
+ /// yet: for custom steps and sessions, which may have several losses.
  template <tensor_like E>
  constexpr graph_node with_added_losses(const E& loss,
           std::source_location where = std::source_location::current()) const {
@@ -23800,8 +23813,10 @@ public:
   return total;
  }
 
- /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
- /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
+ /// `value`, a formula of the batch; in steps in which the variable is frozen
+ /// (variable_list::set_trainable) the variable in its place, and `value` receives no
+ /// derivative. For values that a moving average stands for, in a layer whose `training()` is
+ /// true.
  template <tensor_like E>
  constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
          std::source_location where = std::source_location::current()) const {
@@ -23817,8 +23832,9 @@ public:
   return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
  }
 
- /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
- /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+ /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the gradient of the
+ /// variable consists of these rows alone, and an optimizer updates no others. Any other use of
+ /// the variable is then an error.
  template <handle I>
  constexpr graph_node gather_rows(const graph_node& table, const I& indices,
          std::source_location where = std::source_location::current()) const {
@@ -23831,26 +23847,28 @@ public:
   return rows;
  }
 
- /// A layer's demand on its options; the error names the scope.
+ /// Checks a requirement of a layer on its options; the error names the scope.
  constexpr bool require(bool holds, const char* what) const {
   if (!holds) fail(what);
   return holds;
  }
 
- /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
- /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. What stands behind
- /// "/job:worker/task:1" is computed, and its variables are held, by that task, where the model has `.tasks = server.tasks()`. Of
- /// "/job:ps/task:0" variables alone are held there, where it has tg::parameter_servers. Elsewhere all is here.
+ /// While the result lives, computations belong to a device:
+ /// `const auto on = scope.with_device("/gpu:0");`. Sessions, compiled models and steps compute
+ /// them there; "/cpu:1" and so on are the CPU. Functions stay on one device. In a model with
+ /// `.tasks = server.tasks()` the task "/job:worker/task:1" computes what follows and holds its
+ /// variables. In one with tg::parameter_servers "/job:ps/task:0" holds only variables.
+ /// Elsewhere everything is here.
  [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
   const auto place = detail::place_name::read(name);
   if (!place.valid) fail(detail::place_name::refusal);
   return {t_, place};
  }
 
- /// A constant while tracing: training, evaluation and prediction are separate traces.
+ /// Constant while tracing: training, evaluation and prediction are separate traces.
  constexpr bool training() const { return t_->training; }
 
- /// A value fed by name at run time; extents of -1 are symbols of their own.
+ /// A value fed by name at run time; each extent of -1 is a symbol of its own.
  template <class T>
  constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
   shape s;
@@ -23860,7 +23878,8 @@ public:
   return {t_, t_->input(kept_text(name), dtype_of<T>, s)};
  }
 
- /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
+ /// A value fed by name at run time, by default this number in every element; the extents must
+ /// then be numbers.
  template <class T>
  constexpr graph_node placeholder_with_default(std::string_view name, double value, const shape& dims = {}) const {
   const graph_node made = placeholder<T>(name, dims);
@@ -23870,8 +23889,8 @@ public:
   return made;
  }
 
- /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`, and that
- /// tg::features finds.
+ /// Names a value that a session can fetch, `run<"block/h">()`, or replace by a fed one,
+ /// `given<"block/h">(t)`, and that tg::features finds.
  template <tensor_like E>
  constexpr graph_node named(std::string_view name, const E& value,
        std::source_location where = std::source_location::current()) const {
@@ -23884,18 +23903,20 @@ public:
   return node;
  }
 
- /// Uniform numbers in [0, 1) of the shape of `like`, new in every step: of its type, float where that has 16 bits.
+ /// Uniform numbers in [0, 1) of the shape of `like`, new in every step. They have its type, or
+ /// float if that has 16 bits.
  template <handle H>
  constexpr auto uniform_like(const H& like) const {
   return random::detail::wide_uniform(like, shape_of(like), std::source_location::current());
  }
- /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
+ /// Runs f(), whose random operations (random::normal_like and the like) draw the model's
+ /// numbers.
  template <class F>
  constexpr auto with_draws(const F& f) const {
   return f();
  }
 
- /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+ /// Seals a layer's operand in the layer's scope, but before the layer's nodes.
  template <tensor_like X>
  constexpr graph_node operand(const X& x, std::source_location where) const {
   t_->scope = index_;
@@ -23903,8 +23924,8 @@ public:
   return eval(x, where);
  }
 
- /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
- /// one row.
+ /// The start of a layer: its nodes carry its scope, and `leave` adds its row to the layer
+ /// table. A layer made of layers is one row.
  struct layer_mark {
   int node, variable, layer, result;
  };
@@ -24028,15 +24049,33 @@ TG_DEFINITION graph_scope scope_at_run_time(const graph_scope& scope, std::strin
 }
 
 namespace init {
-/// The first values of another variable, whatever that has become since.
+/// The initial values of another variable, whatever its current value is.
 constexpr initializer value_of(const graph_node& variable) {
  const ir::trace& t = variable.owner();
  const bool known = t.is(variable.id(), ir::descriptor_of<ir::variable_op>);
  return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
 }
 }
-
+}
 // -- tapegraph/nn/layers/dense.hpp
+
+// -- tapegraph/nn/layer_scope.hpp
+
+/// What layers take first.
+
+namespace tapegraph {
+
+/// A scope of any mode, or one around another. It tells a layer from the operation of that name.
+template <class Scope>
+concept layer_scope = requires(const Scope& scope) {
+ scope.enter();
+};
+
+namespace detail {
+using scope_missing = cannot_be_compiled<"a layer takes a scope first: ", "layer(scope / \"name\", x, ...)">;
+template <class Name>
+concept scope_name = std::convertible_to<const Name&, std::string_view>;
+}
 
 /// Defaults as in Keras.
 struct dense_options {
@@ -24050,7 +24089,7 @@ struct dense_options {
 
 /// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias"
 /// [units]. x must have an axis, whose extent must be known while the model is traced.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
      std::source_location where = std::source_location::current()) {
  if constexpr (!handle<X>) {
@@ -24069,7 +24108,10 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
   return scope.leave("dense", mark, eval(product + bias, where));
  }
 }
-no_such_option_in<dense_options> dense(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<dense_options> dense(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing dense(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/session/operations.hpp
 
@@ -24571,6 +24613,8 @@ constexpr auto compute_gradients(const Given&...) {
  static_assert(taken, "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
  return list<gradient_pair>{};
 }
+no_such_option_in<minimize_options> minimize(any_argument, any_argument, ...) TG_MISTAKE;
+no_such_option_in<minimize_options> compute_gradients(any_argument, ...) TG_MISTAKE;
 
 /// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
 /// training. The gradient is compiled for runs that fetch this alone.
@@ -24681,6 +24725,516 @@ template <class... Operations>
 constexpr auto group(const Operations&... operations) {
  static_assert((detail::is_operation<Operations> && ...), "group: operations, such as minimize and assign give");
  return detail::joined_operations(operations...);
+}
+}
+// -- tapegraph/data/dataset.hpp
+
+// -- tapegraph/data/batch_source.hpp
+
+// -- tapegraph/data/source.hpp
+
+/// Sources of records. A source provides records by number; the loader handles order, batches and
+/// threads.
+
+namespace tapegraph::data {
+
+/// One named value of a record: an image of shape [50,50,3], a label of shape [].
+struct column_spec {
+ std::string name;
+ dtype type = dtype::f32;
+ std::vector<std::int64_t> shape{};
+
+ /// The number of elements in one record.
+ std::int64_t record_size() const {
+  std::int64_t size = 1;
+  for (const auto extent : shape) size *= extent;
+  return size;
+ }
+ std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
+};
+
+namespace detail {
+template <class = void>
+std::string text_of(const std::vector<std::int64_t>& shape) {
+ std::string text = "[";
+ for (std::size_t axis = 0; axis < shape.size(); ++axis)
+  text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
+ return text += ']';
+}
+template <class = void>
+void check_record_shape(const column_spec& column) {
+ std::int64_t size = 1;
+ for (const auto extent : column.shape) {
+  if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
+   throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
+       text_of(column.shape));
+ }
+}
+template <class = void>
+std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
+ for (std::size_t c = 0; c < columns.size(); ++c)
+  if (columns[c].name == name) return c;
+ std::string known;
+ for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
+ throw argument_error("data set: no column '" + std::string(name) + "', there are " +
+      (known.empty() ? "none" : known));
+}
+template <class T>
+void check_column_type(const column_spec& column) {
+ if (column.type != dtype_of<T>)
+  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
+      name_of(dtype_of<T>));
+}
+}
+
+/// The destination of one record of a generator: one span per column.
+class record_writer {
+public:
+ record_writer(const std::vector<column_spec>& columns, std::span<std::byte* const> places)
+  : columns_(columns), places_(places) {}
+
+ /// The destination of one column's values, of the size of its shape. Throws dtype_error,
+ /// argument_error.
+ template <class T>
+ std::span<T> values(std::size_t column) const {
+  if (column >= columns_.size())
+   throw argument_error("data set: column " + std::to_string(column) + " of " +
+        std::to_string(columns_.size()));
+  detail::check_column_type<T>(columns_[column]);
+  return {reinterpret_cast<T*>(places_[column]), static_cast<std::size_t>(columns_[column].record_size())};
+ }
+ template <class T>
+ std::span<T> values(std::string_view column) const {
+  return values<T>(detail::find_column(columns_, column));
+ }
+
+private:
+ const std::vector<column_spec>& columns_;
+ std::span<std::byte* const> places_;
+};
+
+/// The interface of all sources. Each loader calls fill() from one thread at a time; a source that
+/// several loaders share must support concurrent calls.
+class source {
+public:
+ virtual ~source() = default;
+ virtual std::int64_t size() const = 0;
+ virtual const std::vector<column_spec>& columns() const = 0;
+ /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
+ virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
+};
+
+/// Columns in memory, owned or borrowed.
+class array_source final : public source {
+public:
+ std::int64_t size() const override { return size_; }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  for (std::size_t c = 0; c < places.size(); ++c)
+   std::memcpy(places[c], data_[c].get() + static_cast<std::size_t>(record) * bytes_[c], bytes_[c]);
+ }
+
+ /// Appends a column of `values` elements. Throws shape_error if they are not a whole number of
+ /// records, or a different number than the other columns have; argument_error if the name is
+ /// taken.
+ template <class = void>
+ void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+  detail::check_record_shape(column);
+  for (const auto& other : columns_)
+   if (other.name == column.name)
+    throw argument_error("data set: two columns are named '" + column.name + "'");
+  const std::int64_t record = column.record_size();
+  if (values % record != 0)
+   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
+       " values are no whole number of records of shape " + detail::text_of(column.shape) +
+       " (" + std::to_string(record) + " values)");
+  if (!columns_.empty() && values / record != size_)
+   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
+       " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
+  size_ = values / record;
+  bytes_.push_back(column.record_bytes());
+  data_.push_back(std::move(data));
+  columns_.push_back(std::move(column));
+ }
+
+private:
+ std::vector<column_spec> columns_;
+ std::vector<std::shared_ptr<const std::byte>> data_;
+ std::vector<std::size_t> bytes_;
+ std::int64_t size_ = 0;
+};
+
+/// Records generated on demand by `generate(std::int64_t record, const record_writer& out)`.
+template <class Generate>
+class generated_source final : public source {
+public:
+ generated_source(std::int64_t size, std::vector<column_spec> columns, Generate generate)
+  : size_(size), columns_(std::move(columns)), generate_(std::move(generate)) {
+  if (size < 0) throw argument_error("data set: " + std::to_string(size) + " records");
+  for (const auto& column : columns_) detail::check_record_shape(column);
+ }
+ std::int64_t size() const override { return size_; }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  generate_(record, record_writer(columns_, places));
+ }
+
+private:
+ std::int64_t size_;
+ std::vector<column_spec> columns_;
+ mutable Generate generate_;
+};
+}
+
+/// The interface of sets that make whole batches, in an order of their own: pipelines
+/// (data/pipeline.hpp). data::dataset holds one instead of numbered records, data::loader iterates
+/// over it.
+
+namespace tapegraph::data {
+
+inline constexpr std::int64_t unknown_size = -1; ///< known only at the end
+inline constexpr std::int64_t endless = -2; ///< repeated infinitely
+
+/// A batch stored elsewhere, valid until the next one is requested.
+struct batch_view {
+ std::int64_t count = 0;
+ const std::vector<column_spec>* columns = nullptr; ///< those of this batch: shapes may differ between batches
+ const std::vector<const std::byte*>* data = nullptr;
+};
+
+/// Iterates over epochs, for one loader.
+class batch_walk {
+public:
+ virtual ~batch_walk() = default;
+ /// Starts epoch `epoch` at batch `first`, or continues if it is already there.
+ virtual void begin_epoch(std::uint64_t epoch, std::int64_t first) = 0;
+ /// Gets the next batch; returns false at the end.
+ virtual bool next(batch_view& to) = 0;
+};
+
+class batch_source {
+public:
+ virtual ~batch_source() = default;
+ /// Makes the first batch if their shapes are not known otherwise. Throws argument_error if
+ /// there is no batch.
+ virtual const std::vector<column_spec>& columns() const = 0;
+ /// The number of records, and of batches, of one epoch; or unknown_size, endless.
+ virtual std::int64_t size() const = 0;
+ virtual std::int64_t batches() const = 0;
+ /// The same with records grouped into batches of this size; null if they already are.
+ virtual std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const = 0;
+ /// `ahead`: the number of batches to keep ready, unless the source determines it.
+ virtual std::unique_ptr<batch_walk> walk(std::int64_t ahead) const = 0;
+};
+}
+// -- tapegraph/data/counter_random.hpp
+
+/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream,
+/// counter), so that record i or epoch e is the same whichever thread requests it and in whichever
+/// order.
+
+namespace tapegraph::data {
+
+class counter_random {
+public:
+ /// The numbers of `stream` (a record, an epoch); there are 2^48 streams.
+ counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
+
+ std::uint64_t next() {
+  if (has_word_) {
+   has_word_ = false;
+   return word_;
+  }
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
+       w0, w1, w2, w3);
+  ++block_;
+  word_ = std::uint64_t{w3} << 32 | w2;
+  has_word_ = true;
+  return std::uint64_t{w1} << 32 | w0;
+ }
+
+ /// Uniform in [0, 1), 53 bits.
+ double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+ double uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+ /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
+ std::uint64_t below(std::uint64_t bound) {
+  auto product = wide(next()) * bound;
+  auto low = static_cast<std::uint64_t>(product);
+  if (low < bound) {
+   const std::uint64_t threshold = (0 - bound) % bound;
+   while (low < threshold) {
+    product = wide(next()) * bound;
+    low = static_cast<std::uint64_t>(product);
+   }
+  }
+  return static_cast<std::uint64_t>(product >> 64);
+ }
+
+ /// Standard normal; the second of each pair is kept for the next call.
+ double normal() {
+  if (has_spare_) {
+   has_spare_ = false;
+   return spare_;
+  }
+  double first = 0;
+  const double u = uniform(), v = uniform();
+  random::box_muller(u, v, first, spare_);
+  has_spare_ = true;
+  return first;
+ }
+
+private:
+ __extension__ typedef unsigned __int128 wide;
+ static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
+
+ random::address address_;
+ std::uint64_t block_ = 0;
+ std::uint64_t word_ = 0; ///< the second half of the last block
+ double spare_ = 0;
+ bool has_word_ = false, has_spare_ = false;
+};
+
+/// Fills `order` with a permutation of [0, order.size()) that depends only on (seed, epoch), by
+/// Fisher and Yates.
+inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
+ for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+ counter_random random(seed, epoch);
+ for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+}
+
+/// A data set: named columns of equal length, and the order of iteration. It is a value; copies
+/// share the data.
+///
+///     data::dataset train;
+///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
+///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));
+///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
+
+namespace tapegraph::data {
+
+struct batch_options {
+ bool drop_remainder = false; ///< omit an incomplete last batch
+};
+
+/// A template, so that programs that include it but read no data do not compile its functions.
+template <class = void>
+class basic_dataset {
+ using dataset = basic_dataset;
+
+public:
+ basic_dataset();
+ explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+  if (!source_) throw argument_error("data set: null source");
+ }
+ /// Wraps a source of batches, or of records grouped by batch(), in an order of their own
+ /// (data/pipeline.hpp). Use the pipeline's shuffle, subset, take and split.
+ explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
+  batches_ = std::move(batches);
+  if (!batches_) throw argument_error("data set: null source");
+ }
+
+ /// Generates records on demand: `generate(std::int64_t record, const record_writer& out)`
+ /// writes one. It runs on the loader's thread; its exceptions are rethrown where the batch is
+ /// requested.
+ template <class Generate>
+ static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
+  return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
+ }
+
+ /// Adds a column; `record_shape` is the shape of one record ([] for one value), and records are
+ /// contiguous. Throws shape_error if the values do not fit the shape or the other columns.
+ template <class T>
+  requires(!std::is_same_v<T, bool>)
+ dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  const auto size = static_cast<std::int64_t>(owner->size());
+  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
+ }
+
+ /// Adds a tensor as a column, with one record per index of its first axis. Its elements are
+ /// shared until it is written to. Throws as above, and shape_error for a tensor of rank 0.
+ template <class Tensor>
+  requires requires(const Tensor& t) { t.outline_view(), t.data(); }
+ dataset& add(std::string name, Tensor values) {
+  const auto view = values.outline_view();
+  if (view.rank == 0)
+   throw shape_error("data set: column '" + name + "' is a tensor of rank 0, it has no records");
+  auto owner = std::make_shared<const Tensor>(std::move(values));
+  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+  return add_column({std::move(name), view.type, {view.extents + 1, view.extents + view.rank}}, std::move(data),
+      owner->size());
+ }
+
+ /// Adds a column without copying; the caller keeps it alive and unchanged.
+ template <class T>
+ dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
+  std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
+           reinterpret_cast<const std::byte*>(values.data()));
+  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data),
+      static_cast<std::int64_t>(values.size()));
+ }
+
+ /// Visits the records of epoch e in a random order that depends only on (seed, e).
+ dataset shuffle(std::uint64_t seed) const {
+  check_records("shuffle");
+  dataset result = *this;
+  result.shuffle_seed_ = seed;
+  return result;
+ }
+ no_such_option_in<batch_options> batch(any_argument, ...) const TG_MISTAKE;
+
+ /// Groups records. Throws argument_error for a size below 1.
+ dataset batch(std::int64_t size, batch_options options = {}) const {
+  if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
+  dataset result = *this;
+  result.batch_size_ = size;
+  result.drop_remainder_ = options.drop_remainder;
+  if (!batches_) return result;
+  if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
+  return result;
+ }
+
+ /// Keeps up to `depth` batches ready, assembled by a background thread; 0 assembles each on
+ /// request.
+ dataset prefetch(std::int64_t depth) const {
+  if (depth < 0 || depth > 4096)
+   throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+  dataset result = *this;
+  result.prefetch_depth_ = depth;
+  return result;
+ }
+
+ /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
+ dataset subset(std::span<const std::int64_t> records) const {
+  check_records("subset");
+  auto indices = std::make_shared<std::vector<std::int64_t>>();
+  indices->reserve(records.size());
+  for (const auto record : records) {
+   if (record < 0 || record >= size())
+    throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
+   indices->push_back(record_at(record));
+  }
+  dataset result = *this;
+  result.indices_ = std::move(indices);
+  return result;
+ }
+
+ /// The first `count` records, or all if there are fewer.
+ dataset take(std::int64_t count) const {
+  if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+  check_records("take");
+  std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
+  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+  return subset(records);
+ }
+
+ /// The part that one of `parts` ranks reads when they train together: of each batch of n
+ /// records the rows [n part / parts, n (part + 1) / parts), those of its shards. Size, batches
+ /// and order are those of the whole set; other rows of a batch are zeros, and their records are
+ /// never requested. `fit` of a sharded model takes such a set, and checks over all ranks that
+ /// an epoch read every record once; evaluation reads the whole set. Throws argument_error for
+ /// an invalid part, and for a pipeline.
+ dataset shard(int part, int parts) const {
+  check_records("shard");
+  if (parts < 1 || part < 0 || part >= parts)
+   throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
+  dataset result = *this;
+  result.part_ = part;
+  result.parts_ = parts;
+  return result;
+ }
+ /// The arguments of shard(); 0 of 1 means everything.
+ int part() const { return part_; }
+ int parts() const { return parts_; }
+
+ /// The number of records; negative if a pipeline does not know it.
+ std::int64_t size() const {
+  if (batches_) return batches_->size();
+  return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
+ }
+ const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
+ /// The source of whole batches; null if records are numbered.
+ const std::shared_ptr<const batch_source>& batches() const { return batches_; }
+ const source& records() const { return *source_; }
+ /// The source's number of this set's record `position`.
+ std::int64_t record_at(std::int64_t position) const {
+  return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
+ }
+
+ /// 0 before batch() is called.
+ std::int64_t batch_size() const { return batch_size_; }
+ /// The arguments of batch(), prefetch() and shuffle().
+ bool drop_remainder() const { return drop_remainder_; }
+ std::int64_t prefetch_depth() const { return prefetch_depth_; }
+ std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
+ /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
+ /// argument_error before batch() is called.
+ std::int64_t batches_per_epoch() const {
+  if (batches_) return batches_->batches();
+  if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
+  return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
+ }
+
+private:
+ void check_records(const char* what) const {
+  if (batches_)
+   throw argument_error(std::string("dataset.") + what +
+        ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
+ }
+ dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
+
+ std::shared_ptr<const source> source_;
+ std::shared_ptr<const batch_source> batches_; ///< instead of numbered records
+ std::shared_ptr<const std::vector<std::int64_t>> indices_;
+ std::optional<std::uint64_t> shuffle_seed_;
+ std::int64_t batch_size_ = 0;
+ std::int64_t prefetch_depth_ = 0;
+ int part_ = 0, parts_ = 1;
+ bool drop_remainder_ = false;
+};
+using dataset = basic_dataset<>;
+
+struct split_datasets {
+ dataset train, validation;
+};
+
+/// Splits records at random: round(fraction * size) of them, but at least one on either side, are
+/// for validation. Throws argument_error for a fraction outside (0, 1) or fewer than two records.
+template <class = void>
+split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+ if (!(fraction > 0 && fraction < 1))
+  throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
+       std::to_string(fraction));
+ if (all.size() < 2)
+  throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
+ std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
+ constexpr std::uint64_t split_stream = 0x73706C6974;
+ shuffle_order(seed, split_stream, order);
+ auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
+ held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
+ const std::span<const std::int64_t> numbers(order);
+ return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
+   all.subset(numbers.first(static_cast<std::size_t>(held)))};
+}
+
+template <class X>
+basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
+
+template <class X>
+basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
+           std::int64_t values) {
+ const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+ if (arrays == nullptr || indices_ || batches_)
+  throw argument_error("dataset.add: column '" + column.name +
+       "': columns are added to arrays only, before subset, take and split");
+ auto grown = std::make_shared<array_source>(*arrays);
+ grown->add(std::move(column), std::move(data), values);
+ source_ = std::move(grown);
+ return *this;
 }
 }
 // -- tapegraph/nn/model_base.hpp
@@ -28431,7 +28985,7 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
 }
 // -- tapegraph/nn/first_values.hpp
 
-/// A variable's first values, from what a trace says of it.
+/// Computes the initial values of a variable from what a trace records of it.
 
 namespace tapegraph::detail {
 template <class View>
@@ -29982,7 +30536,8 @@ private:
 };
 }
 
-/// What a compiled model's programs trace: at compile time for graph mode's programs, at run time for variables and the layer table.
+/// The traces of a compiled model's programs: at compile time for graph mode's programs, at run
+/// time for variables and the layer table.
 
 namespace tapegraph {
 
@@ -30428,22 +30983,28 @@ struct load_report {
 
 /// Options of compile.
 struct compile_options {
- std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
- /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
+ std::uint64_t seed = 0; ///< for variables' initial values, random operations and shuffling
+ /// Checks after every step whether all values are finite; throws numeric_error that names the
+ /// step and the first operation.
  bool check_finite = false;
- /// Where the model computes, as device_scope chooses; by default where the thread does.
+ /// The device on which the model computes, as device_scope chooses it; by default that of the
+ /// thread.
  std::optional<tapegraph::device> device{};
- /// How a GPU multiplies floats for this model (core/math_mode.hpp), and for its gradients; by default as the process's math_mode says.
+ /// How a GPU multiplies floats for this model (core/math_mode.hpp) and for its gradients; by
+ /// default the process's math_mode.
  std::optional<tapegraph::math_mode> math_mode{};
- /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
- /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
+ /// Variables of another model or step that this one shares: those of equal paths become one
+ /// variable. The other one's paths begin with `shared_scope`, if that is not empty. Optimizers'
+ /// state is not shared.
  variable_list* shared{};
  std::string_view shared_scope{};
- /// The tasks of a cluster that compute what scope.with_device gives them by name, "/job:worker/task:1", and hold its variables:
- /// `server.tasks()` (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model, and trains it on the same
- /// batches. Null: all is computed here.
+ /// The tasks of a cluster that compute the parts that scope.with_device gives them by name,
+ /// "/job:worker/task:1", and hold their variables: `server.tasks()`
+ /// (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model and
+ /// trains it on the same batches. Null: everything is computed here.
  task_group* tasks = nullptr;
- /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
+ /// The CPU computes parts that scope.with_device places on a missing GPU, after a line on
+ /// stderr; if false, they are a device_error.
  bool soft_placement = true;
 };
 
@@ -30644,516 +31205,6 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
 // -- tapegraph/nn/trainer.hpp
 
 // -- tapegraph/data/loader.hpp
-
-// -- tapegraph/data/dataset.hpp
-
-// -- tapegraph/data/batch_source.hpp
-
-// -- tapegraph/data/source.hpp
-
-/// Sources of records. A source provides records by number; the loader handles order, batches and
-/// threads.
-
-namespace tapegraph::data {
-
-/// One named value of a record: an image of shape [50,50,3], a label of shape [].
-struct column_spec {
- std::string name;
- dtype type = dtype::f32;
- std::vector<std::int64_t> shape{};
-
- /// The number of elements in one record.
- std::int64_t record_size() const {
-  std::int64_t size = 1;
-  for (const auto extent : shape) size *= extent;
-  return size;
- }
- std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
-};
-
-namespace detail {
-template <class = void>
-std::string text_of(const std::vector<std::int64_t>& shape) {
- std::string text = "[";
- for (std::size_t axis = 0; axis < shape.size(); ++axis)
-  text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
- return text += ']';
-}
-template <class = void>
-void check_record_shape(const column_spec& column) {
- std::int64_t size = 1;
- for (const auto extent : column.shape) {
-  if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
-   throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
-       text_of(column.shape));
- }
-}
-template <class = void>
-std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
- for (std::size_t c = 0; c < columns.size(); ++c)
-  if (columns[c].name == name) return c;
- std::string known;
- for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
- throw argument_error("data set: no column '" + std::string(name) + "', there are " +
-      (known.empty() ? "none" : known));
-}
-template <class T>
-void check_column_type(const column_spec& column) {
- if (column.type != dtype_of<T>)
-  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
-      name_of(dtype_of<T>));
-}
-}
-
-/// The destination of one record of a generator: one span per column.
-class record_writer {
-public:
- record_writer(const std::vector<column_spec>& columns, std::span<std::byte* const> places)
-  : columns_(columns), places_(places) {}
-
- /// The destination of one column's values, of the size of its shape. Throws dtype_error,
- /// argument_error.
- template <class T>
- std::span<T> values(std::size_t column) const {
-  if (column >= columns_.size())
-   throw argument_error("data set: column " + std::to_string(column) + " of " +
-        std::to_string(columns_.size()));
-  detail::check_column_type<T>(columns_[column]);
-  return {reinterpret_cast<T*>(places_[column]), static_cast<std::size_t>(columns_[column].record_size())};
- }
- template <class T>
- std::span<T> values(std::string_view column) const {
-  return values<T>(detail::find_column(columns_, column));
- }
-
-private:
- const std::vector<column_spec>& columns_;
- std::span<std::byte* const> places_;
-};
-
-/// The interface of all sources. Each loader calls fill() from one thread at a time; a source that
-/// several loaders share must support concurrent calls.
-class source {
-public:
- virtual ~source() = default;
- virtual std::int64_t size() const = 0;
- virtual const std::vector<column_spec>& columns() const = 0;
- /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
- virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
-};
-
-/// Columns in memory, owned or borrowed.
-class array_source final : public source {
-public:
- std::int64_t size() const override { return size_; }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  for (std::size_t c = 0; c < places.size(); ++c)
-   std::memcpy(places[c], data_[c].get() + static_cast<std::size_t>(record) * bytes_[c], bytes_[c]);
- }
-
- /// Appends a column of `values` elements. Throws shape_error if they are not a whole number of
- /// records, or a different number than the other columns have; argument_error if the name is
- /// taken.
- template <class = void>
- void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-  detail::check_record_shape(column);
-  for (const auto& other : columns_)
-   if (other.name == column.name)
-    throw argument_error("data set: two columns are named '" + column.name + "'");
-  const std::int64_t record = column.record_size();
-  if (values % record != 0)
-   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-       " values are no whole number of records of shape " + detail::text_of(column.shape) +
-       " (" + std::to_string(record) + " values)");
-  if (!columns_.empty() && values / record != size_)
-   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
-       " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
-  size_ = values / record;
-  bytes_.push_back(column.record_bytes());
-  data_.push_back(std::move(data));
-  columns_.push_back(std::move(column));
- }
-
-private:
- std::vector<column_spec> columns_;
- std::vector<std::shared_ptr<const std::byte>> data_;
- std::vector<std::size_t> bytes_;
- std::int64_t size_ = 0;
-};
-
-/// Records generated on demand by `generate(std::int64_t record, const record_writer& out)`.
-template <class Generate>
-class generated_source final : public source {
-public:
- generated_source(std::int64_t size, std::vector<column_spec> columns, Generate generate)
-  : size_(size), columns_(std::move(columns)), generate_(std::move(generate)) {
-  if (size < 0) throw argument_error("data set: " + std::to_string(size) + " records");
-  for (const auto& column : columns_) detail::check_record_shape(column);
- }
- std::int64_t size() const override { return size_; }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  generate_(record, record_writer(columns_, places));
- }
-
-private:
- std::int64_t size_;
- std::vector<column_spec> columns_;
- mutable Generate generate_;
-};
-}
-
-/// The interface of sets that make whole batches, in an order of their own: pipelines
-/// (data/pipeline.hpp). data::dataset holds one instead of numbered records, data::loader iterates
-/// over it.
-
-namespace tapegraph::data {
-
-inline constexpr std::int64_t unknown_size = -1; ///< known only at the end
-inline constexpr std::int64_t endless = -2; ///< repeated infinitely
-
-/// A batch stored elsewhere, valid until the next one is requested.
-struct batch_view {
- std::int64_t count = 0;
- const std::vector<column_spec>* columns = nullptr; ///< those of this batch: shapes may differ between batches
- const std::vector<const std::byte*>* data = nullptr;
-};
-
-/// Iterates over epochs, for one loader.
-class batch_walk {
-public:
- virtual ~batch_walk() = default;
- /// Starts epoch `epoch` at batch `first`, or continues if it is already there.
- virtual void begin_epoch(std::uint64_t epoch, std::int64_t first) = 0;
- /// Gets the next batch; returns false at the end.
- virtual bool next(batch_view& to) = 0;
-};
-
-class batch_source {
-public:
- virtual ~batch_source() = default;
- /// Makes the first batch if their shapes are not known otherwise. Throws argument_error if
- /// there is no batch.
- virtual const std::vector<column_spec>& columns() const = 0;
- /// The number of records, and of batches, of one epoch; or unknown_size, endless.
- virtual std::int64_t size() const = 0;
- virtual std::int64_t batches() const = 0;
- /// The same with records grouped into batches of this size; null if they already are.
- virtual std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const = 0;
- /// `ahead`: the number of batches to keep ready, unless the source determines it.
- virtual std::unique_ptr<batch_walk> walk(std::int64_t ahead) const = 0;
-};
-}
-// -- tapegraph/data/counter_random.hpp
-
-/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream,
-/// counter), so that record i or epoch e is the same whichever thread requests it and in whichever
-/// order.
-
-namespace tapegraph::data {
-
-class counter_random {
-public:
- /// The numbers of `stream` (a record, an epoch); there are 2^48 streams.
- counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
-
- std::uint64_t next() {
-  if (has_word_) {
-   has_word_ = false;
-   return word_;
-  }
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
-       w0, w1, w2, w3);
-  ++block_;
-  word_ = std::uint64_t{w3} << 32 | w2;
-  has_word_ = true;
-  return std::uint64_t{w1} << 32 | w0;
- }
-
- /// Uniform in [0, 1), 53 bits.
- double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
- double uniform(double low, double high) { return low + (high - low) * uniform(); }
-
- /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
- std::uint64_t below(std::uint64_t bound) {
-  auto product = wide(next()) * bound;
-  auto low = static_cast<std::uint64_t>(product);
-  if (low < bound) {
-   const std::uint64_t threshold = (0 - bound) % bound;
-   while (low < threshold) {
-    product = wide(next()) * bound;
-    low = static_cast<std::uint64_t>(product);
-   }
-  }
-  return static_cast<std::uint64_t>(product >> 64);
- }
-
- /// Standard normal; the second of each pair is kept for the next call.
- double normal() {
-  if (has_spare_) {
-   has_spare_ = false;
-   return spare_;
-  }
-  double first = 0;
-  const double u = uniform(), v = uniform();
-  random::box_muller(u, v, first, spare_);
-  has_spare_ = true;
-  return first;
- }
-
-private:
- __extension__ typedef unsigned __int128 wide;
- static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
-
- random::address address_;
- std::uint64_t block_ = 0;
- std::uint64_t word_ = 0; ///< the second half of the last block
- double spare_ = 0;
- bool has_word_ = false, has_spare_ = false;
-};
-
-/// Fills `order` with a permutation of [0, order.size()) that depends only on (seed, epoch), by
-/// Fisher and Yates.
-inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
- for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
- counter_random random(seed, epoch);
- for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-}
-}
-
-/// A data set: named columns of equal length, and the order of iteration. It is a value; copies
-/// share the data.
-///
-///     data::dataset train;
-///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
-///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));
-///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
-
-namespace tapegraph::data {
-
-struct batch_options {
- bool drop_remainder = false; ///< omit an incomplete last batch
-};
-
-/// A template, so that programs that include it but read no data do not compile its functions.
-template <class = void>
-class basic_dataset {
- using dataset = basic_dataset;
-
-public:
- basic_dataset();
- explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
-  if (!source_) throw argument_error("data set: null source");
- }
- /// Wraps a source of batches, or of records grouped by batch(), in an order of their own
- /// (data/pipeline.hpp). Use the pipeline's shuffle, subset, take and split.
- explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
-  batches_ = std::move(batches);
-  if (!batches_) throw argument_error("data set: null source");
- }
-
- /// Generates records on demand: `generate(std::int64_t record, const record_writer& out)`
- /// writes one. It runs on the loader's thread; its exceptions are rethrown where the batch is
- /// requested.
- template <class Generate>
- static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
-  return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
- }
-
- /// Adds a column; `record_shape` is the shape of one record ([] for one value), and records are
- /// contiguous. Throws shape_error if the values do not fit the shape or the other columns.
- template <class T>
-  requires(!std::is_same_v<T, bool>)
- dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
-  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  const auto size = static_cast<std::int64_t>(owner->size());
-  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
-  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
- }
-
- /// Adds a tensor as a column, with one record per index of its first axis. Its elements are
- /// shared until it is written to. Throws as above, and shape_error for a tensor of rank 0.
- template <class Tensor>
-  requires requires(const Tensor& t) { t.outline_view(), t.data(); }
- dataset& add(std::string name, Tensor values) {
-  const auto view = values.outline_view();
-  if (view.rank == 0)
-   throw shape_error("data set: column '" + name + "' is a tensor of rank 0, it has no records");
-  auto owner = std::make_shared<const Tensor>(std::move(values));
-  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
-  return add_column({std::move(name), view.type, {view.extents + 1, view.extents + view.rank}}, std::move(data),
-      owner->size());
- }
-
- /// Adds a column without copying; the caller keeps it alive and unchanged.
- template <class T>
- dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
-  std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
-           reinterpret_cast<const std::byte*>(values.data()));
-  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data),
-      static_cast<std::int64_t>(values.size()));
- }
-
- /// Visits the records of epoch e in a random order that depends only on (seed, e).
- dataset shuffle(std::uint64_t seed) const {
-  check_records("shuffle");
-  dataset result = *this;
-  result.shuffle_seed_ = seed;
-  return result;
- }
-
- /// Groups records. Throws argument_error for a size below 1.
- dataset batch(std::int64_t size, batch_options options = {}) const {
-  if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
-  dataset result = *this;
-  result.batch_size_ = size;
-  result.drop_remainder_ = options.drop_remainder;
-  if (!batches_) return result;
-  if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
-  return result;
- }
-
- /// Keeps up to `depth` batches ready, assembled by a background thread; 0 assembles each on
- /// request.
- dataset prefetch(std::int64_t depth) const {
-  if (depth < 0 || depth > 4096)
-   throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
-  dataset result = *this;
-  result.prefetch_depth_ = depth;
-  return result;
- }
-
- /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
- dataset subset(std::span<const std::int64_t> records) const {
-  check_records("subset");
-  auto indices = std::make_shared<std::vector<std::int64_t>>();
-  indices->reserve(records.size());
-  for (const auto record : records) {
-   if (record < 0 || record >= size())
-    throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
-   indices->push_back(record_at(record));
-  }
-  dataset result = *this;
-  result.indices_ = std::move(indices);
-  return result;
- }
-
- /// The first `count` records, or all if there are fewer.
- dataset take(std::int64_t count) const {
-  if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
-  check_records("take");
-  std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
-  return subset(records);
- }
-
- /// The part that one of `parts` ranks reads when they train together: of each batch of n
- /// records the rows [n part / parts, n (part + 1) / parts), those of its shards. Size, batches
- /// and order are those of the whole set; other rows of a batch are zeros, and their records are
- /// never requested. `fit` of a sharded model takes such a set, and checks over all ranks that
- /// an epoch read every record once; evaluation reads the whole set. Throws argument_error for
- /// an invalid part, and for a pipeline.
- dataset shard(int part, int parts) const {
-  check_records("shard");
-  if (parts < 1 || part < 0 || part >= parts)
-   throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
-  dataset result = *this;
-  result.part_ = part;
-  result.parts_ = parts;
-  return result;
- }
- /// The arguments of shard(); 0 of 1 means everything.
- int part() const { return part_; }
- int parts() const { return parts_; }
-
- /// The number of records; negative if a pipeline does not know it.
- std::int64_t size() const {
-  if (batches_) return batches_->size();
-  return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
- }
- const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
- /// The source of whole batches; null if records are numbered.
- const std::shared_ptr<const batch_source>& batches() const { return batches_; }
- const source& records() const { return *source_; }
- /// The source's number of this set's record `position`.
- std::int64_t record_at(std::int64_t position) const {
-  return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
- }
-
- /// 0 before batch() is called.
- std::int64_t batch_size() const { return batch_size_; }
- /// The arguments of batch(), prefetch() and shuffle().
- bool drop_remainder() const { return drop_remainder_; }
- std::int64_t prefetch_depth() const { return prefetch_depth_; }
- std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
- /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
- /// argument_error before batch() is called.
- std::int64_t batches_per_epoch() const {
-  if (batches_) return batches_->batches();
-  if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
-  return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
- }
-
-private:
- void check_records(const char* what) const {
-  if (batches_)
-   throw argument_error(std::string("dataset.") + what +
-        ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
- }
- dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
-
- std::shared_ptr<const source> source_;
- std::shared_ptr<const batch_source> batches_; ///< instead of numbered records
- std::shared_ptr<const std::vector<std::int64_t>> indices_;
- std::optional<std::uint64_t> shuffle_seed_;
- std::int64_t batch_size_ = 0;
- std::int64_t prefetch_depth_ = 0;
- int part_ = 0, parts_ = 1;
- bool drop_remainder_ = false;
-};
-using dataset = basic_dataset<>;
-
-struct split_datasets {
- dataset train, validation;
-};
-
-/// Splits records at random: round(fraction * size) of them, but at least one on either side, are
-/// for validation. Throws argument_error for a fraction outside (0, 1) or fewer than two records.
-template <class = void>
-split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
- if (!(fraction > 0 && fraction < 1))
-  throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
-       std::to_string(fraction));
- if (all.size() < 2)
-  throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
- std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
- constexpr std::uint64_t split_stream = 0x73706C6974;
- shuffle_order(seed, split_stream, order);
- auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
- held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
- const std::span<const std::int64_t> numbers(order);
- return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
-   all.subset(numbers.first(static_cast<std::size_t>(held)))};
-}
-
-template <class X>
-basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
-
-template <class X>
-basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
-           std::int64_t values) {
- const auto* arrays = dynamic_cast<const array_source*>(source_.get());
- if (arrays == nullptr || indices_ || batches_)
-  throw argument_error("dataset.add: column '" + column.name +
-       "': columns are added to arrays only, before subset, take and split");
- auto grown = std::make_shared<array_source>(*arrays);
- grown->add(std::move(column), std::move(data), values);
- source_ = std::move(grown);
- return *this;
-}
-}
 
 #include <condition_variable>
 #include <exception>
@@ -31590,29 +31641,31 @@ private:
 template <class T>
 class tensor;
 
-/// What one step of training measured.
+/// The measurements of one training step.
 struct step_result {
  double loss = 0;
- double accuracy = 0; ///< 0 where the loss has no notion of it
+ double accuracy = 0; ///< 0 if the loss defines none
 };
 
-/// A metric's state of several numbers: the counts of a confusion matrix.
+/// A metric's state of several numbers, such as the counts of a confusion matrix.
 struct metric_numbers {
  std::string metric, state;
  std::vector<std::int64_t> extents;
  std::vector<double> values; ///< row by row
 };
 
-/// What `evaluate` measures of a model with metrics.
+/// The measurements of `evaluate` for a model with metrics.
 struct measured_result : step_result {
  std::vector<named_value> metrics;
- std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, of those that accumulate more than numbers
- /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
+ std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, if that is more than a number
+ /// A metric by its name. Throws argument_error, which lists the existing ones, for one that
+ /// does not exist.
  double operator[](std::string_view name) const { return value_of(metrics, name); }
 
- /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, rows are labels and columns predictions, of an output with a
- /// name `tensor("class_confusion_matrix")`. One of several is named behind it, "r2_score/residual". Throws argument_error for what
- /// does not exist, with what does. Needs <tapegraph/tensor.hpp>.
+ /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, whose rows are labels
+ /// and columns predictions; for a named output `tensor("class_confusion_matrix")`. If there are
+ /// several states, name one after the metric, "r2_score/residual". Throws argument_error, which
+ /// lists what exists, for what does not. Needs <tapegraph/tensor.hpp>.
  template <class T = double>
  tapegraph::tensor<T> tensor(std::string_view name) const {
   const metric_numbers& found = array_of(arrays, name);
@@ -31650,19 +31703,19 @@ struct measured_result : step_result {
  }
 };
 
-/// What one epoch of `fit` measured. Seconds are wall clock.
+/// The measurements of one epoch of `fit`. Seconds are wall clock.
 struct epoch_result {
  double loss = 0, accuracy = 0;
- double validation_loss = 0, validation_accuracy = 0; ///< 0 where nothing was validated
+ double validation_loss = 0, validation_accuracy = 0; ///< 0 without validation
  double seconds = 0; ///< training, without validation
- double ingestion_seconds = 0; ///< of these: waiting for the data set
+ double ingestion_seconds = 0; ///< of these: spent waiting for the data set
  std::int64_t steps = 0, records = 0;
- std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
+ std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have metrics
  std::int64_t epoch = 0; ///< its number, from 0
  log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
 
-/// What is better of a value.
+/// Which direction of a value is better.
 enum class better {
  automatic, ///< more of accuracies, areas under curves, precision, recall, F1, IoU, R2 and top-k, less of everything else
  less,
@@ -31687,27 +31740,28 @@ inline std::string exact_text(double value) {
 /// What `fit` returns.
 struct history {
  std::vector<epoch_result> epochs; ///< in the order in which they were trained
- bool interrupted = false; ///< ended early, by Ctrl-C or a time limit: may be resumed
+ bool interrupted = false; ///< ended early, by Ctrl-C or a time limit; it may be resumed
  std::string stopped_by{};         ///< why it ended early: "early_stopping: ..."; otherwise empty
 
- /// A value over the epochs, NaN in those that do not have it (validation_freq). Throws argument_error for a name that no epoch
- /// has, with those of the last one.
+ /// A value over the epochs, NaN in those that lack it (validation_freq). Throws argument_error
+ /// for a name that no epoch has; the message lists those of the last one.
  template <class = void>
  std::vector<double> operator[](std::string_view name) const;
- /// The index in `epochs` of the best value, of equal ones the first. Throws argument_error as operator[], and where all values
- /// are NaN.
+ /// The index in `epochs` of the best value, the first one if several are equal. Throws
+ /// argument_error as operator[] does, and if all values are NaN.
  template <class = void>
  std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
- /// Names of all values, in the order in which they first came.
+ /// Names of all values, in the order of their first appearance.
  template <class = void>
  std::vector<std::string> names() const;
- /// A table: a line per epoch, counted from 1.
+ /// A table with a line per epoch, counted from 1.
  template <class = void>
  std::string text() const;
- /// A line of names, then one per epoch, with 17 digits; a value that an epoch does not have is empty.
+ /// A line of names, then one per epoch, with 17 digits; a value that an epoch lacks is empty.
  template <class = void>
  std::string csv() const;
- /// The same into a file, which appears whole or not at all. Throws data_error, with the reason, where writing fails.
+ /// Writes csv() to a file, which appears whole or not at all. Throws data_error, with the
+ /// reason, if that fails.
  template <class = void>
  void write_csv(const std::string& path) const {
   detail::write_text_file(path, csv());
@@ -34015,8 +34069,8 @@ std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset
 }
 // -- tapegraph/nn/refused_batch.hpp
 
-/// What a model's functions are given by mistake in a batch's place. Each has an overload that takes nothing else and says what to write, so
-/// that the compiler does not list what else the function takes.
+/// Arguments that users pass by mistake instead of a batch. Each has an overload that takes nothing
+/// else and says what to write, so that the compiler does not list the other overloads.
 
 namespace tapegraph::detail {
 template <class Given, class Element>
@@ -34163,8 +34217,9 @@ private:
 };
 }
 
-/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
-/// nn/trainer.hpp and know nothing of the model's type. `Elements`: a tuple of the inputs' element types.
+/// What both modes share, over the mode's `step_once`, `measure_once` and `predict_once`. The loops
+/// are in nn/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
+/// inputs' element types.
 template <class Derived, class Spec, class Loss, class Trainer,
   class Elements = typename detail::input_pack<Spec>::element_types>
 class trainable_model;
@@ -34180,55 +34235,57 @@ public:
  template <class Options>
  explicit trainable_model(const Options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
 
- /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
- /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
+ /// Takes one step on tensors: the model's inputs, followed by the labels of its losses. Returns
+ /// loss and accuracy before the update. Throws shape_error or dtype_error for tensors that do
+ /// not fit; then nothing has changed.
  template <class... Labels>
   requires(sizeof...(Labels) == label_columns)
  step_result train_on_batch(const tensor<Elements>&... x, const tensor<Labels>&... y) {
   const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
   return train_step(columns);
  }
- /// One step on a batch that a loader made; columns as in `fit`.
+ /// Takes one step on a batch of a loader; columns are matched as in `fit`.
  step_result train_on_batch(const data::batch& b) {
   const detail::mode_calls calls = step_calls();
   detail::column_match match(calls, b.columns());
   return this->step_with(calls, match.of(b));
  }
 
- /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
+ /// Takes one step on a batch in memory of another owner: views of the input and of the labels.
  step_result train_step(const buffer_view& x, const buffer_view& y) {
   const buffer_view columns[]{x, y};
   return train_step(columns);
  }
- /// The same for any number of inputs and, behind them, labels.
+ /// The same for any number of inputs, followed by labels.
  step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
 
- /// The derivative of a batch's loss by each trainable variable, by path, as the next step would have it (dropout's masks, the batch's
- /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
- /// this is called. Errors as of train_on_batch.
+ /// The derivative of a batch's loss by each trainable variable, by path, as the next step would
+ /// compute it (dropout's masks, the batch's statistics):
+ /// `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of
+ /// its own, compiled where this is called. Throws as train_on_batch does.
  template <class... Labels>
   requires(sizeof...(Labels) == label_columns)
  gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
   const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
   return gradients_of(columns);
  }
- /// The same of views of the inputs and, behind them, labels.
+ /// The same for views of the inputs, followed by labels.
  gradient_list gradients_of(const buffer_view* columns) {
   const detail::model_base::computing here(*this);
   Trainer::check_batch(batch_calls().inputs, columns);
   const detail::step_ahead next(this->step_);
   return static_cast<Derived&>(*this).gradients_once(columns);
  }
- /// The same of a batch that a loader made; columns as in `fit`.
+ /// The same for a batch of a loader; columns are matched as in `fit`.
  gradient_list gradients(const data::batch& b) {
   detail::column_match match(batch_calls(), b.columns());
   return gradients_of(match.of(b));
  }
 
- /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
- /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
- /// nn/training_state.hpp, nn/callbacks/. Throws argument_error for a column that is missing, options that make no sense, and a data
- /// set without records.
+ /// Trains for some epochs over a data set. Named inputs and outputs find their columns by name;
+ /// otherwise the first column is the input and the second holds the labels. Callbacks follow
+ /// the options, and their hooks are called in that order: nn/training_state.hpp, nn/callbacks/.
+ /// Throws argument_error for a missing column, invalid options, and a data set without records.
  template <class... Callbacks>
  history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
   static_assert(
@@ -34238,7 +34295,7 @@ public:
   const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
   return fit_hooked(train, options, hooks, sizeof...(Callbacks));
  }
- /// The same of callbacks whose types are not known.
+ /// The same for callbacks whose types are erased.
  history fit_hooked(const data::dataset& train, const fit_options& options, const detail::callback_hooks* hooks,
      int count) {
   detail::mode_calls calls = step_calls();
@@ -34259,8 +34316,9 @@ public:
        {hooks, count, detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
  }
 
- /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
- /// For several columns of labels, or weights, give a data set, whose columns have names.
+ /// The same with tensors whose first axis counts the records, all inputs and then the labels:
+ /// `model.fit(x, y, {.epochs = 5})`. For several columns of labels, or weights, use a data set,
+ /// whose columns have names.
  template <class Label, class... Callbacks>
   requires(label_columns == 1)
  history fit(const tensor<Elements>&... x, const tensor<Label>& y, const fit_options& options = {},
@@ -34269,15 +34327,15 @@ public:
   return fit(records_of(x...).add(std::string(label.empty() ? "labels" : label), y), options,
     std::forward<Callbacks>(callbacks)...);
  }
- /// The same of a model whose losses are its own and take no labels.
+ /// The same for a model whose losses are its own and take no labels.
  template <class... Callbacks>
   requires(label_columns == 0)
  history fit(const tensor<Elements>&... x, const fit_options& options = {}, Callbacks&&... callbacks) {
   return fit(records_of(x...), options, std::forward<Callbacks>(callbacks)...);
  }
 
- /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
- /// Errors as of `fit`.
+ /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model
+ /// has some; nothing is trained. Throws as `fit` does.
  auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
   detail::mode_calls calls = batch_calls();
   calls.measure = &measure_of;
@@ -34289,29 +34347,29 @@ public:
   }
  }
 
- /// The same of several data sets, in their order: `model.evaluate({clean, noisy})`.
+ /// The same for several data sets, in their order: `model.evaluate({clean, noisy})`.
  auto evaluate(std::initializer_list<data::dataset> sets, std::int64_t batch_size = 32) {
   std::vector<decltype(evaluate(*sets.begin()))> results;
   for (const data::dataset& set : sets) results.push_back(evaluate(set, batch_size));
   return results;
  }
 
- /// Loss and accuracy of one batch. Metrics go on with it.
+ /// Loss and accuracy of one batch, which metrics accumulate.
  template <class... Labels>
   requires(sizeof...(Labels) == label_columns)
  step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
   const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
   return evaluate_step(columns);
  }
- /// The same of views of the inputs and, behind them, labels.
+ /// The same for views of the inputs, followed by labels.
  step_result evaluate_step(const buffer_view* columns) {
   const detail::model_base::computing here(*this);
   Trainer::check_batch(batch_calls().inputs, columns);
   return measure_of(*this, columns);
  }
 
- /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
- /// model's. Safe from several threads at once.
+ /// The model's output for a batch, outside of training: a tensor, or `outputs`. Throws
+ /// shape_error for an input that does not fit. Safe from several threads at once.
  auto predict(const tensor<Elements>&... x) const {
   const detail::model_base::computing here(*this);
   const buffer_view columns[]{x.outline_view()...};
@@ -34319,13 +34377,14 @@ public:
   return static_cast<const Derived&>(*this).predict_once(x...);
  }
 
- /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
+ /// The outputs for all records of a data set, in its order. Columns are matched as in `fit`;
+ /// others are ignored.
  auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
   using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
   return detail::collected<result>::of(predict_any(set, batch_size));
  }
 
- /// The outputs for a batch whose element types, and theirs, are values. Errors as of predict.
+ /// The outputs for a batch, with element types that are values. Throws as predict does.
  std::vector<any_tensor> predict_any(std::span<const any_tensor> x) const {
   const detail::model_base::computing here(*this);
   buffer_view columns[sizeof...(Elements)];
@@ -34419,7 +34478,7 @@ public:
    return loss_;
  }
 
- /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
+ /// Metrics by name: their values since the epoch began, or since reset_metrics().
  std::vector<named_value> metrics() const {
   std::vector<named_value> values;
   metrics_of(*this, values);
@@ -34436,7 +34495,8 @@ protected:
   return numbers;
  }
 
- /// Says what looks like a mistake of outputs and losses, and of scopes (nn/output_hints.hpp, nn/scope_hints.hpp).
+ /// Prints hints about probable mistakes in outputs and losses, and in scopes
+ /// (nn/output_hints.hpp, nn/scope_hints.hpp).
  template <class Model>
  static void look_at_outputs() {
   using parts = detail::hinted_parts<Loss>;
@@ -36646,6 +36706,30 @@ struct looked_into<Model, inputs<Inputs...>> {
 };
 template <class Model, class Spec>
 using model_result = typename looked_into<Model, Spec>::template result<Model>;
+template <class Loss, class Result>
+using with_result = Loss;
+struct formula_of_a_loss {
+ template <class Loss>
+ using looked_into = with_result<Loss, decltype(Loss{}(some_node, some_node))>;
+};
+struct another_loss {
+ template <class Loss>
+ using looked_into = Loss;
+};
+template <class Loss>
+constexpr auto kind_of_loss() {
+ if constexpr (std::is_empty_v<Loss> && numbers_in<Loss>() == 0) {
+  if constexpr (takes<Loss, graph_node, graph_node>() &&
+     requires(dtype type, const shape& output) { Loss::labels(type, output); })
+   return formula_of_a_loss{};
+  else
+   return another_loss{};
+ } else {
+  return another_loss{};
+ }
+}
+template <class Loss>
+using loss_result = typename decltype(kind_of_loss<Loss>())::template looked_into<Loss>;
 template <class Model, class Spec>
 constexpr auto body_verdict() {
  using model = decltype(Model::get());
@@ -36866,7 +36950,8 @@ auto compile(Spec, const compile_options& options = {}) {
 
 namespace tapegraph {
 
-/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+/// Returns the layer table of a model without making variables:
+/// `summarize(model{}, spec<float, dyn, 784>{}).text()`.
 template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto summarize(const Model&, Spec) ->
  typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
@@ -36878,14 +36963,15 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
  return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
 }
 
-/// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
-/// training step with the program; `eager` runs the model as it is written. A model of several inputs has
-/// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
+/// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`.
+/// `graph` compiles the training step with the program; `eager` runs the model as it is written. A
+/// model of several inputs takes `inputs{input<"image">(spec...), ...}`, one of several outputs
+/// `losses{on<"class">(loss{}), ...}`.
 template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
   bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
-         Optimizer>::type {
+ typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+         detail::loss_result<Loss>, Optimizer>::type {
  return {options, loss, optimizer};
 }
 template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
@@ -36900,7 +36986,7 @@ template <detail::source_mode Mode, class Model, detail::fitting Spec, class Los
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-         measured<Loss, Metrics...>, Optimizer>::type {
+         measured<detail::loss_result<Loss>, Metrics...>, Optimizer>::type {
  return {options, {loss, measured_by}, optimizer};
 }
 template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
@@ -36928,7 +37014,7 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-         detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
+         detail::model_constant<Model>, Spec, detail::loss_result<Loss>, Optimizer>::type {
  return {options, loss, optimizer};
 }
 template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,
@@ -37493,8 +37579,7 @@ constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filte
 
 /// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
 /// [filters]. Extents of the result: ops/convolution/convolution.hpp.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
      std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -37508,13 +37593,15 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  return scope.leave("conv2d", mark,
      detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv2d_layer_options> conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
      std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -37528,9 +37615,12 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  return scope.leave("conv1d", mark,
      detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv1d_layer_options> conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/dropout.hpp
 
@@ -37540,7 +37630,7 @@ struct dropout_options {
 
 /// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 -
 /// rate); otherwise returns its operand. The rate is in [0, 1).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
      std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -37550,7 +37640,10 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
  const auto drawn = scope.uniform_like(input);
  return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
-no_such_option_in<dropout_options> dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<dropout_options> dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing dropout(any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/layer.hpp
 
@@ -37631,7 +37724,7 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
 /// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
 /// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
 /// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
  return detail::normalized_batch(scope, x, o, where,
@@ -37640,7 +37733,10 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
           return total / extent_number(total, detail::reduced_size(input, leading));
          });
 }
-no_such_option_in<batch_normalization_options> batch_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<batch_normalization_options> batch_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing batch_normalization(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/session.hpp
 
@@ -38312,12 +38408,14 @@ constexpr auto run_verdict() {
 }
 }
 
-/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
+/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name and is
+/// fed by name.
 
 namespace tapegraph {
 
-/// Runs parts of a define-then-run model. For every set of fetches a program is compiled, of only what they need. A session owns its
-/// variables and its programs; what a run changes, the next one finds. One thread at a time runs a session.
+/// Runs parts of a define-then-run model. Each set of fetches compiles to a program of only what
+/// they need. A session owns its variables and its programs; a run sees what the previous one
+/// changed. Use a session from one thread at a time.
 template <class Model>
 class session : public detail::basic_session<> {
  static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
@@ -38327,7 +38425,7 @@ class session : public detail::basic_session<> {
  using trace = detail::session_trace<Model, Fetches, Given>;
  using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
 
- /// What is wrong with a run; `fits` where nothing is.
+ /// The mistake in a run; `fits` if there is none.
  template <fixed_string... Names>
  struct mistake {
   template <fixed_string... Given>
@@ -38336,18 +38434,20 @@ class session : public detail::basic_session<> {
  };
 
 public:
- /// On the device this thread computes on (device_scope), or on another.
+ /// Computes on the device of this thread (device_scope), or on another.
  explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
  explicit session(device where, std::uint64_t seed = 0)
   : basic_session(seed, runtime::runtime_for(where), &first_state) {}
- /// One of several tasks of a cluster, `server.tasks()`, each of which makes the session and runs the same fetches with the same
- /// feeds: what scope.with_device gives a task by name, that one computes, its variables are there, and all get the results.
+ /// One of several tasks of a cluster, `server.tasks()`. Each task makes the session and runs
+ /// the same fetches with the same feeds. A task computes what scope.with_device gives it by
+ /// name and holds the variables of that part; all tasks get the results.
  explicit session(task_group& tasks, std::uint64_t seed = 0)
   : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
- /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
- /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
- /// twice, and for a placeholder that the fetches need and that is not fed.
+ /// Runs the fetches once. Returns their values in a tuple, the value itself if only one of them
+ /// has one, nothing if all are operations. Operations change variables after everything else.
+ /// Throws argument_error for a name that is no placeholder, for one fed twice, and for a
+ /// placeholder that the fetches need and that is not fed.
  template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
   requires std::is_same_v<Mistake, detail::fits>
  auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
@@ -38368,13 +38468,14 @@ public:
   requires(!std::is_same_v<Mistake, detail::fits>)
  void run(const given<Given>&... values) = delete;
 
- /// The model's variables, made where no run has made them yet.
+ /// The model's variables; makes them if no run has.
  variable_list& variables() {
   this->make_variables(variables_made_by_model());
   return variables_;
  }
- /// Writes all variables, optimizers' state with them, as safetensors. Needs #include <tapegraph/io/weights.hpp>; errors as of
- /// model.save. A session of the same seed that loads the file goes on exactly where this one stands.
+ /// Writes all variables as safetensors, with optimizers' state. Needs #include
+ /// <tapegraph/io/weights.hpp>; throws as model.save does. A session of the same seed that loads
+ /// the file continues exactly where this one stands.
  template <class Path>
  void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
   static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
@@ -38385,7 +38486,7 @@ public:
    detail::weight_file<Path>::save(
     path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
  }
- /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
+ /// Reads what `save` wrote. Throws as model.load does; then nothing has changed.
  template <class Path>
  load_report load(const Path& path, const load_options& options = {}) {
   static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
@@ -38404,27 +38505,29 @@ public:
  no_such_option_in<save_options> save(any_argument, ...) TG_MISTAKE;
  no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
 
- /// Of tasks that compute parts of the model: all get every variable, until a run changes it; called on every one.
+ /// If tasks compute parts of the model, gives all of them every variable until a run changes
+ /// it. Call it on every task.
  void gather_variables() {
   if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
  }
 
- /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
- /// device_error in the first run.
+ /// Chooses whether the CPU computes parts of the model that are placed on a missing GPU (the
+ /// default), or whether the first run throws device_error.
  void set_soft_placement(bool soft) { soft_placement_ = soft; }
 
- /// Gives all variables their first values again, and optimizers no past.
+ /// Gives all variables their initial values again, and resets optimizers.
  void initialize() {
   this->check_open();
   this->initialize_all();
  }
 
- /// The optimizer of a fetch of minimize: its numbers may change between runs. `Which`: of those of a group.
+ /// The optimizer of a fetch of minimize; its numbers may change between runs. `Which`: its
+ /// index in a group.
  template <fixed_string Name, int Which = 0>
  auto& optimizer() {
   return std::get<optimizer_at<Name, Which>()>(optimizers_);
  }
- /// How many steps it has taken.
+ /// The number of steps that it has taken.
  template <fixed_string Name, int Which = 0>
  std::int64_t iterations() {
   constexpr int training = detail::session_optimizers<Model>.trainings[optimizer_at<Name, Which>()];
@@ -38553,8 +38656,9 @@ private:
 }
 // -- tapegraph/tensor.hpp
 
-/// Tensors, operations on them, the tape and derivatives of functions: what a program needs that compiles no models. It costs two
-/// thirds of <tapegraph/tapegraph.hpp>, which has it and, besides, graph mode, layers, optimizers, data sets and GPUs.
+/// Tensors, operations on them, the tape and derivatives of functions: for programs that compile no
+/// models. It costs two thirds of <tapegraph/tapegraph.hpp>, which includes it and adds graph mode,
+/// layers, optimizers, data sets and GPUs.
 
 // -- tapegraph/eager/creators.hpp
 
@@ -38612,6 +38716,13 @@ template <class T>
 tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
  return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
 }
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> uniform(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> normal(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> truncated_normal(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> exponential(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> bernoulli(const S&, ...) TG_MISTAKE;
+template <class T, std::same_as<shape> S = shape> no_such_option_in<options> integers(const S&, std::int64_t, std::int64_t, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<options> permutation(any_argument, ...) TG_MISTAKE;
 /// 0 ... count - 1 in random order.
 template <class Key = std::int64_t>
 tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
@@ -41048,8 +41159,7 @@ struct prelu_options {
 
 /// x where it is positive, alpha x elsewhere, with a learnt "alpha" for each element of a record
 /// (He et al. 2015): x's extents without the batch, 1 along shared axes; the others must be known.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {},
      std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -41072,7 +41182,10 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
   {.initializer = o.alpha_initializer, .regularizer = o.alpha_regularizer, .constraint = o.alpha_constraint});
  return scope.leave("prelu", mark, eval(leaky_relu(input, alpha), where));
 }
-no_such_option_in<prelu_options> prelu(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<prelu_options> prelu(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing prelu(any_argument, ...) TG_MISTAKE;
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>
@@ -41211,8 +41324,7 @@ namespace tapegraph {
 ///     h = tg::activity_regularization(scope / "sparse", tg::dense(scope / "code", h, {.units = 32}), tg::regularizers::l1{1e-4});
 ///
 /// x is [batch, ...]. Regularizers other than l1, l2 and l1_l2, and a scalar x, are refused.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto activity_regularization(const Scope& scope, const X& x, const regularizer& penalty,
          std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -41226,6 +41338,8 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
  }
  return scope.leave("activity_regularization", mark, input);
 }
+template <class = void>
+detail::scope_missing activity_regularization(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/attention.hpp
 
@@ -41318,8 +41432,8 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
 ///
 /// Variables as in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias", [features, heads, dim]
 /// and [heads, dim], the last ones [heads, value_dim, output_dim] and [output_dim]. An `attention_mask{...}` may follow.
-template <class Scope, tensor_like Q, tensor_like V, class... Masks>
- requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
+ requires(sizeof...(Masks) <= 1)
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
          const multi_head_attention_options& o, const attention_mask<Masks>&... masks) {
  const auto where = std::source_location::current();
@@ -41329,7 +41443,11 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const auto mark = scope.enter();
  return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
-no_such_option_in<multi_head_attention_options> multi_head_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+ requires(!layer_scope<First>)
+detail::scope_missing multi_head_attention(const First&, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/depthwise_convolution.hpp
 
@@ -41405,30 +41523,34 @@ constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const 
 /// Convolves each channel of x [batch, height, width, channels] with `depth_multiplier` filters of
 /// its own: "kernel" [height, width, channels, depth_multiplier], "bias" [channels
 /// depth_multiplier].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_conv2d_layer_options& o,
         std::source_location where = std::source_location::current()) {
  return detail::depthwise_layer(scope, "depthwise_conv2d", x, o, where, [&](const auto& image, const auto& kernel) {
   return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
  });
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<depthwise_conv2d_layer_options> depthwise_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing depthwise_conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing depthwise_conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_conv1d_layer_options& o,
         std::source_location where = std::source_location::current()) {
  return detail::depthwise_layer(scope, "depthwise_conv1d", x, o, where, [&](const auto& line, const auto& kernel) {
   return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
  });
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<depthwise_conv1d_layer_options> depthwise_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing depthwise_conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing depthwise_conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 template <class Scope, handle H, class Options, class F>
@@ -41450,8 +41572,7 @@ constexpr H separable(const Scope& scope, const H& input, const Options& o, std:
 /// A depthwise convolution followed by one across channels: "depthwise_kernel" [height, width,
 /// channels, depth_multiplier], "pointwise_kernel" [1, 1, channels depth_multiplier, filters],
 /// "bias" [filters].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_conv2d_layer_options& o,
         std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -41461,13 +41582,15 @@ constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_
  };
  return scope.leave("separable_conv2d", mark, detail::separable(scope, input, o, where, run));
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<separable_conv2d_layer_options> separable_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing separable_conv2d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing separable_conv2d(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels], with kernels without a height.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_conv1d_layer_options& o,
         std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -41477,9 +41600,12 @@ constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_
  };
  return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<separable_conv1d_layer_options> separable_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing separable_conv1d(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing separable_conv1d(const Name&, any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/embedding.hpp
 
@@ -41566,8 +41692,7 @@ constexpr auto floating_variable(const Scope& scope, const H& like, std::string_
 /// [0, input_dim) is a range_error of gather. The table's gradient is the scatter_add of the rows'
 /// gradients: rows that occur twice get the sum. With `sparse` a step's time does not depend on the
 /// table's size.
-template <class T = void, class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o,
       std::source_location where = std::source_location::current()) {
  const auto given = scope.operand(indices, where);
@@ -41587,7 +41712,10 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
  return scope.leave("embedding", mark,
      o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
 }
-no_such_option_in<embedding_options> embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <class T = void, layer_scope Scope>
+no_such_option_in<embedding_options> embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing embedding(any_argument, ...) TG_MISTAKE;
 
 /// Marks the steps whose index is not `padding`, for recurrent layers over the embedding of indices
 /// [batch, time]: Keras's `mask_zero`.
@@ -41628,8 +41756,7 @@ struct rms_normalization_options {
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance over
 /// each record's groups of neighbouring channels (Wu and He 2018). x is [batch, ..., channels] with
 /// at least one axis in between; "gamma" and "beta" are [channels].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
  if constexpr (requires { scope.float_scope(); })
@@ -41668,11 +41795,13 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
            : normal;
  return scope.leave("group_normalization", mark, result);
 }
-no_such_option_in<group_normalization_options> group_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing group_normalization(any_argument, ...) TG_MISTAKE;
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
  if constexpr (requires { scope.float_scope(); })
@@ -41687,7 +41816,10 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
  const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
  return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
 }
-no_such_option_in<rms_normalization_options> rms_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing rms_normalization(any_argument, ...) TG_MISTAKE;
 
 /// x / |x|, with the Euclidean norm along axes; a norm below 1e-12 is replaced by 1e-12 (Keras's
 /// UnitNormalization). It has no variables and no scope.
@@ -41861,8 +41993,8 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
 
 /// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
 /// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
-template <class Scope, tensor_like X, tensor_like... P>
- requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+template <layer_scope Scope, tensor_like X, tensor_like... P>
+ requires(sizeof...(P) <= 1)
 constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
         const P&... first) {
  const auto where = std::source_location::current();
@@ -41871,12 +42003,15 @@ constexpr auto position_embedding(const Scope& scope, const X& x, const position
  return scope.leave("position_embedding", mark,
      detail::learnt_positions(scope, input, o, where, eval(first, where)...));
 }
-no_such_option_in<position_embedding_options> position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<position_embedding_options> position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing position_embedding(any_argument, ...) TG_MISTAKE;
 
 /// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
 /// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
-template <class T = void, class Scope, tensor_like X, tensor_like... P>
- requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+template <class T = void, layer_scope Scope, tensor_like X, tensor_like... P>
+ requires(sizeof...(P) <= 1)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
            const token_and_position_embedding_options& o, const P&... first) {
  const auto where = std::source_location::current();
@@ -41893,7 +42028,10 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
  scope.enter();
  return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
-no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
+template <class T = void, layer_scope Scope>
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing token_and_position_embedding(any_argument, ...) TG_MISTAKE;
 }
 
 /// Attention whose heads share keys and values, and attention that continues step by step from a
@@ -42007,8 +42145,8 @@ no_such_option_in<grouped_query_attention_options> empty_attention_cache(any_arg
 /// others], which is also the key. The result has query's shape. Variables are those of Keras:
 /// "query", "key", "value" and "attention_output", each with "kernel" and "bias". An
 /// `attention_mask{...}` may follow.
-template <class Scope, tensor_like Q, tensor_like V, class... Masks>
- requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
+ requires(sizeof...(Masks) <= 1)
 constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
          grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
  const auto where = std::source_location::current();
@@ -42033,7 +42171,11 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
   o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
  return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
 }
-no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+ requires(!layer_scope<First>)
+detail::scope_missing grouped_query_attention(const First&, ...) TG_MISTAKE;
 
 /// Causal attention of n further steps x [batch, n, features] to those whose keys and values a
 /// cache holds. The steps are at `position`, position + 1, ..., i32, a scalar or [batch], and
@@ -42041,8 +42183,7 @@ no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_a
 /// of grouped_query_attention with `use_causal_mask`, or of multi_head_attention with equal numbers
 /// of heads, over the whole sequence with the same variables. n is 1 to generate, and the prompt's
 /// length at the start. Steps beyond the capacity are not kept.
-template <class Scope, tensor_like X, handle H, tensor_like P>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
 constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
            const P& position, grouped_query_attention_options o,
            std::source_location where = std::source_location::current()) {
@@ -42078,7 +42219,11 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
   detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
  return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
-no_such_option_in<grouped_query_attention_options> cached_attention(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+template <class First>
+ requires(!layer_scope<First>)
+detail::scope_missing cached_attention(const First&, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/gru.hpp
 
@@ -44570,26 +44715,26 @@ struct recurrent_layer_kind<gru_layer_options> {
 /// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel"
 /// [units, 3 units] and "bias" [2, 3 units]; see gru (ops/recurrent/gru.hpp), also for arguments
 /// that may follow the options: `step_mask{...}`, `initial_state{h}`.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
  const auto run = [](const auto&... operands) { return gru(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<gru_layer_options> gru(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gru(any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: {output, hidden}.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
  const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<gru_layer_options> gru_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gru_with_state(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/masking.hpp
 
@@ -44864,15 +45009,13 @@ inline constexpr mask_zero_t mask_zero{};
 
 /// Like `embedding`, with a mask of the indices [batch, time] that are not 0. Row 0 of the table
 /// still exists.
-template <class T = void, class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
       std::source_location where = std::source_location::current()) {
  const auto given = eval(indices, where);
  return detail::finite_with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
 }
-template <class T = void, class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <class T = void, layer_scope Scope, tensor_like X>
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
            const token_and_position_embedding_options& o, mask_zero_t) {
  const auto given = eval(indices);
@@ -44884,8 +45027,7 @@ struct masking_options {
  double mask_value = 0;
 };
 /// x [batch, time, ..., features] with the mask of the steps that have a feature other than `mask_value`; the others become 0.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
      std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -44895,7 +45037,10 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
   scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
   where);
 }
-no_such_option_in<masking_options> masking(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<masking_options> masking(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing masking(any_argument, ...) TG_MISTAKE;
 
 #define TG_KEEPS_MASK(word, options) \
  template <class Scope, class X, class M, class O = options> \
@@ -45228,25 +45373,31 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 }
 
 /// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
  return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
         "spatial_dropout1d: input must be [batch, time, features]", where);
 }
-no_such_option_in<noise_rate_options> spatial_dropout1d(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
  return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
         "spatial_dropout2d: input must be [batch, height, width, channels]", where);
 }
-no_such_option_in<noise_rate_options> spatial_dropout2d(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> spatial_dropout2d(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing spatial_dropout2d(any_argument, ...) TG_MISTAKE;
 
 /// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
 /// elements become selu's lowest value, then everything is scaled and shifted.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
        std::source_location where = std::source_location::current()) {
  const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
@@ -45258,10 +45409,13 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
   return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
  });
 }
-no_such_option_in<noise_rate_options> alpha_dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
 
 /// x plus normal numbers of mean 0.
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
        std::source_location where = std::source_location::current()) {
  const char* const wrong =
@@ -45271,11 +45425,14 @@ constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noi
   return eval(input + numbers, where);
  });
 }
-no_such_option_in<gaussian_noise_options> gaussian_noise(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
 
 /// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
 /// al. 2014).
-template <class Scope, tensor_like X>
+template <layer_scope Scope, tensor_like X>
 constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
  const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
@@ -45284,7 +45441,10 @@ constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate
   return eval(input * numbers, where);
  });
 }
-no_such_option_in<noise_rate_options> gaussian_dropout(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/recurrent.hpp
 
@@ -45414,28 +45574,28 @@ struct recurrent_layer_kind<lstm_layer_options> {
 /// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel"
 /// [units, 4 units] and "bias" [4 units]; see lstm (ops/recurrent/lstm.hpp), also for arguments
 /// that may follow the options: `step_mask{...}`, `initial_state{...}`.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
  const auto where = std::source_location::current();
  const auto run = [](const auto&... operands) { return lstm(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<lstm_layer_options> lstm(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing lstm(any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: {output, hidden, cell}.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
  const auto where = std::source_location::current();
  const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<lstm_layer_options> lstm_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing lstm_with_state(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/resizing.hpp
 
@@ -45637,9 +45797,8 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
 /// they are concatenated. A `step_mask{...}` may follow; Keras then gives 0 at masked steps, which
 /// `zero_output_for_mask` selects here. Options of another recurrent layer make two of those:
 /// `gru_layer_options{.units = 64}`.
-template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
   detail::recurrent_mask... E>
- requires(!tensor_like<Scope>)
 constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_mode mode = merge_mode::concat,
        const E&... extras) {
  const auto where = std::source_location::current();
@@ -45648,13 +45807,15 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_m
  const auto values = detail::both_directions(scope, input, o, where, extras...);
  return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
 }
-no_such_option_in<lstm_layer_options> bidirectional(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<lstm_layer_options> bidirectional(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing bidirectional(any_argument, ...) TG_MISTAKE;
 
 /// Like `bidirectional`, but returns both outputs instead of merging them (Keras's merge_mode=None):
 /// `const auto [forward, backward] = ...`.
-template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
   detail::recurrent_mask... E>
- requires(!tensor_like<Scope>)
 constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o, const E&... extras) {
  const auto where = std::source_location::current();
  const auto input = scope.operand(x, where);
@@ -45663,14 +45824,17 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
  scope.leave("bidirectional", mark, values.backward);
  return values;
 }
-no_such_option_in<lstm_layer_options> bidirectional_outputs(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<lstm_layer_options> bidirectional_outputs(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing bidirectional_outputs(any_argument, ...) TG_MISTAKE;
 
 /// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x,
 /// std::tuple{lstm_layer_options{.units = 64}, ...})`. All but the last return sequences, the last
 /// follows its options (Keras's RNN over stacked cells). A `step_mask{...}` may follow and applies
 /// to all of them.
-template <class Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
- requires(!tensor_like<Scope> && sizeof...(O) > 0)
+template <layer_scope Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
+ requires(sizeof...(O) > 0)
 constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& layers, const E&... extras) {
  const auto where = std::source_location::current();
  const auto input = scope.operand(x, where);
@@ -45687,12 +45851,13 @@ constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& l
  scope.enter();
  return scope.leave("stacked", mark, h);
 }
+template <class = void>
+detail::scope_missing stacked(any_argument, ...) TG_MISTAKE;
 
 /// Calls `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch
 /// time, rest...]; its result [batch time, other...] becomes [batch, time, other...]. f builds the
 /// layers; `scope` is this one's.
-template <class Scope, tensor_like X, class F>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class F>
 constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
         std::source_location where = std::source_location::current()) {
  const auto input = scope.operand(x, where);
@@ -45714,6 +45879,8 @@ constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
  for (int i = 1; i < made.rank(); ++i) unfolded.push_back(made[i]);
  return scope.leave("time_distributed", mark, eval(reshape(values, unfolded, where), where));
 }
+template <class = void>
+detail::scope_missing time_distributed(any_argument, ...) TG_MISTAKE;
 
 /// Defaults as in Keras.
 struct layer_normalization_options {
@@ -45729,8 +45896,7 @@ struct layer_normalization_options {
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance over each
 /// record's own elements (Ba, Kiros and Hinton 2016). "gamma" and "beta" have the extents of the
 /// axes, in the order of x.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
  if constexpr (requires { scope.float_scope(); })
@@ -45761,7 +45927,10 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
      o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
         : eval(centered, where));
 }
-no_such_option_in<layer_normalization_options> layer_normalization(any_argument, any_argument, ...) TG_MISTAKE;
+template <layer_scope Scope>
+no_such_option_in<layer_normalization_options> layer_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing layer_normalization(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/simple_rnn.hpp
 
@@ -45864,27 +46033,27 @@ struct recurrent_layer_kind<simple_rnn_layer_options> {
 /// "recurrent_kernel" [units, units] and "bias" [units]; see simple_rnn
 /// (ops/recurrent/simple_rnn.hpp), also for arguments that may follow the options:
 /// `step_mask{...}`, `initial_state{h}`.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer_options& o, const E&... extras) {
  const auto run = [](const auto&... operands) { return simple_rnn(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<simple_rnn_layer_options> simple_rnn(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing simple_rnn(any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: {output, hidden}.
-template <class Scope, tensor_like X, class... E>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X, class... E>
 constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simple_rnn_layer_options& o,
          const E&... extras) {
  const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<simple_rnn_layer_options> simple_rnn_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing simple_rnn_with_state(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/transposed_convolution.hpp
 
@@ -45934,28 +46103,32 @@ constexpr auto transposed_layer(const Scope& scope, std::string_view type, const
 
 /// Transposed convolution of x [batch, height, width, channels] with "kernel" [height, width, filters, channels], plus "bias"
 /// [filters]. Extents of the result: ops/convolution/convolution_transpose.hpp.
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv2d_transpose(const Scope& scope, const X& x, const conv2d_transpose_layer_options& o,
         std::source_location where = std::source_location::current()) {
  const auto run = [&](const auto&... operands) { return conv2d_transpose(operands..., where); };
  return detail::transposed_layer<conv2d_transpose_options>(scope, "conv2d_transpose", x, o, where, run);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv2d_transpose_layer_options> conv2d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv2d_transpose(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv2d_transpose(const Name&, any_argument, ...) TG_MISTAKE;
 
 /// The same for x [batch, width, channels] with "kernel" [width, filters, channels].
-template <class Scope, tensor_like X>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope, tensor_like X>
 constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_transpose_layer_options& o,
         std::source_location where = std::source_location::current()) {
  const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
  return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
 }
-template <class Scope>
- requires(!tensor_like<Scope>)
+template <layer_scope Scope>
 no_such_option_in<conv1d_transpose_layer_options> conv1d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
+template <class = void>
+detail::scope_missing conv1d_transpose(any_argument, ...) TG_MISTAKE;
+template <detail::scope_name Name>
+detail::scope_missing conv1d_transpose(const Name&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/weight_normalization.hpp
 
@@ -47251,8 +47424,8 @@ struct scan_op : scan_value {
  static constexpr runtime::kernel_pair kernel_of() {
   return scan_kernel<Builder, Stage, Node>::both();
  }
- static void trace_step(const program_view& outer, int node, trace& t, scan_table& slots) {
-  detail::trace_scan_step<Builder>(outer, node, t, slots);
+ static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+  detail::trace_scan_step<Builder>(outer, number, t, slots);
  }
 };
 template <class Builder>
@@ -47861,7 +48034,7 @@ using step_members = ir::advice<"this step has data members, which a compiled gr
 /// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
   class = typename detail::step_of<Spec>::template result<Step>>
- requires std::is_empty_v<Step>
+ requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
 auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
  using step = detail::step_type<Step>;
  using training = ir::step_updates<step, Spec, optimizers<Each...>>;
@@ -47869,14 +48042,14 @@ auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const comp
  return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
 }
 template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
- requires std::is_empty_v<Step>
+ requires(std::is_empty_v<Step> || std::is_same_v<Mode, traced>)
 auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
  return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
 }
 template <class Mode>
 detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
 template <class Mode, class Step>
- requires(!std::is_empty_v<Step>)
+ requires(!std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
 detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
 }
 
@@ -48086,23 +48259,31 @@ auto bincount(const tensor<T>& values, std::source_location where = std::source_
 }
 // -- tapegraph/fast_convolution.hpp
 
-/// The choice of algorithms for convolutions of float on the CPU.
+/// Chooses the algorithm of float convolutions on the CPU.
 
 namespace tapegraph {
 
-/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included:
+/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients
+/// included:
 ///
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
-/// A layer's `.algorithm` goes before it. `automatic`, the default, takes `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between
-/// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles spare two thirds of the products,
-/// of at least 32 in the whole batch (8 images of 8 by 8), `fourier` for undilated long kernels along one dimension, any stride as phases, where the
-/// whole batch has at least 64 outputs of a channel and a model of costs says so, and direct sums for everything else. So an image's rounding
-/// depends on its batch where the batch is small or has small images; that of a line of at most 256 outputs depends on whether it is alone. Who names one has
-/// it for every number of channels and outputs, and direct sums where it cannot be: other kernels, strides, dilations, groups. Sums are
-/// rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one with about
-/// as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose
-/// before the first convolution: throws argument_error where memory has already been planned for another choice.
+/// A layer's `.algorithm` takes precedence. `automatic`, the default, chooses
+/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with
+///   outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles save two thirds of the
+///   products, of at least 32 in the whole batch (8 images of 8 by 8);
+/// - `fourier` for undilated long kernels along one dimension, any stride as phases, where the whole
+///   batch has at least 64 outputs of a channel and a cost model favours it;
+/// - direct sums for everything else.
+///
+/// So an image's rounding depends on its batch where the batch is small or has small images; that
+/// of a line of at most 256 outputs depends on whether it is alone. An algorithm that is named
+/// applies to every number of channels and outputs; where it cannot be used (other kernels,
+/// strides, dilations, groups) direct sums are. The algorithms round differently: in two dimensions
+/// with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one dimension
+/// with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
+/// become about 1e-6 of their neighbours. Choose before the first convolution: throws
+/// argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
  if (choice.asked.load() && choice.chosen.load() != algorithm)
@@ -48111,7 +48292,7 @@ inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  choice.chosen.store(algorithm);
 }
 
-/// What has been chosen.
+/// Returns the current choice.
 inline convolution_algorithm current_convolution_algorithm() { return cpu::detail::chosen_convolution().chosen.load(); }
 }
 #define TAPEGRAPH_SINGLE_HEADER
