@@ -3,7 +3,8 @@
 #
 #   tests/run.sh [--all] [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
 #
-# --all adds what takes long and has a shorter relative; docs/testing.md says what. One build folder serves both.
+# --all adds what takes long and has a shorter relative, and the quick suite built by the oldest clang, where there is one;
+# docs/testing.md says what. One build folder serves both.
 # TAPEGRAPH_PRESET=asan (or debug, tsan, clang, oldest_clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
 # configuration. The last line is the summary.
 set -euo pipefail
@@ -12,8 +13,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/packages.sh
 
 preset=${TAPEGRAPH_PRESET:-default}
+all=0
 if [ "${1:-}" = --all ]; then
     shift
+    all=1
     options="-DTAPEGRAPH_LONG_TESTS=ON -UTAPEGRAPH_TEST_OPTIMIZATION -UCMAKE_CUDA_ARCHITECTURES -UTAPEGRAPH_SASS_ARCHITECTURES"
     case $preset in # the sanitizers' have none
     asan | tsan) ;;
@@ -64,4 +67,8 @@ if [ -z "$summary" ]; then
     exit $((status == 0 ? 0 : status))
 fi
 echo "$summary"
+if [ "$all" = 1 ] && [ "$preset" = default ] && [ $# = 0 ] && compgen -c | grep -qE '^clang[+][+]-(1[6-9]|2[0-9])$'; then
+    echo "== the quick suite, built by the oldest clang"
+    TAPEGRAPH_PRESET=oldest_clang tests/run.sh || status=$?
+fi
 exit "$status"
