@@ -54,7 +54,7 @@ HIGHER = "ops/higher_derivatives_test"
 PROGRAMS = {
     "ops/elementwise/activation": table("activation", "ops/stored_elementwise_test", CORNERS),
     "ops/elementwise/arithmetic": table("arithmetic", "ops/stored_elementwise_test", CORNERS),
-    "ops/elementwise/cast": [("ops/modes_elementwise2_test",)],
+    "ops/elementwise/cast": table("selection", "ops/integer_elementwise_test"),
     "ops/convolution/convolution": table("convolution", HIGHER, WINDOWS),
     "ops/convolution/convolution_transpose": table("transposed", WINDOWS),
     "ops/movement/concat": table("slicing", HIGHER, "ops/movement_corner_test"),
