@@ -78,8 +78,7 @@ void hold(element_types<T...>, void (*take)(runtime::kernel_functions)) {
     (take({&Functions<Op, T>::run, &Functions<Op, T>::workspace}), ...);
 }
 [[gnu::used]] static void hold_kernels(void (*take)(runtime::kernel_functions)) {
-#define TG_HELD_HERE(part, types)                                                                                      \
-    std::conditional_t<TG_PART_##part == TG_NUMBER_OF_PART(TG_CUDA_PART), types, element_types<>>()
+#define TG_HELD_HERE(part, types) TG_IF(TG_IS_PART(TG_CUDA_PART, part), types, element_types<>)()
 #define TG_ON_DEVICE(part, types, ...) hold<compiled_kernel, __VA_ARGS__>(TG_HELD_HERE(part, types), take);
     TG_KERNELS_ON_DEVICE
 #undef TG_ON_DEVICE

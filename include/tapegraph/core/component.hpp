@@ -22,9 +22,16 @@
 /// where map_at_run_time calls append_map, too, which is one function in all objects: of two that are called `map` the linker takes either.
 /// Just so, or as if and else, without a negation and without more statements: otherwise g++ -O0 compiles both.
 ///
-/// Operations and their kernels are listed in ops/operation_list.hpp. Functions that are no templates are defined behind
-/// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
-/// something else.
+/// Operations and their kernels are listed in ops/operation_list.hpp.
+///
+/// An ordinary function is declared, and defined further down:
+///
+///     #if TG_DEFINES(data)
+///     TG_DEFINITION void check_record_shape(const column_spec& column) { ... }
+///     #endif
+///
+/// A program with a GPU backend does not take from the component what asks for a backend or calls code that does: it compiles the parts
+/// eager, graph and nn, whose functions stand below TG_DEFINES_FOR_HOST(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION [[gnu::weak]] // lets programs use it that link the component and have no definition of their own
@@ -38,26 +45,40 @@
 #define TG_RUNS_HERE true
 #endif
 
-#define TG_PART_convolution 1
-#define TG_PART_cumulative 2
-#define TG_PART_data 3
-#define TG_PART_eager 4
-#define TG_PART_gather 5
-#define TG_PART_graph 6
-#define TG_PART_instructions 7
-#define TG_PART_movement 8
-#define TG_PART_nn 9
-#define TG_PART_onnx 10
-#define TG_PART_operations 11
-#define TG_PART_ordering 12
-#define TG_PART_pooling 13
-#define TG_PART_product 14
-#define TG_PART_random 15
-#define TG_PART_recurrent 16
-#define TG_PART_reduction 17
-#define TG_PART_regions 18
-#define TG_PART_registry 19
-#define TG_PART_runtime 20
+/// The parts, a line each. TG_PART is compared with a part by joining the two names.
+#define TG_PART_IS_convolution_convolution 1
+#define TG_PART_IS_cumulative_cumulative 1
+#define TG_PART_IS_data_data 1
+#define TG_PART_IS_eager_eager 1
+#define TG_PART_IS_gather_gather 1
+#define TG_PART_IS_graph_graph 1
+#define TG_PART_IS_instructions_instructions 1
+#define TG_PART_IS_movement_movement 1
+#define TG_PART_IS_nn_nn 1
+#define TG_PART_IS_onnx_onnx 1
+#define TG_PART_IS_operations_operations 1
+#define TG_PART_IS_ordering_ordering 1
+#define TG_PART_IS_pooling_pooling 1
+#define TG_PART_IS_product_product 1
+#define TG_PART_IS_random_random 1
+#define TG_PART_IS_recurrent_recurrent 1
+#define TG_PART_IS_reduction_reduction 1
+#define TG_PART_IS_regions_regions 1
+#define TG_PART_IS_registry_registry 1
+#define TG_PART_IS_runtime_runtime 1
+/// Those that a program with a GPU backend compiles itself.
+#define TG_PART_OF_PROGRAM_eager 1
+#define TG_PART_OF_PROGRAM_graph 1
+#define TG_PART_OF_PROGRAM_nn 1
+
+#define TG_JOIN(a, b) a##b
+#define TG_JOINED(a, b) TG_JOIN(a, b)
+#define TG_SECOND_OF(first, second, ...) second
+#define TG_SECOND(...) TG_SECOND_OF(__VA_ARGS__)
+#define TG_SHIFT_1 ~,
+/// `yes` if `flag` is a macro that is 1, `no` if it is no macro.
+#define TG_IF(flag, yes, no) TG_SECOND(TG_JOINED(TG_SHIFT_, flag) yes, no, ~)
+#define TG_IS_PART(name, part) TG_JOINED(TG_JOINED(TG_PART_IS_, name), _##part)
 
 #if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
@@ -70,115 +91,15 @@
 #elif !defined(TG_PART)
 #error "TG_COMPONENT is 2 for the sources of tapegraph::kernels alone; who links it defines it as 1"
 #endif
-#define TG_PART_none 0
-#define TG_JOIN_PART(part) TG_PART_##part
-#define TG_NUMBER_OF_PART(part) TG_JOIN_PART(part)
-#define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
-#if defined(TG_CUDA)
-#include <tapegraph/core/component_with_backend.hpp>
-#else
-#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
-#define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
-#endif
 
-#if TG_DEFINES(convolution)
-#define TG_TEMPLATE_OF_convolution template
+#define TG_DEFINES(part) TG_IF(TG_IS_PART(TG_PART, part), 1, 0)
+#if defined(TG_CUDA)
+#define TG_DEFINES_FOR_HOST(part) 1
+#define TG_NO_TEMPLATE(...)
+#define TG_EXTERN_TEMPLATE(...) extern template __VA_ARGS__;
+#define TG_COMPILED(part, ...) TG_IF(TG_PART_OF_PROGRAM_##part, TG_NO_TEMPLATE, TG_EXTERN_TEMPLATE)(__VA_ARGS__)
 #else
-#define TG_TEMPLATE_OF_convolution extern template
-#endif
-#if TG_DEFINES(cumulative)
-#define TG_TEMPLATE_OF_cumulative template
-#else
-#define TG_TEMPLATE_OF_cumulative extern template
-#endif
-#if TG_DEFINES(data)
-#define TG_TEMPLATE_OF_data template
-#else
-#define TG_TEMPLATE_OF_data extern template
-#endif
-#if TG_DEFINES(eager)
-#define TG_TEMPLATE_OF_eager template
-#else
-#define TG_TEMPLATE_OF_eager extern template
-#endif
-#if TG_DEFINES(gather)
-#define TG_TEMPLATE_OF_gather template
-#else
-#define TG_TEMPLATE_OF_gather extern template
-#endif
-#if TG_DEFINES(graph)
-#define TG_TEMPLATE_OF_graph template
-#else
-#define TG_TEMPLATE_OF_graph extern template
-#endif
-#if TG_DEFINES(instructions)
-#define TG_TEMPLATE_OF_instructions template
-#else
-#define TG_TEMPLATE_OF_instructions extern template
-#endif
-#if TG_DEFINES(movement)
-#define TG_TEMPLATE_OF_movement template
-#else
-#define TG_TEMPLATE_OF_movement extern template
-#endif
-#if TG_DEFINES(nn)
-#define TG_TEMPLATE_OF_nn template
-#else
-#define TG_TEMPLATE_OF_nn extern template
-#endif
-#if TG_DEFINES(onnx)
-#define TG_TEMPLATE_OF_onnx template
-#else
-#define TG_TEMPLATE_OF_onnx extern template
-#endif
-#if TG_DEFINES(operations)
-#define TG_TEMPLATE_OF_operations template
-#else
-#define TG_TEMPLATE_OF_operations extern template
-#endif
-#if TG_DEFINES(ordering)
-#define TG_TEMPLATE_OF_ordering template
-#else
-#define TG_TEMPLATE_OF_ordering extern template
-#endif
-#if TG_DEFINES(pooling)
-#define TG_TEMPLATE_OF_pooling template
-#else
-#define TG_TEMPLATE_OF_pooling extern template
-#endif
-#if TG_DEFINES(product)
-#define TG_TEMPLATE_OF_product template
-#else
-#define TG_TEMPLATE_OF_product extern template
-#endif
-#if TG_DEFINES(random)
-#define TG_TEMPLATE_OF_random template
-#else
-#define TG_TEMPLATE_OF_random extern template
-#endif
-#if TG_DEFINES(recurrent)
-#define TG_TEMPLATE_OF_recurrent template
-#else
-#define TG_TEMPLATE_OF_recurrent extern template
-#endif
-#if TG_DEFINES(reduction)
-#define TG_TEMPLATE_OF_reduction template
-#else
-#define TG_TEMPLATE_OF_reduction extern template
-#endif
-#if TG_DEFINES(registry)
-#define TG_TEMPLATE_OF_registry template
-#else
-#define TG_TEMPLATE_OF_registry extern template
-#endif
-#if TG_DEFINES(regions)
-#define TG_TEMPLATE_OF_regions template
-#else
-#define TG_TEMPLATE_OF_regions extern template
-#endif
-#if TG_DEFINES(runtime)
-#define TG_TEMPLATE_OF_runtime template
-#else
-#define TG_TEMPLATE_OF_runtime extern template
+#define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
+#define TG_COMPILED(part, ...) TG_IF(TG_IS_PART(TG_PART, part), template, extern template) __VA_ARGS__;
 #endif
 #endif

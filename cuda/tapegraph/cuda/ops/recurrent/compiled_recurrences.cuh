@@ -17,7 +17,7 @@ struct simple_rnn_cell;
 
 namespace tapegraph::cuda {
 
-#if TG_CUDA_COMPONENT == 2 && TG_PART_recurrent == TG_NUMBER_OF_PART(TG_CUDA_PART)
+#if TG_CUDA_COMPONENT == 2 && TG_IF(TG_IS_PART(TG_CUDA_PART, recurrent), 1, 0)
 #define TG_HELD_RECURRENCE template
 #else
 #define TG_HELD_RECURRENCE extern template
