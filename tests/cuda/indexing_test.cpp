@@ -93,7 +93,8 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
     using calls = std::vector<library_call>;
     // Two merges move pairs more often than one pass does, and three more often than two passes.
     for (const auto& [rows, count, bits] : {std::tuple{3, 5000, 2}, {255, 5000, 8}, {256, 9000, 9}}) {
-        CAPTURE(rows);
+        const auto shown_rows = rows;
+        CAPTURE(shown_rows);
         const gathered s{{2}, {}, rows, {3}, {count}};
         const auto updates = uneven<float>(s.result());
         const auto table = shaped<float>(s.table());

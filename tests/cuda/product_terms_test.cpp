@@ -26,7 +26,8 @@ TEST_CASE_TEMPLATE("derivatives of products on a device", T, float, double) {
     using tapegraph::detail::product_gradient_op, tapegraph::detail::product_terms_op;
     for (const auto& [shape, axes] : lines)
         for (const std::int64_t way : {0, 1, 2, 3, 4}) { // total, or a running product
-            CAPTURE(shape);
+            const auto shown_shape = shape;
+            CAPTURE(shown_shape);
             CAPTURE(way);
             if (way != 0 && (axes & (axes - 1)) != 0) continue;
             extents kept = shape;

@@ -50,8 +50,10 @@ void check_near(std::int64_t axis, const std::vector<argument>& in, const extent
 TEST_CASE_TEMPLATE("softmax and its gradients on a device", T, float, double) {
     const with_value set(cuda::detail::limits_of_lines, small_limits);
     for (const auto& [shape, axis] : lines) {
-        CAPTURE(shape);
-        CAPTURE(axis);
+        const auto shown_shape = shape;
+        CAPTURE(shown_shape);
+        const auto shown_axis = axis;
+        CAPTURE(shown_axis);
         const auto x = filled<T>(shape, [](std::int64_t i) { return scattered(i, 1000) / 100.0 - 5; });
         const auto p = filled<T>(shape, [](std::int64_t i) { return scattered(i, 1000, 3) / 1e6; });
         const auto l = filled<T>(shape, [](std::int64_t i) { return -5 - scattered(i, 1000, 3) / 100.0; });

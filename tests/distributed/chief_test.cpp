@@ -36,7 +36,7 @@ auto made(td::exchange* ranks) {
                                   tg::adam{.learning_rate = 0.01},
                                   tg::sharded{.shards = 8, .options = {.seed = 4}, .ranks = ranks});
 }
-constexpr tg::fit_options options{.epochs = 3, .batch_size = 16, .verbose = 0}; // of five steps each
+const tg::fit_options options{.epochs = 3, .batch_size = 16, .verbose = 0}; // of five steps each
 
 std::size_t files_in(const fs::path& folder) {
     std::size_t count = 0;

@@ -65,8 +65,10 @@ TEST_CASE("synchronous servers: the bits of one process with the same shards, fo
     std::vector<double> losses;
     for (int64_t s = 0; s < steps; ++s) losses.push_back(alone.train_on_batch(points(s), labels(s)).loss);
     for (const auto& [servers, workers] : {std::pair{1, 1}, {1, 2}, {2, 4}, {3, 2}, {5, 1}}) {
-        CAPTURE(servers);
-        CAPTURE(workers);
+        const auto shown_servers = servers;
+        CAPTURE(shown_servers);
+        const auto shown_workers = workers;
+        CAPTURE(shown_workers);
         td::run_ranks(servers + workers, [&, server_count = servers, worker_count = workers](td::exchange& ranks) {
             tg::server server(ranks, cluster(server_count, worker_count));
             auto model = sharded_model(server.workers());
@@ -119,7 +121,8 @@ TEST_CASE_TEMPLATE("rows of sparse gradients are pushed as rows: the bits of one
         for (int64_t k = 0; k < 4; ++k)
             CHECK(tg::tensor<float>(table.rows)(i, k) == tg::tensor<float>(table.value)(which(i), k));
     for (const auto& [servers, workers] : {std::pair{1, 1}, {2, 2}}) {
-        CAPTURE(servers);
+        const auto shown_servers = servers;
+        CAPTURE(shown_servers);
         td::run_ranks(servers + workers, [&, server_count = servers, worker_count = workers](td::exchange& ranks) {
             tg::server server(ranks, cluster(server_count, worker_count));
             auto model = model_of_words<Mode>(server.workers());

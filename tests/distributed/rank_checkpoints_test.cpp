@@ -43,7 +43,7 @@ auto made(td::exchange* ranks, std::uint64_t seed = 4) {
                                   tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.01},
                                   tg::sharded{.shards = 8, .options = {.seed = seed}, .ranks = ranks});
 }
-constexpr tg::fit_options options{.epochs = 3, .batch_size = 16, .verbose = 0}; // of five steps each
+const tg::fit_options options{.epochs = 3, .batch_size = 16, .verbose = 0}; // of five steps each
 
 std::string without(std::string text, const std::string& what) {
     for (std::size_t at = text.find(what); at != text.npos; at = text.find(what)) text.erase(at, what.size());

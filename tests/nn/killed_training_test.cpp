@@ -55,7 +55,7 @@ struct network {
     }
 };
 
-constexpr tg::fit_options options{.epochs = 4, .verbose = 0};
+const tg::fit_options options{.epochs = 4, .verbose = 0};
 
 /// One start of the program: it goes on from what is in the folder, and writes the result there.
 template <class Mode>

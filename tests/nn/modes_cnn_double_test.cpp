@@ -72,13 +72,16 @@ TEST_CASE("gradients of the CNN agree with a reference written by hand") {
 
         CHECK(reference.gradients.size() == 12);
         for (const auto& [path, gradient] : reference.gradients) {
-            CAPTURE(path);
+            const auto shown_path = path;
+            CAPTURE(shown_path);
             tg::tensor<double> found = (before.at(path) - model.variables()[path].template value<double>()) / rate;
             CHECK(relative_distance(gradient, found) < 1e-10);
         }
-        for (const char* path : {"norm1/moving_mean", "norm1/moving_variance", "norm2/moving_mean", "norm2/moving_variance"}) {
+        for (const char* path :
+             {"norm1/moving_mean", "norm1/moving_variance", "norm2/moving_mean", "norm2/moving_variance"}) {
             CAPTURE(path);
-            CHECK(relative_distance(reference.variables.at(path), model.variables()[path].template value<double>()) < 1e-13);
+            CHECK(relative_distance(reference.variables.at(path), model.variables()[path].template value<double>()) <
+                  1e-13);
         }
     });
 }

@@ -149,7 +149,8 @@ TEST_CASE("hints: two names that look like one and a misspelling") {
          {std::pair("encoder", "encoder"), std::pair("q_proj", "k_proj"), std::pair("hidden1", "hidden2"),
           std::pair("encode", "encoder"), std::pair("block_a", "block_b"), std::pair("gate", "gats"),
           std::pair("conv12", "conv21"), std::pair("input", "output"), std::pair("", "a")}) {
-        INFO(a);
+        const std::string name = a;
+        INFO(name);
         CHECK(!look_misspelt(a, b));
         CHECK(!look_misspelt(b, a));
     }

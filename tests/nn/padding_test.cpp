@@ -62,8 +62,10 @@ TEST_CASE_TEMPLATE("padding: training does not depend on what stands there", Mod
             for (const float v : tg::tensor<float>(each).to_vector()) CHECK(std::isfinite(v));
     const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     for (const auto& [in_x, in_z] : {std::pair{nan, 0.0f}, {0.0f, nan}, {nan, nan}, {infinity, -infinity}}) {
-        CAPTURE(in_x);
-        CAPTURE(in_z);
+        const auto shown_in_x = in_x;
+        CAPTURE(shown_in_x);
+        const auto shown_in_z = in_z;
+        CAPTURE(shown_in_z);
         const auto others = run(in_x, in_z);
         for (std::size_t k = 0; k < zeros.size(); ++k) {
             CAPTURE(k);

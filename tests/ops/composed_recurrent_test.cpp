@@ -148,7 +148,8 @@ TEST_CASE("gru is what its formulas say, with first and second derivatives") {
     for (const auto& [batch, time, units] : sizes)
         for (const bool after : {true, false})
             for (const bool backwards : {false, true}) {
-                CAPTURE(units);
+                const auto shown_units = units;
+                CAPTURE(shown_units);
                 CAPTURE(after);
                 CAPTURE(backwards);
                 const bool a = after, from_the_end = backwards; // which lambdas may name
@@ -165,7 +166,8 @@ TEST_CASE("gru is what its formulas say, with first and second derivatives") {
 
 TEST_CASE("simple_rnn and lstm are what their formulas say, with first and second derivatives") {
     for (const auto& [batch, time, units] : sizes) {
-        CAPTURE(units);
+        const auto shown_units = units;
+        CAPTURE(shown_units);
         check_same(
             operands(batch, time, units, 1, false), false,
             [](const operands& o) -> tensor<double> {
@@ -185,7 +187,8 @@ TEST_CASE("simple_rnn and lstm are what their formulas say, with first and secon
 
 TEST_CASE("gru and simple_rnn have the same bits with nothing kept") {
     for (const auto& [batch, time, units] : sizes) {
-        CAPTURE(units);
+        const auto shown_units = units;
+        CAPTURE(shown_units);
         const auto last = [](const tensor<double>& rows) { return tensor<double>(tg::take(rows, -1, 1)).to_vector(); };
         const auto run = [](const operands& o, const auto& layer, const auto& options) -> tensor<double> {
             return layer(o.x, o.w, o.r, o.b, options, tg::initial_state{o.h}, tg::step_mask{o.mask},

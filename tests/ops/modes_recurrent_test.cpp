@@ -41,8 +41,10 @@ TEST_CASE_TEMPLATE("both modes: lstm", T, double, float) {
     const auto w = drawn<T>({3, 20}, 2), r = drawn<T>({5, 20}, 3), b = drawn<T>({20}, 4);
     // A larger batch, a longer sequence, then smaller ones again in the same arena.
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {19, 4}, {3, 11}, {2, 0}, {4, 2}}) {
-        CAPTURE(n);
-        CAPTURE(t);
+        const auto shown_n = n;
+        CAPTURE(shown_n);
+        const auto shown_t = t;
+        CAPTURE(shown_t);
         const auto x = drawn<T>({n, t, 3}, 1);
         check_bits(plain, x, w, r, b);
         check_bits(lean, x, w, r, b);

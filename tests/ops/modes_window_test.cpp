@@ -57,7 +57,8 @@ TEST_CASE("both modes: conv1d over two symbolic extents") {
                      tg::spec<double, 4, 3, 2>{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 9}, {1, 1}, {5, 33}, {3, 8}}) {
         const std::string text = modes.compare(drawn<double>({n, t, 3}, 1), drawn<double>({4, 3, 2}, 2));
-        CHECK_MESSAGE(text.empty(), "batch " << n << " length " << t << ": " << text);
+        const std::string shape = "batch " + std::to_string(n) + " length " + std::to_string(t) + ": ";
+        CHECK_MESSAGE(text.empty(), shape << text);
     }
 }
 
