@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/nn/columns.hpp>
 #include <tapegraph/nn/metrics/metric.hpp>
-#include <tapegraph/nn/training.hpp>
 
 #include <vector>
 

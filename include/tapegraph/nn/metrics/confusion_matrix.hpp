@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/metrics/metric.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
 
 /// Confusion matrices, and intersections over unions of classes. The largest of the outputs
 /// [batch..., classes] is the prediction; labels are class numbers [batch...] or one-hot.
