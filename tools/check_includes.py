@@ -36,7 +36,7 @@ DIRECTIONS = {
     "data": EVERYTHING,
     "io": EVERYTHING,
     "profile": EVERYTHING,
-    "distributed": {"core", "cpu", "io"},
+    "distributed": {"core", "cpu", "io", "nn"},
     "": EVERYTHING,
 }
 KERNEL_FILE = re.compile(r"tapegraph/ops/((?:kernels|compiled_kernels|compiled_regions)\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")

@@ -3,12 +3,12 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/math_mode.hpp>
+#include <tapegraph/core/task_group.hpp>
 #include <tapegraph/cpu/callers.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/model_signature.hpp>
-#include <tapegraph/nn/session/task_values.hpp>
 #include <tapegraph/nn/state_archive.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
@@ -148,8 +148,7 @@ public:
     /// If tasks compute parts of the model, gives all of them every variable until the next step.
     /// Call it on every task. `save` and `load` do it themselves.
     void gather_variables() const {
-        if (options_.tasks != nullptr)
-            detail::gather_variables(const_cast<variable_list&>(variables_), *options_.tasks);
+        if (options_.tasks != nullptr) options_.tasks->gather(const_cast<variable_list&>(variables_));
     }
 
     /// The model's variables, followed by the optimizer's.

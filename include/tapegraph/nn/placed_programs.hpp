@@ -65,7 +65,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
     if (p.parts.empty()) {
         part_programs made; // created completely, or not at all
         made.parts.reserve(parts.size());
-        if (run.tasks != nullptr) made.tasks = std::make_unique<basic_task_values<>>(*run.tasks);
+        if (run.tasks != nullptr) made.tasks = run.tasks->transfers();
         for (const compiled_part& part : parts)
             add_part(
                 made, part, [&] { return device_of_place(part.place, run.device, run.soft_placement); },

@@ -118,7 +118,7 @@ public:
     /// If tasks compute parts of the model, gives all of them every variable until a run changes
     /// it. Call it on every task.
     void gather_variables() {
-        if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
+        if (tasks_ != nullptr) tasks_->gather(variables_);
     }
 
     /// Chooses whether the CPU computes parts of the model that are placed on a missing GPU (the

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <tapegraph/core/hash.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/nn/outputs.hpp>
+#include <tapegraph/nn/session/part_transfers.hpp>
 #include <tapegraph/nn/session/parts.hpp>
-#include <tapegraph/nn/session/task_values.hpp>
 #include <tapegraph/nn/variables.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
@@ -40,7 +41,7 @@ struct part_programs {
     std::vector<session_part> parts;
     std::vector<std::pair<int, int>> results; ///< per result, the part and the index of its output
     bool logged = false, agreed = false;
-    std::unique_ptr<basic_task_values<>> tasks; ///< null: all is computed here
+    std::unique_ptr<part_transfers> tasks; ///< null: all is computed here
 };
 
 /// The device for a place. "/cpu:1" is the machine's CPU; with `soft` a part falls back to the CPU
@@ -126,7 +127,7 @@ void connect_tasks(part_programs& p) {
         for (std::size_t i = 0; i < part.variables.size(); ++i) {
             use& each = use_of(part.variables[i]);
             if (part.used[i] != 0) each.by |= by;
-            if (part.written[i] != 0) each.changed_by = basic_task_values<>::all_tasks;
+            if (part.written[i] != 0) each.changed_by = part_transfers::all_tasks;
         }
         for (const auto& [output, target] : part.updates) use_of(target).changed_by = part.rank;
     }
@@ -166,9 +167,7 @@ public:
     }
     /// Called after part number `part` has run.
     void sent(std::size_t part) {
-        if (p_.tasks)
-            p_.tasks->send(static_cast<int>(part),
-                           [&](int output) -> const buffer_view& { return p_.parts[part].program->output(output); });
+        if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
     }
     /// Called after all parts have run.
     void end() {
@@ -219,7 +218,7 @@ void apply_updates(part_programs& p, const F& holds_still) {
             else
                 part.program->device()->copy(to.data, from.data, from.bytes());
         }
-    if (p.tasks) p.tasks->settle(holds_still);
+    if (p.tasks) p.tasks->settle(held_variables(holds_still));
 }
 
 /// Copies result `k` of a run into a tensor on the same device; for another task's part, into one

@@ -112,7 +112,7 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
         made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
     }
     made->parts.reserve(static_cast<std::size_t>(count));
-    if (tasks_ != nullptr) made->tasks = std::make_unique<basic_task_values<>>(*tasks_);
+    if (tasks_ != nullptr) made->tasks = tasks_->transfers();
     for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
     connect_tasks(*made);
     return *programs_.emplace_back(std::move(made));

@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/hash.hpp>
-#include <tapegraph/core/task_group.hpp>
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/distributed/task_messages.hpp>
+#include <tapegraph/nn/session/part_transfers.hpp>
 
 #include <array>
 #include <cstring>
@@ -12,38 +12,28 @@
 #include <string>
 #include <vector>
 
-/// Transfers of a program in parts between the tasks of a cluster: values that another task's part
-/// reads, results, and variables. Every task makes the same transfers in the same order.
+/// Transfers of a program in parts as messages between the tasks of a cluster.
 
 namespace tapegraph::detail {
 
-inline std::span<const std::byte> bytes_of(const buffer_view& v) {
-    return {static_cast<const std::byte*>(v.data), v.bytes()};
-}
-inline std::span<std::byte> bytes_of(any_tensor& t) {
-    return {static_cast<std::byte*>(t.write()), t.outline_view().bytes()};
-}
-
 template <class = void>
-class basic_task_values {
+class basic_task_values final : public part_transfers {
 public:
     static constexpr int most_tasks = 64; // bits of variable::held_by
 
-    explicit basic_task_values(task_group& tasks) : tasks_(&tasks) {
-        if (tasks.size() > most_tasks)
-            throw argument_error("tasks: a model has parts on " + std::to_string(tasks.size()) + " tasks; " +
+    basic_task_values(task_group& tasks, distributed::task_messages& messages) : group_(&tasks), tasks_(&messages) {
+        if (messages.size() > most_tasks)
+            throw argument_error("tasks: a model has parts on " + std::to_string(messages.size()) + " tasks; " +
                                  std::to_string(most_tasks) + " can");
     }
     basic_task_values(const basic_task_values&) = delete;
     basic_task_values& operator=(const basic_task_values&) = delete;
-    ~basic_task_values() { give_up(); }
+    ~basic_task_values() override { give_up(); }
 
     int rank() const { return tasks_->rank(); }
-    task_group& tasks() { return *tasks_; }
+    task_group& tasks() override { return *group_; }
 
-    /// Connects a value of part `part` to a part of another task. Returns the number of the
-    /// transfer, which that task's parts share.
-    int connect(int part, int output, dtype type, int from, int to) {
+    int connect(int part, int output, dtype type, int from, int to) override {
         for (std::size_t k = 0; k < values_.size(); ++k)
             if (values_[k]->part == part && values_[k]->output == output && values_[k]->to == to)
                 return static_cast<int>(k);
@@ -54,16 +44,11 @@ public:
         values_.push_back(std::move(made));
         return static_cast<int>(values_.size()) - 1;
     }
-    /// Registers a variable of the program. `used_by`: bit r for task r; `changed_by`: the task
-    /// that computes its next value, -1 for none, `all_tasks` if each does.
-    static constexpr int all_tasks = -2;
-    void add_variable(variable& v, std::uint64_t used_by, int changed_by) {
+    void add_variable(variable& v, std::uint64_t used_by, int changed_by) override {
         variables_.push_back({&v, home_of(v), used_by, changed_by, "variable '" + v.path() + "'"});
     }
-    /// Opens the channels, once all transfers are registered, before the first run.
-    void open() { tasks_->open_channels(static_cast<int>(values_.size()) + 1); }
-    /// Compares values that all tasks must agree on, before the first run.
-    void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) {
+    void open() override { tasks_->open_channels(static_cast<int>(values_.size()) + 1); }
+    void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) override {
         std::uint64_t weights = 0;
         for (const use& each : variables_)
             if (each.which->held_by() == everybody)
@@ -77,9 +62,7 @@ public:
         tasks_->agree(fields);
     }
 
-    /// Begins a run: sends variables to the tasks whose parts read them and do not have their
-    /// value.
-    void begin(std::int64_t step) {
+    void begin(std::int64_t step) override {
         tasks_->set_step(step);
         for (auto& each : values_) each->arrived = false;
         for (use& each : variables_)
@@ -90,22 +73,18 @@ public:
             }
         finish_receives();
     }
-    /// Sends the results of part `part` to the tasks that read them. view_of(output) is the result
-    /// in the CPU's memory.
-    template <class F>
-    void send(int part, const F& view_of) {
+    void send(int part, ir::program& program) override {
         for (std::size_t k = 0; k < values_.size(); ++k) {
             value& each = *values_[k];
             if (each.part != part || each.from != rank()) continue;
-            const buffer_view& v = view_of(each.output);
+            const buffer_view& v = program.output(each.output); // in the CPU's memory
             each.dims.take(v);
             sends_.push_back(tasks_->send(each.to, each.dims.bytes(), channel_of(k), each.label));
             if (v.bytes() > 0) sends_.push_back(tasks_->send(each.to, bytes_of(v), channel_of(k), each.label));
         }
         tasks_->progress();
     }
-    /// Waits for value `number`, which this task reads.
-    const any_tensor& receive(int number) {
+    const any_tensor& receive(int number) override {
         value& each = *values_[static_cast<std::size_t>(number)];
         if (each.arrived) return each.received;
         const auto wait = [&](std::span<std::byte> to) {
@@ -121,30 +100,23 @@ public:
         each.arrived = true;
         return each.received;
     }
-    /// Waits until all sends are complete, so that results of parts may be overwritten.
-    void finish_sends() {
+    void finish_sends() override {
         while (!sends_.empty()) {
             tasks_->wait(sends_.back());
             sends_.pop_back();
         }
     }
-    /// Sends a number from the task of rank `from` to all.
-    void share(int from, double& number) {
+    void share(int from, double& number) override {
         tasks_->broadcast(from, std::as_writable_bytes(std::span(&number, 1)), "result");
     }
-    /// Sends a tensor from that task to all.
-    void share(int from, dtype type, any_tensor& t) {
+    void share(int from, dtype type, any_tensor& t) override {
         value_shape dims;
         if (from == rank()) dims.take(t.outline_view());
         tasks_->broadcast(from, dims.bytes(), "shape of a result");
         if (from != rank()) t = any_tensor(type, dims.dims());
         spread(*tasks_, from, t, "result");
     }
-    /// Moves variables after their next values were computed, except for those that hold still.
-    /// They go to the task that holds them, metrics' to all, and other tasks discard their values.
-    /// The first time each task also frees variables that its parts do not use.
-    template <class F>
-    void settle(const F& holds_still) {
+    void settle(const held_variables& holds_still) override {
         for (use& each : variables_) {
             variable& v = *each.which;
             const std::uint64_t home = std::uint64_t{1} << each.home, own = std::uint64_t{1} << rank();
@@ -167,15 +139,15 @@ public:
         }
         settled_ = true;
     }
-    /// Abandons a run after an error.
-    void give_up() noexcept {
-        for (const task_group::message each : receives_) tasks_->cancel(each);
-        for (const task_group::message each : sends_) tasks_->cancel(each);
+    void give_up() noexcept override {
+        for (const message each : receives_) tasks_->cancel(each);
+        for (const message each : sends_) tasks_->cancel(each);
         receives_.clear();
         sends_.clear();
     }
 
 private:
+    using message = distributed::task_messages::message;
     static constexpr std::uint64_t everybody = ~std::uint64_t{0};
     /// The shape of a value, sent before its elements.
     struct value_shape {
@@ -222,15 +194,16 @@ private:
         }
     }
 
-    task_group* tasks_;
+    task_group* group_;
+    distributed::task_messages* tasks_;
     std::vector<std::unique_ptr<value>> values_;
     std::vector<use> variables_;
-    std::vector<task_group::message> sends_, receives_;
+    std::vector<message> sends_, receives_;
     bool settled_ = false;
 
 public:
     /// Sends the elements of a tensor from one task to all, which have one of the same shape.
-    static void spread(task_group& tasks, int from, any_tensor& t, const std::string& label) {
+    static void spread(distributed::task_messages& tasks, int from, any_tensor& t, const std::string& label) {
         if (t.size() == 0) return;
         void* const at =
             from == tasks.rank() ? const_cast<void*>(t.read()) : t.write(); // the sender's tensor does not change
@@ -238,7 +211,7 @@ public:
     }
     /// The task that holds a variable: the one named where it is created, or the chief if it is
     /// unplaced.
-    static int home_of_variable(const variable& v, const task_group& tasks) {
+    static int home_of_variable(const variable& v, const distributed::task_messages& tasks) {
         if (v.task().empty() || v.task().starts_with("/job:ps")) return tasks.chief();
         return tasks.rank_of(v.task());
     }
@@ -246,7 +219,7 @@ public:
 
 /// Sends all variables to every task, until the next run; every task calls it.
 template <class = void>
-void gather_variables(variable_list& variables, task_group& tasks) {
+void gather_variables(variable_list& variables, distributed::task_messages& tasks) {
     for (int i = 0; i < variables.size(); ++i) {
         variable& v = variables.at(i);
         const std::uint64_t all = tasks.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << tasks.size()) - 1;
@@ -259,6 +232,6 @@ void gather_variables(variable_list& variables, task_group& tasks) {
 }
 
 TG_COMPILED(nn, class basic_task_values<void>)
-TG_COMPILED(nn, void gather_variables<void>(variable_list&, task_group&))
+TG_COMPILED(nn, void gather_variables<void>(variable_list&, distributed::task_messages&))
 
 } // namespace tapegraph::detail
