@@ -1,7 +1,8 @@
 #pragma once
 
+#include <tapegraph/eager/scan.hpp>
+#include <tapegraph/graph/scan.hpp>
 #include <tapegraph/nn/losses/loss.hpp>
-#include <tapegraph/nn/scan.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
 namespace tapegraph {
