@@ -29,7 +29,7 @@ RECORD = pathlib.Path(__file__).resolve().parent / "built.json"
 # compile_fail is to be refused, the projects of consume are whole builds, and cute wants nvcc's half of CuTe.
 NOT_FOLDERS = {"compile_fail", "compilers", "consume", "cute"}
 SMALLEST = 1000  # bytes: what is shorter includes the test of another folder, or does nothing else
-CHOSEN = {"cuda": "cuda/widened_test.cpp", "nccl": "nccl/sums.cpp", "nn": "nn/initializers_test.cpp",
+CHOSEN = {"cuda": "cuda/widened_test.cpp", "io": "io/include_order_test.cpp", "nccl": "nccl/sums.cpp", "nn": "nn/initializers_test.cpp",
           "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp"}
 OPTIONS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # What README.md tells users of large models to give; those of CMakeLists.txt.

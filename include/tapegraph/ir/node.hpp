@@ -162,11 +162,7 @@ inline constexpr bool derivative_in_float = [] {
 }();
 
 /// Converts a node's 16-bit elements to float; other nodes (conditions) stay as they are.
-constexpr int widened(trace& t, int id) {
-    if (!is_storage_type(t.nodes[id].type)) return id;
-    static_assert(operation_binding<cast_op<float>>::bound);
-    return t.map(descriptor_of<cast_op<float>>, &id, 1);
-}
+constexpr int widened(trace& t, int id);
 
 template <class Op>
 constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
@@ -202,6 +198,13 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
             if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
         return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
     }
+}
+
+// Names a descriptor, and so trace_vjp, which clang evaluates only if its definition comes first.
+constexpr int widened(trace& t, int id) {
+    if (!is_storage_type(t.nodes[id].type)) return id;
+    static_assert(operation_binding<cast_op<float>>::bound);
+    return t.map(descriptor_of<cast_op<float>>, &id, 1);
 }
 } // namespace detail
 
