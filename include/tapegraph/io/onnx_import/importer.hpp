@@ -6,10 +6,13 @@
 #include <tapegraph/ops/ops.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Turns a graph of ONNX into nodes of a trace: values, layouts, weights, and the walk over nodes.
@@ -106,8 +109,13 @@ struct environment {
 class importer;
 class call;
 using rule_function = void (*)(call&);
+/// A row of the tables in rules_*.hpp.
+struct operator_rule {
+    std::string_view type; ///< the operator's name
+    rule_function apply;
+};
 /// Returns the rule of an operator, or null.
-rule_function rule_of(const std::string& type);
+rule_function rule_of(std::string_view type);
 /// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 

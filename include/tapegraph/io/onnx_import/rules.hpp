@@ -15,16 +15,20 @@
 #include <tapegraph/io/onnx_import/rules_sampling.hpp>
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
+#include <span>
+#include <string_view>
+
 /// The table of all rules.
 
 namespace tapegraph::io::onnx_import {
 
-inline rule_function rule_of(const std::string& type) {
+inline rule_function rule_of(std::string_view type) {
     for (const auto table :
          {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
           &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
           &rules::control, &rules::samplings, &rules::creations})
-        if (const rule_function found = table(type)) return found;
+        for (const operator_rule& rule : table())
+            if (rule.type == type) return rule.apply;
     return nullptr;
 }
 

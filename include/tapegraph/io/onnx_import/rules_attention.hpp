@@ -154,10 +154,12 @@ inline void rotary_embedding(call& c) {
     c.give(0, y, type);
 }
 
-inline rule_function attentions(const std::string& op) {
-    if (op == "Attention") return &attention_rule;
-    if (op == "RotaryEmbedding") return &rotary_embedding;
-    return nullptr;
+inline std::span<const operator_rule> attentions() {
+    static constexpr auto table = std::to_array<operator_rule>({
+        {"Attention", &attention_rule},
+        {"RotaryEmbedding", &rotary_embedding},
+    });
+    return table;
 }
 
 } // namespace rules

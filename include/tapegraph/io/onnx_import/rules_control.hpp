@@ -128,10 +128,12 @@ inline void loop_rule(call& c) {
     }
 }
 
-inline rule_function control(const std::string& op) {
-    if (op == "Scan") return &scan_rule;
-    if (op == "Loop") return &loop_rule;
-    return nullptr;
+inline std::span<const operator_rule> control() {
+    static constexpr auto table = std::to_array<operator_rule>({
+        {"Scan", &scan_rule},
+        {"Loop", &loop_rule},
+    });
+    return table;
 }
 
 } // namespace rules

@@ -79,16 +79,15 @@ inline void trilu(call& c) {
     const node nothing = c.type(0) == dtype::boolean ? eval(logical_and(x, logical_not(x))) : eval(zeros_like(x));
     c.give(0, eval(where(kept, x, nothing)), c.type(0));
 }
-inline rule_function creations(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> creations() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"Constant", &constant_rule},
         {"ConstantOfShape", &constant_of_shape},
         {"Range", &range_rule},
         {"EyeLike", &eye_like},
         {"Trilu", &trilu},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

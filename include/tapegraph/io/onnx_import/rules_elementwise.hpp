@@ -283,8 +283,8 @@ inline void absolute(call& c) {
 #define TG_ONNX_UNARY(kind, f) [](call& c) { kind(c, [](const node& x) -> node { return eval(f); }); }
 #define TG_ONNX_BINARY(kind, f) [](call& c) { kind(c, [](const node& x, const node& y) -> node { return eval(f); }); }
 
-inline rule_function elementwise(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> elementwise() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"Abs", &absolute},
         {"Neg", TG_ONNX_UNARY(unary, -x)},
         {"Sign", TG_ONNX_UNARY(unary, sign(x))},
@@ -354,9 +354,8 @@ inline rule_function elementwise(const std::string& op) {
         {"Gelu", &gelu_rule},
         {"Swish", &swish_rule},
         {"PRelu", &prelu},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

@@ -240,8 +240,8 @@ inline void compress(call& c) {
     c.give(0, gather(x, c.on.constant(array::integers(places)), axis), c.type(0));
 }
 
-inline rule_function indexing(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> indexing() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"Gather", &gather_rule},
         {"GatherElements", &gather_elements},
         {"GatherND", &gather_nd_rule},
@@ -253,9 +253,8 @@ inline rule_function indexing(const std::string& op) {
         {"ReverseSequence", &reverse_sequence},
         {"NonZero", &non_zero},
         {"Compress", &compress},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

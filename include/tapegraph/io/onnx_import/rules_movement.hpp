@@ -358,8 +358,8 @@ inline void if_rule(call& c) {
     }
 }
 
-inline rule_function movement(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> movement() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"Identity", &identity},
         {"Shape", &shape_rule},
         {"Size", &size_rule},
@@ -379,9 +379,8 @@ inline rule_function movement(const std::string& op) {
         {"CenterCropPad", &center_crop_pad},
         {"Dropout", &dropout},
         {"If", &if_rule},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

@@ -145,8 +145,8 @@ inline void local_response(call& c) {
     c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
 }
 
-inline rule_function normalizations(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> normalizations() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"BatchNormalization", &batch_normalization_rule},
         {"LayerNormalization", &layer_normalization_rule},
         {"RMSNormalization", &rms_normalization_rule},
@@ -155,9 +155,8 @@ inline rule_function normalizations(const std::string& op) {
         {"MeanVarianceNormalization", &mean_variance_normalization},
         {"LpNormalization", &lp_normalization},
         {"LRN", &local_response},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

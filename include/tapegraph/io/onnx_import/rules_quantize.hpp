@@ -120,8 +120,8 @@ inline void qlinear_conv(call& c) {
     c.give_laid(0, q, c.type(7), channels_last(c.rank(0)));
 }
 
-inline rule_function quantised(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> quantised() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"QuantizeLinear", &quantize_linear},
         {"DequantizeLinear", &dequantize_linear},
         {"DynamicQuantizeLinear", &dynamic_quantize_linear},
@@ -129,9 +129,8 @@ inline rule_function quantised(const std::string& op) {
         {"QLinearMatMul", &qlinear_matmul},
         {"ConvInteger", &conv_integer},
         {"QLinearConv", &qlinear_conv},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

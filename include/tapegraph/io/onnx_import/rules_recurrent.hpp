@@ -143,11 +143,22 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
     if (c.wants(2) && kind.states == 2) c.give(2, all_of_them(cells, batch_first ? 1 : 0), type);
 }
 
-inline rule_function recurrences(const std::string& op) {
-    if (op == "LSTM") return [](call& c) { recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}}); };
-    if (op == "GRU") return [](call& c) { recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}}); };
-    if (op == "RNN") return [](call& c) { recurrent(c, {{0}, 1, {"tanh"}}); };
-    return nullptr;
+inline std::span<const operator_rule> recurrences() {
+    static constexpr auto table = std::to_array<operator_rule>({
+        {"LSTM",
+         [](call& c) {
+             recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}});
+         }},
+        {"GRU",
+         [](call& c) {
+             recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}});
+         }},
+        {"RNN",
+         [](call& c) {
+             recurrent(c, {{0}, 1, {"tanh"}});
+         }},
+    });
+    return table;
 }
 
 } // namespace rules

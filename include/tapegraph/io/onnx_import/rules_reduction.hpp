@@ -206,8 +206,8 @@ inline void softmax_cross_entropy_rule(call& c) {
             c, [](const node& x, const axes& over, reduce_options o) -> node { return eval(f); }, integers, none);     \
     }
 
-inline rule_function reductions(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> reductions() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"MatMul", &matmul_rule},
         {"Gemm", &gemm_rule},
         {"Einsum", &einsum_rule},
@@ -231,9 +231,8 @@ inline rule_function reductions(const std::string& op) {
         {"CumProd", &cumulative<false>},
         {"NegativeLogLikelihoodLoss", &negative_log_likelihood},
         {"SoftmaxCrossEntropyLoss", &softmax_cross_entropy_rule},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules

@@ -201,10 +201,12 @@ inline void upsample_rule(call& c) {
     resize(c, r, every_axis(c), scales, {}, {}, "stretch");
 }
 
-inline rule_function resizings(const std::string& op) {
-    if (op == "Resize") return &resize_rule;
-    if (op == "Upsample") return &upsample_rule;
-    return nullptr;
+inline std::span<const operator_rule> resizings() {
+    static constexpr auto table = std::to_array<operator_rule>({
+        {"Resize", &resize_rule},
+        {"Upsample", &upsample_rule},
+    });
+    return table;
 }
 
 } // namespace rules

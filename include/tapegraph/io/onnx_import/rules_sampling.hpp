@@ -177,13 +177,15 @@ inline void window_function(call& c, double a0, double a1, double a2) {
     c.give(0, converted(c.on.constant(a), dtype::f64, *type), *type);
 }
 
-inline rule_function samplings(const std::string& op) {
-    if (op == "GridSample") return &grid_sample;
-    if (op == "DFT") return &dft_rule;
-    if (op == "HannWindow") return [](call& c) { window_function(c, 0.5, 0.5, 0); };
-    if (op == "HammingWindow") return [](call& c) { window_function(c, 25.0 / 46, 21.0 / 46, 0); };
-    if (op == "BlackmanWindow") return [](call& c) { window_function(c, 0.42, 0.5, 0.08); };
-    return nullptr;
+inline std::span<const operator_rule> samplings() {
+    static constexpr auto table = std::to_array<operator_rule>({
+        {"GridSample", &grid_sample},
+        {"DFT", &dft_rule},
+        {"HannWindow", [](call& c) { window_function(c, 0.5, 0.5, 0); }},
+        {"HammingWindow", [](call& c) { window_function(c, 25.0 / 46, 21.0 / 46, 0); }},
+        {"BlackmanWindow", [](call& c) { window_function(c, 0.42, 0.5, 0.08); }},
+    });
+    return table;
 }
 
 } // namespace rules

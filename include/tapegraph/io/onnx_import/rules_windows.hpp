@@ -323,8 +323,8 @@ inline void global_pool(call& c, pooling kind) {
     c.give_laid(0, y, c.type(0), axes);
 }
 
-inline rule_function windows(const std::string& op) {
-    static const std::map<std::string, rule_function> table{
+inline std::span<const operator_rule> windows() {
+    static constexpr auto table = std::to_array<operator_rule>({
         {"Conv", &conv_rule},
         {"ConvTranspose", &conv_transpose_rule},
         {"MaxPool", [](call& c) { pool_rule(c, pooling::largest); }},
@@ -333,9 +333,8 @@ inline rule_function windows(const std::string& op) {
         {"GlobalMaxPool", [](call& c) { global_pool(c, pooling::largest); }},
         {"GlobalAveragePool", [](call& c) { global_pool(c, pooling::mean); }},
         {"GlobalLpPool", [](call& c) { global_pool(c, pooling::power); }},
-    };
-    const auto found = table.find(op);
-    return found == table.end() ? nullptr : found->second;
+    });
+    return table;
 }
 
 } // namespace rules
