@@ -1,6 +1,6 @@
 # Optional libraries, each wrapped in a target that exists when the library was found:
 #
-#   tapegraph::images  JPEG and PNG, <stb/stb_image.h>
+#   tapegraph::images  JPEG and PNG, <stb/stb_image.h>, <stb/stb_image_write.h>
 #   tapegraph::zlib    .gz files, <zlib.h>
 #   tapegraph::json    <nlohmann/json.hpp>; nothing of TapeGraph needs it: for programs that asked for it by this name
 #   tapegraph::jpeg    JPEG by libjpeg-turbo, <turbojpeg.h>

@@ -3,23 +3,11 @@
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/images/image.hpp>
 #include <tapegraph/io/file.hpp>
-#include <tapegraph/io/png.hpp>
+#include <tapegraph/io/png.hpp> // which includes stb_image_write, for JPEG
 
 #include <cmath>
 #include <filesystem>
 #include <vector>
-
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#define STBI_WRITE_NO_STDIO
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#if __has_include(<stb/stb_image_write.h>)
-#include <stb/stb_image_write.h>
-#else
-#include <stb_image_write.h>
-#endif
-#pragma GCC diagnostic pop
 
 namespace image_pipeline {
 

@@ -2,8 +2,8 @@
 
 /// All headers of files, and of what shows a run's progress and results. A header that needs a
 /// third-party library is included where that library's header is found; a program that uses it
-/// links the library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers
-/// alone).
+/// links the library (in CMake tapegraph::zlib, tapegraph::hdf5, tapegraph::images;
+/// tapegraph::proto is headers alone).
 ///
 /// Define TG_NO_THIRD_PARTY to leave these out.
 
@@ -63,9 +63,11 @@
 #if __has_include(<zlib.h>)
 #include <tapegraph/io/inflate.hpp>
 #include <tapegraph/io/npz.hpp>
-#include <tapegraph/io/png.hpp>
 #include <tapegraph/io/pytorch.hpp>
 #include <tapegraph/io/pytorch_weights.hpp>
 #include <tapegraph/io/zip.hpp>
+#endif
+#if __has_include(<stb/stb_image_write.h>) || __has_include(<stb_image_write.h>)
+#include <tapegraph/io/png.hpp>
 #endif
 #endif

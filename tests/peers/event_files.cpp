@@ -1,5 +1,5 @@
 // needs: proto
-// needs: zlib
+// needs: images
 #include <tapegraph/tapegraph.hpp>
 
 #include <tapegraph/io/graph_def.hpp>

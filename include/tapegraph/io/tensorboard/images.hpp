@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/tensorboard/histogram.hpp>
-#if __has_include(<zlib.h>)
+#if __has_include(<stb/stb_image_write.h>) || __has_include(<stb_image_write.h>)
 #include <tapegraph/io/png.hpp>
 #endif
 
@@ -44,7 +44,7 @@ std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
 template <class X = void>
 struct basic_encoded_images {
     basic_encoded_images(const any_tensor& t, int most) {
-#if __has_include(<zlib.h>)
+#if __has_include(<stb/stb_image_write.h>) || __has_include(<stb_image_write.h>)
         const int rank = t.rank();
         const auto extent = [&](int axis) { return t.shape()[axis].value; };
         const std::int64_t channels = rank > 2 ? extent(rank - 1) : 1;
@@ -64,7 +64,8 @@ struct basic_encoded_images {
                                        width, channels));
         strings.assign(texts.begin(), texts.end());
 #else
-        static_assert(!std::is_void_v<X>, "image: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)");
+        static_assert(!std::is_void_v<X>,
+                      "image: needs stb_image_write (Debian: libstb-dev; CMake: tapegraph::images)");
         static_cast<void>(t), static_cast<void>(most);
 #endif
     }
