@@ -4,6 +4,7 @@
 #   tapegraph::zlib    .gz files, <zlib.h>
 #   tapegraph::json    <nlohmann/json.hpp>; nothing of TapeGraph needs it: for programs that asked for it by this name
 #   tapegraph::jpeg    JPEG by libjpeg-turbo, <turbojpeg.h>
+#   tapegraph::unicode Unicode's tables (tokenizers), <utf8proc.h>
 #   tapegraph::proto   protobuf's wire format (TensorBoard, ONNX, TFRecord), <protozero/pbf_writer.hpp>
 #   tapegraph::hdf5    Keras's files, <hdf5.h>
 #   tapegraph::mpi     MPI, <mpi.h>: cmake/tapegraph-mpi.cmake
@@ -63,6 +64,17 @@ if(NOT TARGET tapegraph::jpeg)
         add_library(tapegraph::jpeg INTERFACE IMPORTED GLOBAL)
         target_include_directories(tapegraph::jpeg INTERFACE "${TAPEGRAPH_TURBOJPEG_INCLUDE_DIR}")
         target_link_libraries(tapegraph::jpeg INTERFACE "${TAPEGRAPH_TURBOJPEG_LIBRARY}")
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::unicode)
+    find_path(TAPEGRAPH_UTF8PROC_INCLUDE_DIR utf8proc.h)
+    find_library(TAPEGRAPH_UTF8PROC_LIBRARY utf8proc)
+    mark_as_advanced(TAPEGRAPH_UTF8PROC_INCLUDE_DIR TAPEGRAPH_UTF8PROC_LIBRARY)
+    if(TAPEGRAPH_UTF8PROC_INCLUDE_DIR AND TAPEGRAPH_UTF8PROC_LIBRARY)
+        add_library(tapegraph::unicode INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::unicode INTERFACE "${TAPEGRAPH_UTF8PROC_INCLUDE_DIR}")
+        target_link_libraries(tapegraph::unicode INTERFACE "${TAPEGRAPH_UTF8PROC_LIBRARY}")
     endif()
 endif()
 

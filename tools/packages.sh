@@ -40,6 +40,7 @@ present() {
     zlib1g-dev) has_header zlib.h ;;
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
     libturbojpeg0-dev) has_header turbojpeg.h ;;
+    libutf8proc-dev) has_header utf8proc.h ;;
     libprotozero-dev) has_header protozero/pbf_writer.hpp ;;
     libopenmpi-dev) command -v mpicc.openmpi >/dev/null 2>&1 ;;
     openmpi-bin) command -v mpirun.openmpi >/dev/null 2>&1 ;;

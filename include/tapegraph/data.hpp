@@ -3,7 +3,7 @@
 /// All headers of data sets: readers, and what prepares records for a model. A header that needs a
 /// third-party library is included where that library's header is found; a program that uses it
 /// links the library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
-/// tapegraph::proto).
+/// tapegraph::unicode, tapegraph::proto).
 ///
 /// Define TG_NO_THIRD_PARTY to leave these out.
 
@@ -31,24 +31,15 @@
 #include <tapegraph/data/tables/lookup.hpp>
 #include <tapegraph/data/tables/normalization.hpp>
 #include <tapegraph/data/tables/state.hpp>
-#include <tapegraph/data/text/byte_level.hpp>
-#include <tapegraph/data/text/byte_pair.hpp>
-#include <tapegraph/data/text/byte_pair_files.hpp>
-#include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/grammar.hpp>
-#include <tapegraph/data/text/hashing_trick.hpp>
 #include <tapegraph/data/text/labelled_texts.hpp>
 #include <tapegraph/data/text/md5.hpp>
 #include <tapegraph/data/text/padding.hpp>
 #include <tapegraph/data/text/skipgrams.hpp>
-#include <tapegraph/data/text/tokenizer.hpp>
-#include <tapegraph/data/text/tokenizer_json.hpp>
-#include <tapegraph/data/text/unicode.hpp>
 #include <tapegraph/data/text/utf8.hpp>
 #include <tapegraph/data/text/vectorizer.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
 #include <tapegraph/data/text/windows.hpp>
-#include <tapegraph/data/text/word_sequence.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<zlib.h>)
@@ -63,6 +54,17 @@
 #endif
 #if __has_include(<protozero/pbf_reader.hpp>)
 #include <tapegraph/data/readers/example_columns.hpp>
+#endif
+#if __has_include(<utf8proc.h>)
+#include <tapegraph/data/text/byte_level.hpp>
+#include <tapegraph/data/text/byte_pair.hpp>
+#include <tapegraph/data/text/byte_pair_files.hpp>
+#include <tapegraph/data/text/byte_pair_training.hpp>
+#include <tapegraph/data/text/hashing_trick.hpp>
+#include <tapegraph/data/text/tokenizer.hpp>
+#include <tapegraph/data/text/tokenizer_json.hpp>
+#include <tapegraph/data/text/unicode.hpp>
+#include <tapegraph/data/text/word_sequence.hpp>
 #endif
 #if __has_include(<turbojpeg.h>)
 #include <tapegraph/data/readers/jpeg.hpp>

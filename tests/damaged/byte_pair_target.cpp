@@ -1,3 +1,4 @@
+// needs: unicode
 #include <damaged/target.hpp>
 
 #include <tapegraph/data/text/byte_pair_files.hpp>

@@ -1,3 +1,4 @@
+// needs: unicode
 #include <damaged/target.hpp>
 
 #include <tapegraph/data/text/tokenizer_json.hpp>

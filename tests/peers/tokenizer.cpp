@@ -1,3 +1,4 @@
+// needs: unicode
 #include <tapegraph/data/text/byte_pair_files.hpp>
 #include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>

@@ -87,7 +87,7 @@ TEST_CASE("letters, numbers, marks, punctuation, blanks") {
     }
     CHECK(spaces == 25); // PropList.txt, White_Space
     CHECK(ascii_signs == 23);
-    CHECK(letters > 131000); // 131,612 in Unicode 14
+    CHECK(letters > 131600); // 131,612 in Unicode 14, and the newer ones of utf8proc
     CHECK(numbers > 1790);   // 1,791
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("lower case as Python's") {
         changed += small != code;
         if (unicode::lower_case(small) != small) FAIL("twice " << code);
     }
-    CHECK(changed == 1433); // of CPython 3.11 (Unicode 14), U+0130 among them
+    CHECK(changed >= 1433); // those of CPython 3.11 (Unicode 14), U+0130 among them
 }
 
 } // namespace unicode_test

@@ -1,65 +1,50 @@
 #pragma once
 
-#include <tapegraph/data/text/unicode_tables.hpp>
 #include <tapegraph/data/text/utf8.hpp>
 
-#include <algorithm>
+#if !__has_include(<utf8proc.h>)
+#error "tapegraph/data/text/unicode.hpp: needs utf8proc (Debian: libutf8proc-dev; CMake: tapegraph::unicode)"
+#endif
+#include <utf8proc.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// Character classes for all of Unicode: letters, numbers, marks, punctuation, blanks; and lower
-/// case.
+/// Character classes for all of Unicode, by utf8proc: letters, numbers, marks, punctuation, blanks;
+/// and lower case. The version of Unicode is the library's (utf8proc_unicode_version()).
 
 namespace tapegraph::data::unicode {
 
 namespace detail {
 
-/// A set of characters: the alternating starts and ends of the runs that have the property.
-template <class = void>
-std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
-    std::vector<std::uint32_t> edges;
-    edges.reserve(runs.size());
-    std::uint32_t at = 0;
-    for (const std::uint16_t run : runs) edges.push_back(at += run);
-    return edges;
-}
-
-inline bool within(const std::vector<std::uint32_t>& edges, std::uint32_t code) {
-    return (std::upper_bound(edges.begin(), edges.end(), code) - edges.begin()) % 2 == 1;
+/// Whether the general category of a character is one of those from `first` to `last`.
+inline bool in_categories(std::uint32_t code, utf8proc_category_t first, utf8proc_category_t last) {
+    const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
+    return category >= first && category <= last;
 }
 
 } // namespace detail
 
 /// Category L: letters of any alphabet, without combining marks.
-template <class = void>
-bool is_letter(std::uint32_t code) {
+inline bool is_letter(std::uint32_t code) {
     if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
-    static const auto edges = detail::edges_of(data::detail::letter_runs);
-    return detail::within(edges, code);
+    return detail::in_categories(code, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }
 /// Category N: digits, and other numbers such as Roman and circled ones.
-template <class = void>
-bool is_number(std::uint32_t code) {
+inline bool is_number(std::uint32_t code) {
     if (code < 0x80) return code >= '0' && code <= '9';
-    static const auto edges = detail::edges_of(data::detail::number_runs);
-    return detail::within(edges, code);
+    return detail::in_categories(code, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
 }
 /// Category M: accents and other marks that follow a letter as separate characters.
-template <class = void>
-bool is_mark(std::uint32_t code) {
-    if (code < 0x300) return false;
-    static const auto edges = detail::edges_of(data::detail::mark_runs);
-    return detail::within(edges, code);
+inline bool is_mark(std::uint32_t code) {
+    return code >= 0x300 && detail::in_categories(code, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
 }
 /// Category P. It has 23 of ASCII's 32 signs; $+<=>^`|~ are symbols.
-template <class = void>
-bool is_punctuation(std::uint32_t code) {
-    static const auto edges = detail::edges_of(data::detail::punctuation_runs);
-    return detail::within(edges, code);
+inline bool is_punctuation(std::uint32_t code) {
+    return detail::in_categories(code, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
 }
 /// The property White_Space: the blanks of ASCII, U+0085, and those of categories Zs, Zl and Zp.
 inline bool is_space(std::uint32_t code) {
@@ -70,19 +55,9 @@ inline bool is_space(std::uint32_t code) {
 
 /// The lower case of one character, or itself if it has none. U+0130 (I with a dot), whose lower
 /// case is two characters, becomes i.
-template <class = void>
-std::uint32_t lower_case(std::uint32_t code) {
+inline std::uint32_t lower_case(std::uint32_t code) {
     if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 32 : code;
-    if (code == 0x130) return 'i';
-    const std::span<const data::detail::lower_case_run> runs(data::detail::lower_case_runs);
-    const auto wanted = static_cast<std::int32_t>(code);
-    const auto next = std::upper_bound(runs.begin(), runs.end(), wanted,
-                                       [](std::int32_t value, const auto& run) { return value < run.first; });
-    if (next == runs.begin()) return code;
-    const auto& run = *(next - 1);
-    const std::int32_t distance = wanted - run.first;
-    if (distance % run.step != 0 || distance / run.step >= run.count) return code;
-    return static_cast<std::uint32_t>(wanted + run.distance);
+    return static_cast<std::uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
 namespace detail {
@@ -92,8 +67,7 @@ inline bool ignorable_for_case(std::uint32_t code) {
            code == 0x2019 || is_mark(code);
 }
 /// Whether the capital sigma at `place` ends a word, where its lower case differs.
-template <class = void>
-bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) {
+inline bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) {
     std::size_t before = place, after = place + 1;
     while (before > 0 && ignorable_for_case(codes[before - 1])) --before;
     if (before == 0 || !is_letter(codes[before - 1])) return false;
@@ -105,8 +79,7 @@ bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) 
 
 /// Converts a text to lower case, like Python's str.lower(): Greek sigma depends on its place in
 /// the word, and U+0130 becomes i and U+0307. Invalid UTF-8 is unchanged.
-template <class = void>
-std::string lower_case_of(std::string_view text) {
+inline std::string lower_case_of(std::string_view text) {
     std::string result;
     result.reserve(text.size());
     std::vector<std::uint32_t> codes; // of the whole text, computed at the first sigma
