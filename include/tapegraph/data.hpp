@@ -61,6 +61,7 @@
 #include <tapegraph/data/text/byte_pair_files.hpp>
 #include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/hashing_trick.hpp>
+#include <tapegraph/data/text/normalizers.hpp>
 #include <tapegraph/data/text/tokenizer.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/data/text/unicode.hpp>

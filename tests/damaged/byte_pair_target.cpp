@@ -22,6 +22,8 @@ std::vector<std::string> sound_files() {
         files.push_back(data::detail::vocabulary_text(learned.tables()) + '\0' + merges);
     }
     files.push_back(
+        R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}, "added_tokens": [{"id": 3, "content": "É", "normalized": true}], "pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
+    files.push_back(
         R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
     return files;
 }

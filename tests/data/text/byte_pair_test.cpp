@@ -165,6 +165,50 @@ TEST_CASE("files of others: vocab.json with merges.txt, tokenizer.json") {
     CHECK(prefixed.decode(prefixed.encode("ab<|end|>ab")) == " ab<|end|> ab");
 }
 
+TEST_CASE("normalizers: before texts are split, with added tokens before and after them") {
+    using normalizer = data::text_normalizer;
+    auto tables = learned(257).tables();
+    tables.normalizers = {normalizer::nfkc, normalizer::lower_case};
+    tables.added.push_back({"\xE1\xBA\x9E", 257}); // capital sharp s, in the text as it is
+    tables.added.push_back(
+        {.content = "ON", .id = 258, .special = false, .normalized = true}); // "on" in the normalized one
+    const data::byte_pair_encoding b(tables);
+    CHECK(b.decode(b.encode("\xEF\xBC\xA1\xC3\x89"
+                            "e\xCC\x81")) == "a\xC3\xA9\xC3\xA9"); // full-width A, E and e with accents
+    CHECK(b.decode(b.encode("\xCE\xA3\xC4\xB0\xFF")) == "\xCF\x83i\xCC\x87\xFF");
+    CHECK(b.encode("on") == ids{258});
+    CHECK(b.encode("\xEF\xBC\xAFN\xE1\xBA\x9E") == ids{258, 257});
+    CHECK(b.encode("\xC3\x9F") != ids{257}); // its lower case
+    CHECK(b.encode("ON\xE1\xBA\x9E", false) == b.encode("oN\xE1\xBA\x9E", false));
+    CHECK(b.encode("ON\xE1\xBA\x9E", false).size() == 4);
+    CHECK(b.bytes_of(258) == "ON");
+
+    const auto text = data::to_tokenizer_json(b);
+    const auto read = data::byte_pair_encoding_from_json(text);
+    CHECK(read.tables().normalizers == tables.normalizers);
+    CHECK(data::to_tokenizer_json(read) == text);
+    for (const auto one : {normalizer::nfd, normalizer::nfc, normalizer::nfkd, normalizer::nfkc, normalizer::lower_case,
+                           normalizer::strip_accents}) {
+        tables.normalizers = {one};
+        const auto again =
+            data::byte_pair_encoding_from_json(data::to_tokenizer_json(data::byte_pair_encoding(tables)));
+        CHECK(again.tables().normalizers == tables.normalizers);
+    }
+    CHECK(data::normalized_text("\xC3\xA9", std::vector{normalizer::nfd, normalizer::strip_accents}) == "e");
+    CHECK(data::normalized_text("\xC3\xA9\xCC\x81", normalizer::strip_accents) == "\xC3\xA9");
+    // An added token of which nothing is left is not found.
+    tables.normalizers = {normalizer::strip_accents};
+    tables.added.push_back({.content = "\xCC\x81", .id = 259, .normalized = true});
+    CHECK(data::byte_pair_encoding(tables).encode("e\xCC\x81").size() == 1);
+
+    const texts loud{"LOW LOW LOW low low", "LOWER lower"}, quiet{"low low low low low", "lower lower"};
+    const auto trained = data::learn_byte_pair_encoding(std::span<const std::string>(loud),
+                                                        {.vocab_size = 260, .normalizers = {normalizer::lower_case}});
+    CHECK(trained.tables().merges ==
+          data::learn_byte_pair_encoding(std::span<const std::string>(quiet), {.vocab_size = 260}).tables().merges);
+    CHECK(trained.encode("LoWeR") == trained.encode("lower"));
+}
+
 TEST_CASE("merges against what stands in the vocabulary") {
     // "abc" is a token, but no merge leads to it.
     auto tables = tables_of({"ab", "abc"}, {{"a", "b"}});
@@ -205,8 +249,11 @@ TEST_CASE("files that are wrong, or want what is not supported") {
     CHECK(data::byte_pair_encoding_from_json("{" + cut + "," + model + "}").encode("ab") == ids{2});
     CHECK(refusal("{" + cut + "}") == "'t.json': no model");
     CHECK(refusal("{" + model + "}") == "'t.json': the pre_tokenizer is not ByteLevel, and no other is supported");
-    CHECK(
-        support::contains(refusal("{\"normalizer\": {\"type\": \"NFC\"}}"), "'t.json': a normalizer is not supported"));
+    CHECK(support::contains(refusal(R"({"normalizer": {"type": "Replace"}})"),
+                            "'t.json': the normalizer 'Replace' is not supported"));
+    CHECK(support::contains(
+        refusal(R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"prepend": "x"}]}})"),
+        "'t.json': the normalizer '' is not supported"));
     CHECK(support::contains(refusal(R"({"model": {"type": "WordPiece"}})"),
                             "the model is 'WordPiece', only 'BPE' is supported"));
     CHECK(support::contains(refusal(R"({"model": {"dropout": 0.1}})"), "dropout is not supported"));

@@ -4,8 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <zlib.h>
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace unicode_test {
@@ -91,6 +94,13 @@ TEST_CASE("letters, numbers, marks, punctuation, blanks") {
     CHECK(numbers > 1790);   // 1,791
 }
 
+TEST_CASE("what belongs to a word") {
+    for (const std::uint32_t code : codes{'a', '7', '_', 0xE9, 0x301, 0x660, 0x2167, 0x203F, 0x200D, 0x24B6, 0x1F130})
+        if (!unicode::is_word_character(code)) FAIL("in words " << code);
+    for (const std::uint32_t code : codes{' ', '-', 0xA0, 0xB2, 0x9F9, 0x200E, 0x2460, 0x3002, 0x1F600})
+        if (unicode::is_word_character(code)) FAIL("between words " << code);
+}
+
 TEST_CASE("lower case as Python's") {
     const auto lower = [](const std::string& text) { return unicode::lower_case_of(text); };
     CHECK(lower("ABC xyz 09 @[`{") == "abc xyz 09 @[`{");
@@ -113,6 +123,49 @@ TEST_CASE("lower case as Python's") {
         if (unicode::lower_case(small) != small) FAIL("twice " << code);
     }
     CHECK(changed >= 1433); // those of CPython 3.11 (Unicode 14), U+0130 among them
+}
+
+TEST_CASE("normal forms as Python's") {
+    using form = unicode::normal_form;
+    const auto all = [](const std::vector<std::uint32_t>& text) {
+        std::string bytes;
+        for (const std::uint32_t code : text) data::append_utf8(bytes, code);
+        std::vector<codes> forms;
+        for (const form each : {form::nfd, form::nfc, form::nfkd, form::nfkc})
+            forms.push_back(data::code_points(unicode::normalized(bytes, each)));
+        return forms;
+    };
+    // unicodedata.normalize of CPython 3.11: NFD, NFC, NFKD, NFKC
+    CHECK(all({'e', 0x301, 0x323, 0xFB01, 0x2460}) == std::vector<codes>{{'e', 0x323, 0x301, 0xFB01, 0x2460},
+                                                                         {0x1EB9, 0x301, 0xFB01, 0x2460},
+                                                                         {'e', 0x323, 0x301, 'f', 'i', '1'},
+                                                                         {0x1EB9, 0x301, 'f', 'i', '1'}});
+    CHECK(all({0x1E9B, 0x323}) ==
+          std::vector<codes>{{0x17F, 0x323, 0x307}, {0x1E9B, 0x323}, {'s', 0x323, 0x307}, {0x1E69}});
+    CHECK(all({0x1100, 0x1161, 0x11A8})[1] == codes{0xAC01});    // Hangul
+    CHECK(all({0x212B, 0x958})[1] == codes{0xC5, 0x915, 0x93C}); // which is not composed again
+    CHECK(all({'a', 0, 0xE9})[0] == codes{'a', 0, 'e', 0x301});
+    CHECK(unicode::normalized("", form::nfc).empty());
+    CHECK(unicode::normalized("e\xCC\x81\xFF\xC3\xA9\xCC", form::nfc) == "\xC3\xA9\xFF\xC3\xA9\xCC"); // no UTF-8 stays
+    // Characters that have been assigned for long, joined by line feeds: zlib.crc32
+    const std::pair<form, uLong> sums[] = {
+        {form::nfd, 0xfc2a4b51}, {form::nfc, 0xa1196c0c}, {form::nfkd, 0x55f823e9}, {form::nfkc, 0x31db0c86}};
+    for (const auto& [each, expected] : sums) {
+        std::string text;
+        for (const auto& [first, last] : {std::pair{0xA0u, 0x24Fu},
+                                          {0x300, 0x36F},
+                                          {0x1E00, 0x1EFF},
+                                          {0xAC00, 0xD7A3},
+                                          {0xF900, 0xFA6D},
+                                          {0xFB00, 0xFB06},
+                                          {0x2F800, 0x2FA1D}})
+            for (std::uint32_t code = first; code <= last; ++code) {
+                std::string one;
+                data::append_utf8(one, code);
+                text.append(text.empty() ? "" : "\n").append(unicode::normalized(one, each));
+            }
+        CHECK(::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())) == expected);
+    }
 }
 
 } // namespace unicode_test

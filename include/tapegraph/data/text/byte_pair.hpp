@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/data/text/byte_level.hpp>
+#include <tapegraph/data/text/normalizers.hpp>
 #include <tapegraph/data/text/tokens.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
 
@@ -25,9 +26,10 @@ struct added_token {
     std::string content;
     std::int32_t id = 0;
     bool special = true;      ///< decode can leave it out
-    bool single_word = false; ///< found only where no letter, digit or underscore touches it
+    bool single_word = false; ///< found only where no unicode::is_word_character touches it
     bool lstrip = false;      ///< includes the blanks before it
     bool rstrip = false;      ///< includes the blanks after it
+    bool normalized = false;  ///< looked for after the normalizers, which change its content, too; otherwise before
 };
 
 /// The content of a tokenizer's files. Tokens and merges are in byte_level_text's characters.
@@ -35,6 +37,7 @@ struct byte_pair_tables {
     std::vector<std::pair<std::string, std::int32_t>> vocabulary{};
     std::vector<std::pair<std::string, std::string>> merges{}; ///< in order of priority, the first one first
     std::vector<added_token> added{};
+    std::vector<text_normalizer> normalizers{}; ///< what happens to a text before it is split, in this order
     byte_level_split split = byte_level_split::gpt2;
     bool add_prefix_space = false; ///< adds a space to a text that does not start with one
     /// A piece that is a token becomes that token, regardless of the merges (Llama 3)
@@ -46,7 +49,7 @@ struct byte_pair_tables {
 ///
 ///     const auto words = data::load_byte_pair_encoding("gpt2/vocab.json", "gpt2/merges.txt"); // data/text/byte_pair_files.hpp
 ///     const std::vector<std::int32_t> ids = words.encode("Hello world");                       // 15496, 995
-///     words.decode(ids) == "Hello world";
+///     words.decode(ids) == "Hello world"; // or what normalizers made of the text, if there are any
 /// A template, so that programs that do not use it do not compile its functions.
 template <class = void>
 class basic_byte_pair_encoding {
@@ -81,21 +84,12 @@ public:
     /// argument_error for a byte without a token.
     std::vector<std::int32_t> encode(std::string_view text, bool find_added = true) const {
         std::vector<std::int32_t> ids;
-        std::size_t done = 0;
-        for (std::size_t at = 0; find_added && at < text.size();) {
-            const added_token* const found = added_at(text, at);
-            if (found == nullptr) {
-                ++at;
-                continue;
-            }
-            std::size_t begin = at, end = at + found->content.size();
-            while (found->lstrip && begin > done && detail::is_blank(text[begin - 1])) --begin;
-            while (found->rstrip && end < text.size() && detail::is_blank(text[end])) ++end;
-            encode_plain(text.substr(done, begin - done), ids);
-            ids.push_back(found->id);
-            done = at = end;
-        }
-        encode_plain(text.substr(done), ids);
+        const auto encode_rest = [&](std::string_view rest) { encode_plain(rest, ids); };
+        const auto encode_changed = [&](std::string_view rest) {
+            if (tables_.normalizers.empty()) return encode_between(rest, find_added, true, ids, encode_rest);
+            encode_between(normalized_text(rest, tables_.normalizers), find_added, true, ids, encode_rest);
+        };
+        encode_between(text, find_added, false, ids, encode_changed);
         return ids;
     }
     std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
@@ -168,6 +162,10 @@ private:
             tokens_[at] = each.content;
             kinds_[at] = each.special ? token_kind::special : token_kind::plain;
         }
+        for (const auto& each : tables_.added) {
+            added_texts_.push_back(each.normalized ? normalized_text(each.content, tables_.normalizers) : each.content);
+            (each.normalized ? some_normalized_ : some_literal_) = true;
+        }
         order_added();
         for (int b = 0; b < 256; ++b) {
             const auto found = ids_.find(std::string(1, static_cast<char>(static_cast<unsigned char>(b))));
@@ -196,9 +194,9 @@ private:
     }
 
     void order_added() {
-        added_order_.resize(tables_.added.size());
-        for (std::size_t i = 0; i < added_order_.size(); ++i) added_order_[i] = i;
-        const auto content = [&](std::size_t i) -> const std::string& { return tables_.added[i].content; };
+        for (std::size_t i = 0; i < added_texts_.size(); ++i)
+            if (!added_texts_[i].empty()) added_order_.push_back(i);
+        const auto content = [&](std::size_t i) -> const std::string& { return added_texts_[i]; };
         std::sort(added_order_.begin(), added_order_.end(), [&](std::size_t a, std::size_t b) {
             const auto first_a = static_cast<unsigned char>(content(a)[0]),
                        first_b = static_cast<unsigned char>(content(b)[0]);
@@ -207,27 +205,47 @@ private:
         for (const std::size_t i : added_order_) ++added_begin_[static_cast<unsigned char>(content(i)[0]) + 1];
         for (std::size_t b = 0; b < 256; ++b) added_begin_[b + 1] += added_begin_[b];
     }
-    static bool in_word(std::uint32_t code) {
-        return code == '_' || unicode::is_letter(code) || unicode::is_number(code) || unicode::is_mark(code);
-    }
-    /// The longest added token that starts there; null if there is none.
-    const added_token* added_at(std::string_view text, std::size_t at) const {
+    /// The longest added token that starts there, of those that are looked for in normalized texts or of the
+    /// others, and the end of its content; null if there is none.
+    const added_token* added_at(std::string_view text, std::size_t at, bool normalized, std::size_t& end) const {
         const auto first = static_cast<unsigned char>(text[at]);
         for (std::size_t i = added_begin_[first]; i < added_begin_[first + 1]; ++i) {
             const added_token& each = tables_.added[added_order_[i]];
-            if (!text.substr(at).starts_with(each.content)) continue;
+            const std::string& content = added_texts_[added_order_[i]];
+            if (each.normalized != normalized || !text.substr(at).starts_with(content)) continue;
+            end = at + content.size();
             if (each.single_word) {
                 std::size_t before = at;
                 while (before > 0 && detail::continues_character(text[--before])) {}
-                const std::size_t end = at + each.content.size();
-                if (at > 0 && in_word(decode_utf8(text, before).code)) continue;
-                if (end < text.size() && in_word(decode_utf8(text, end).code)) continue;
+                if (at > 0 && unicode::is_word_character(decode_utf8(text, before).code)) continue;
+                if (end < text.size() && unicode::is_word_character(decode_utf8(text, end).code)) continue;
             }
             return &each;
         }
         return nullptr;
     }
 
+    /// Appends the added tokens of a text, and gives what is between them to `rest`.
+    template <class Rest>
+    void encode_between(std::string_view text, bool find_added, bool normalized, std::vector<std::int32_t>& ids,
+                        const Rest& rest) const {
+        std::size_t done = 0;
+        if (!find_added || !(normalized ? some_normalized_ : some_literal_)) return rest(text);
+        for (std::size_t at = 0; at < text.size();) {
+            std::size_t begin = at, end = at;
+            const added_token* const found = added_at(text, at, normalized, end);
+            if (found == nullptr) {
+                ++at;
+                continue;
+            }
+            while (found->lstrip && begin > done && detail::is_blank(text[begin - 1])) --begin;
+            while (found->rstrip && end < text.size() && detail::is_blank(text[end])) ++end;
+            rest(text.substr(done, begin - done));
+            ids.push_back(found->id);
+            done = at = end;
+        }
+        rest(text.substr(done));
+    }
     void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
         if (text.empty()) return;
         std::string prefixed;
@@ -289,7 +307,9 @@ private:
     std::vector<token_kind> kinds_;
     detail::text_map<std::int32_t> ids_; // of bytes
     std::unordered_map<std::uint64_t, merge> merges_;
+    std::vector<std::string> added_texts_; // what is looked for
     std::vector<std::size_t> added_order_; // by first byte, long ones first
+    bool some_normalized_ = false, some_literal_ = false;
     std::size_t added_begin_[257] = {};
     std::int32_t byte_ids_[256] = {};
     std::optional<std::int32_t> unknown_;

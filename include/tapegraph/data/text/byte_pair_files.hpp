@@ -41,7 +41,7 @@ public:
                 result_.split = byte_level_split::none;
                 byte_level = read_pre_tokenizer();
             } else if (name == "normalizer") {
-                json_.refuse("a normalizer is not supported: it changes texts before they are encoded");
+                result_.normalizers = read_normalizers(json_);
             } else {
                 json_.skip();
             }
@@ -136,6 +136,8 @@ private:
                 token.lstrip = json_.boolean();
             else if (name == "rstrip")
                 token.rstrip = json_.boolean();
+            else if (name == "normalized")
+                token.normalized = json_.boolean();
             else
                 json_.skip();
         }
@@ -261,7 +263,7 @@ byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std
 /// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
 /// RoBERTa, Llama 3 and many more), with its added tokens. Post-processors are not applied: the
 /// tokens are those of `encode(text, add_special_tokens=False)`. Unsupported features that would
-/// change tokens (normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
+/// change tokens (other normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
 template <class = void>
 byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
                                                 const std::string& origin = "tokenizer.json") {
@@ -311,7 +313,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
         one.add("single_word", truth(each.single_word));
         one.add("lstrip", truth(each.lstrip));
         one.add("rstrip", truth(each.rstrip));
-        one.add("normalized", "false");
+        one.add("normalized", truth(each.normalized));
         one.add("special", truth(each.special));
         added.append(added.empty() ? "" : ", ").append(one.text());
     }
@@ -344,7 +346,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
     whole.add("truncation", "null");
     whole.add("padding", "null");
     whole.add("added_tokens", "[" + added + "]");
-    whole.add("normalizer", "null");
+    whole.add("normalizer", detail::normalizers_text(tables.normalizers));
     whole.add("pre_tokenizer", cutting);
     whole.add("post_processor", "null");
     whole.add("decoder", R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})");

@@ -15,9 +15,10 @@
 namespace tapegraph::data {
 
 struct byte_pair_training_options {
-    std::int64_t vocab_size = 30000;           ///< including special tokens and the 256 bytes
-    std::int64_t min_frequency = 0;            ///< rarer pairs are not merged
-    std::vector<std::string> special_tokens{}; ///< they get the ids from 0 on
+    std::int64_t vocab_size = 30000;            ///< including special tokens and the 256 bytes
+    std::int64_t min_frequency = 0;             ///< rarer pairs are not merged
+    std::vector<std::string> special_tokens{};  ///< they get the ids from 0 on
+    std::vector<text_normalizer> normalizers{}; ///< applied to texts before they are split
     byte_level_split split = byte_level_split::gpt2;
     bool add_prefix_space = false;
 };
@@ -29,6 +30,7 @@ template <class = void>
 class byte_pair_trainer {
 public:
     explicit byte_pair_trainer(const byte_pair_training_options& options) : options_(options) {
+        tables_.normalizers = options.normalizers;
         tables_.split = options.split;
         tables_.add_prefix_space = options.add_prefix_space;
         for (const auto& each : options.special_tokens) {
@@ -47,6 +49,8 @@ public:
     }
 
     void count(std::string_view text) {
+        std::string changed;
+        if (!options_.normalizers.empty()) text = changed = normalized_text(text, options_.normalizers);
         if (text.empty()) return;
         std::string prefixed;
         if (options_.add_prefix_space && text[0] != ' ') text = prefixed.append(" ").append(text);

@@ -7,14 +7,17 @@
 #endif
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 /// Character classes for all of Unicode, by utf8proc: letters, numbers, marks, punctuation, blanks;
-/// and lower case. The version of Unicode is the library's (utf8proc_unicode_version()).
+/// lower case, and normal forms. The version of Unicode is the library's (utf8proc_unicode_version()).
 
 namespace tapegraph::data::unicode {
 
@@ -45,6 +48,16 @@ inline bool is_mark(std::uint32_t code) {
 /// Category P. It has 23 of ASCII's 32 signs; $+<=>^`|~ are symbols.
 inline bool is_punctuation(std::uint32_t code) {
     return detail::in_categories(code, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
+}
+/// \w of regular expressions (UTS #18): letters, marks, decimal digits, numbers that are letters,
+/// underscores and other connectors, joiners, and letters in circles or squares.
+inline bool is_word_character(std::uint32_t code) {
+    if (code < 0x80) return is_letter(code) || is_number(code) || code == '_';
+    return is_letter(code) || is_mark(code) ||
+           detail::in_categories(code, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NL) ||
+           detail::in_categories(code, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PC) || code == 0x200C ||
+           code == 0x200D || (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
+           (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189);
 }
 /// The property White_Space: the blanks of ASCII, U+0085, and those of categories Zs, Zl and Zp.
 inline bool is_space(std::uint32_t code) {
@@ -99,6 +112,50 @@ inline std::string lower_case_of(std::string_view text) {
             append_utf8(result, lower_case(next.code));
         }
         at += next.length;
+    }
+    return result;
+}
+
+/// Unicode's normal forms (UAX #15).
+enum class normal_form {
+    nfd,  ///< a letter and its accents as separate characters
+    nfc,  ///< a letter and its accents as one character, where there is one
+    nfkd, ///< nfd, and ligatures, circled numbers, full-width letters, ... as the characters they stand for
+    nfkc  ///< the same for nfc
+};
+
+namespace detail {
+
+/// Normalizes valid UTF-8.
+inline void append_normalized(std::string& to, std::string_view text, normal_form form) {
+    const bool composes = form == normal_form::nfc || form == normal_form::nfkc;
+    int options = UTF8PROC_STABLE | (composes ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE);
+    if (form == normal_form::nfkc || form == normal_form::nfkd) options |= UTF8PROC_COMPAT;
+    utf8proc_uint8_t* bytes = nullptr;
+    const utf8proc_ssize_t length =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                     &bytes, static_cast<utf8proc_option_t>(options));
+    const auto release = [](utf8proc_uint8_t* p) { std::free(p); };
+    const std::unique_ptr<utf8proc_uint8_t, decltype(release)> owner(bytes);
+    if (length < 0) throw error(std::string("unicode::normalized: ") + utf8proc_errmsg(length));
+    to.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
+}
+
+} // namespace detail
+
+/// A text in a normal form, like Python's unicodedata.normalize. Invalid UTF-8 is unchanged.
+inline std::string normalized(std::string_view text, normal_form form) {
+    if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+        return std::string(text);
+    std::string result;
+    while (!text.empty()) {
+        const std::size_t good = io::utf8_prefix(text);
+        if (good > 0) detail::append_normalized(result, text.substr(0, good), form);
+        text.remove_prefix(good);
+        if (text.empty()) break;
+        const std::size_t bad = decode_utf8(text, 0).length;
+        result += text.substr(0, bad);
+        text.remove_prefix(bad);
     }
     return result;
 }
