@@ -1,7 +1,7 @@
+#include "../common/opinions.hpp"
 #include "data.hpp"
 
 #include <tapegraph/data/readers/text_table.hpp>
-#include <tapegraph/data/text/grammar.hpp>
 #include <tapegraph/data/text/vectorizer.hpp>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ data::split_texts read(const options& o) {
 data::split_texts generate(const options& o) {
     // As many as the largest batch needs, and few enough for several epochs within the time budget.
     const std::int64_t largest = *std::max_element(o.batch_sizes.begin(), o.batch_sizes.end());
-    return {data::opinion_sentences(std::max<std::int64_t>(3000, largest), o.seed),
-            data::opinion_sentences(600, o.seed + 0x9E3779B97F4A7C15u)};
+    return {examples::opinion_sentences(std::max<std::int64_t>(3000, largest), o.seed),
+            examples::opinion_sentences(600, o.seed + 0x9E3779B97F4A7C15u)};
 }
 
 } // namespace

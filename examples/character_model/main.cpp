@@ -1,11 +1,11 @@
 /// A language model of characters. `--help` lists the options.
 
+#include "../common/opinions.hpp"
 #include "../common/program.hpp"
 #include "options.hpp"
 #include "training.hpp"
 
 #include <tapegraph/cpu/parallel.hpp>
-#include <tapegraph/data/text/grammar.hpp>
 #include <tapegraph/data/text/windows.hpp>
 #include <tapegraph/io/file.hpp>
 
@@ -26,7 +26,7 @@ using indices = std::vector<std::int32_t>;
 std::string load(const options& o) {
     std::string text;
     if (o.data.empty()) {
-        for (const std::string& sentence : data::opinion_sentences(4000, o.seed).texts)
+        for (const std::string& sentence : examples::opinion_sentences(4000, o.seed).texts)
             text.append(sentence).append(".\n");
     } else {
         const auto bytes = tapegraph::io::read_file(o.data);

@@ -1,12 +1,12 @@
 /// Classifies texts with a recurrent network. `--help` lists the options.
 
+#include "../common/opinions.hpp"
 #include "../common/program.hpp"
 #include "options.hpp"
 #include "training.hpp"
 
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/data/readers/text_table.hpp>
-#include <tapegraph/data/text/grammar.hpp>
 #include <tapegraph/data/text/vectorizer.hpp>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace data = tapegraph::data;
 using text_classification::options;
 
 data::labelled_texts load(const options& o) {
-    if (o.data.empty()) return data::opinion_sentences(o.sentences, o.seed);
+    if (o.data.empty()) return examples::opinion_sentences(o.sentences, o.seed);
     data::labelled_texts all = data::read_text_table(o.data, {.text = o.text, .label = o.label});
     if (all.class_names.size() != 3) {
         std::string names;

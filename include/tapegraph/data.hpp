@@ -31,9 +31,7 @@
 #include <tapegraph/data/tables/lookup.hpp>
 #include <tapegraph/data/tables/normalization.hpp>
 #include <tapegraph/data/tables/state.hpp>
-#include <tapegraph/data/text/grammar.hpp>
 #include <tapegraph/data/text/labelled_texts.hpp>
-#include <tapegraph/data/text/md5.hpp>
 #include <tapegraph/data/text/padding.hpp>
 #include <tapegraph/data/text/skipgrams.hpp>
 #include <tapegraph/data/text/utf8.hpp>

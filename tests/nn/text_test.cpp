@@ -1,9 +1,9 @@
-#include <tapegraph/data/text/grammar.hpp>
 #include <tapegraph/data/text/vectorizer.hpp>
 #include <tapegraph/data/text/windows.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 
+#include <common/opinions.hpp>
 #include <nn/models.hpp>
 
 #include <support/temporary_folder.hpp>
@@ -52,7 +52,7 @@ std::vector<double> losses_of(const tg::history& h) {
 } // namespace
 
 TEST_CASE("a classifier of texts learns from sentences, in both modes the same") {
-    const auto parts = tg::data::train_validation_split(tg::data::opinion_sentences(1500, 1), 1, 0.2);
+    const auto parts = tg::data::train_validation_split(examples::opinion_sentences(1500, 1), 1, 0.2);
     tg::data::text_vectorizer words({.max_tokens = most_words});
     words.adapt(parts.train);
     const auto train = tg::data::make_dataset(parts.train, words),

@@ -1,4 +1,5 @@
-#include <tapegraph/data/text/grammar.hpp>
+#include <common/opinions.hpp>
+
 #include <tapegraph/data/text/tokens.hpp>
 
 #include <doctest/doctest.h>
@@ -11,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-namespace grammar_test {
+namespace opinions_test {
 
 using namespace tapegraph;
-using grammar = data::detail::opinion_grammar;
+using grammar = examples::opinion_grammar;
 using words = std::vector<std::string>;
 
 namespace {
@@ -49,7 +50,7 @@ int understood(const words& sentence) {
 } // namespace
 
 TEST_CASE("sentences: balanced, short, a function of seed and record alone") {
-    const auto set = data::opinion_sentences(301, 5);
+    const auto set = examples::opinion_sentences(301, 5);
     CHECK(set.size() == 301);
     CHECK(set.class_names == words{"negative", "neutral", "positive"});
     for (std::size_t i = 0; i < 301; ++i) {
@@ -58,15 +59,15 @@ TEST_CASE("sentences: balanced, short, a function of seed and record alone") {
         CHECK(count >= 4);
         CHECK(count <= 13);
     }
-    const auto fewer = data::opinion_sentences(10, 5);
+    const auto fewer = examples::opinion_sentences(10, 5);
     CHECK(std::equal(fewer.texts.begin(), fewer.texts.end(), set.texts.begin()));
-    CHECK(data::opinion_sentences(10, 6).texts != fewer.texts);
-    CHECK(data::opinion_sentences(0, 1).texts.empty());
-    CHECK_THROWS_AS(data::opinion_sentences(-1, 1), argument_error);
+    CHECK(examples::opinion_sentences(10, 6).texts != fewer.texts);
+    CHECK(examples::opinion_sentences(0, 1).texts.empty());
+    CHECK_THROWS_AS(examples::opinion_sentences(-1, 1), argument_error);
 }
 
 TEST_CASE("whoever reads the order of the words knows every label") {
-    const auto set = data::opinion_sentences(6000, 1);
+    const auto set = examples::opinion_sentences(6000, 1);
     for (std::size_t i = 0; i < set.texts.size(); ++i) {
         CAPTURE(set.texts[i]);
         REQUIRE(understood(words_of(set.texts[i])) == set.labels[i]);
@@ -76,7 +77,7 @@ TEST_CASE("whoever reads the order of the words knows every label") {
 TEST_CASE("whoever counts words knows half") {
     // The best that any function of a bag of words can do: for every bag the label it has most often. What says nothing about
     // the label (which thing, how much, which adjective of its kind) is made equal first, so that bags repeat.
-    const auto set = data::opinion_sentences(30000, 2);
+    const auto set = examples::opinion_sentences(30000, 2);
     std::map<words, std::array<int, 3>> bags;
     for (std::size_t i = 0; i < set.texts.size(); ++i) {
         words bag;
@@ -101,4 +102,4 @@ TEST_CASE("whoever counts words knows half") {
     CHECK(share < 0.505);
 }
 
-} // namespace grammar_test
+} // namespace opinions_test

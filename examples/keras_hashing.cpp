@@ -1,20 +1,22 @@
-#pragma once
+/// The indices of words that Keras's hashing_trick gives for hash_function="md5": a hash function
+/// of one's own in data::hashing_trick.
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/data/text/hashing_trick.hpp>
 
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
-namespace tapegraph::data {
+namespace {
 
-/// MD5 (RFC 1321) of some bytes, for compatibility with hashes of other programs; it offers no
-/// security.
-template <class = void>
+__extension__ using wide = unsigned __int128; // no word of standard C++
+
+/// MD5 (RFC 1321) of some bytes. It offers no security.
 std::array<std::uint8_t, 16> md5(std::string_view text) {
     static const auto sines = [] {
         std::array<std::uint32_t, 64> values{};
@@ -54,4 +56,19 @@ std::array<std::uint8_t, 16> md5(std::string_view text) {
     return digest;
 }
 
-} // namespace tapegraph::data
+/// The digest as Keras takes it: a number of 128 bits, the most significant byte first.
+wide keras_hash(std::string_view word) {
+    wide number = 0;
+    for (const std::uint8_t byte : md5(word)) number = number << 8 | byte;
+    return number;
+}
+
+} // namespace
+
+int main() {
+    for (const char* const text : {"The cat sat on the mat", "message digest"}) {
+        std::printf("%s:", text);
+        for (const std::int32_t index : tapegraph::data::hashing_trick(text, 50, keras_hash)) std::printf(" %d", index);
+        std::printf("\n");
+    }
+}
