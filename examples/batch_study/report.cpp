@@ -1,7 +1,7 @@
 #include "report.hpp"
+#include "../study/svg_chart.hpp"
 
 #include <tapegraph/io/csv.hpp>
-#include <tapegraph/io/svg_chart.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +26,8 @@ void add_new(std::vector<T>& values, const T& value) {
 }
 
 /// A bar chart with one group per batch size and one colour per mode.
-io::chart bars(const study::results& all, const char* title, const char* unit, const char* member, double scale) {
-    io::chart c{.title = title, .x_label = "batch size", .y_label = unit, .kind = io::chart_kind::grouped_bar};
+study::chart bars(const study::results& all, const char* title, const char* unit, const char* member, double scale) {
+    study::chart c{.title = title, .x_label = "batch size", .y_label = unit, .kind = study::chart_kind::grouped_bar};
     std::vector<std::int64_t> sizes;
     std::vector<std::string> modes;
     for (const json& row : all.rows()) {
@@ -37,7 +37,7 @@ io::chart bars(const study::results& all, const char* title, const char* unit, c
     std::sort(sizes.begin(), sizes.end());
     for (const auto size : sizes) c.categories.push_back(std::to_string(size));
     for (const auto& mode : modes) {
-        io::chart_series s{.name = mode, .y = {}};
+        study::chart_series s{.name = mode, .y = {}};
         for (const auto size : sizes) {
             const json* const row = all.find({{"mode", mode}, {"batch_size", size}});
             s.y.push_back(row != nullptr ? number(*row, member) / scale
@@ -48,11 +48,11 @@ io::chart bars(const study::results& all, const char* title, const char* unit, c
     return c;
 }
 
-io::chart learning(const study::results& all) {
-    io::chart c{.title = "Validation accuracy", .x_label = "epoch", .y_label = "accuracy", .from_zero = false};
+study::chart learning(const study::results& all) {
+    study::chart c{.title = "Validation accuracy", .x_label = "epoch", .y_label = "accuracy", .from_zero = false};
     for (const json& row : all.rows()) {
         if (!study::finished(row)) continue;
-        io::chart_series s{.name = mode_of(row) + " " + std::to_string(size_of(row)), .y = {}};
+        study::chart_series s{.name = mode_of(row) + " " + std::to_string(size_of(row)), .y = {}};
         for (const json& e : row.at("epochs")) {
             s.x.push_back(static_cast<double>(s.x.size() + 1));
             s.y.push_back(number(e, "validation_accuracy"));
@@ -168,9 +168,9 @@ std::string report::finish() const {
         }
     }
     std::string files = all_->csv_file().string() + ", " + name_ + ".json, " + name_ + "_epochs.csv";
-    const auto draw = [&](const std::string& suffix, const io::chart& c) {
+    const auto draw = [&](const std::string& suffix, const study::chart& c) {
         if (c.series.empty()) return; // interrupted before the first run was done
-        io::write_svg_chart(all_->folder() / (name_ + suffix), c);
+        study::write_svg_chart(all_->folder() / (name_ + suffix), c);
         files += ", " + name_ + suffix;
     };
     draw(".svg", bars(*all_, "Training speed", "samples per second", "samples_per_second", 1));

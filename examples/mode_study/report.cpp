@@ -1,7 +1,7 @@
 #include "report.hpp"
+#include "../study/svg_chart.hpp"
 
 #include <tapegraph/io/file.hpp>
-#include <tapegraph/io/svg_chart.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -90,13 +90,13 @@ std::string notes(const study::results& all, const options& o) {
     return text;
 }
 
-io::chart ratio_chart(const study::results& all, const options& o) {
-    io::chart c{.title = "Eager over graph mode",
-                .x_label = "model and length",
-                .y_label = "time of an iteration",
-                .kind = io::chart_kind::grouped_bar};
+study::chart ratio_chart(const study::results& all, const options& o) {
+    study::chart c{.title = "Eager over graph mode",
+                   .x_label = "model and length",
+                   .y_label = "time of an iteration",
+                   .kind = study::chart_kind::grouped_bar};
     for (const configuration& how : configurations(o)) {
-        io::chart_series s{.name = how.name(), .y = {}};
+        study::chart_series s{.name = how.name(), .y = {}};
         for (const auto& [model, length] : table_rows(o))
             s.y.push_back(seconds_of(all, {model, length, "eager", how.training, how.source}) /
                           seconds_of(all, {model, length, "graph", how.training, how.source}));
@@ -108,17 +108,17 @@ io::chart ratio_chart(const study::results& all, const options& o) {
 }
 
 /// For one model: time steps of a series per second, a unit that all lengths share.
-io::chart speed_chart(const study::results& all, const options& o, const std::string& model) {
-    io::chart c{.title = "Training speed, " + model,
-                .x_label = "length",
-                .y_label = "1,000 time steps per second",
-                .kind = io::chart_kind::grouped_bar,
-                .width = 1100};
+study::chart speed_chart(const study::results& all, const options& o, const std::string& model) {
+    study::chart c{.title = "Training speed, " + model,
+                   .x_label = "length",
+                   .y_label = "1,000 time steps per second",
+                   .kind = study::chart_kind::grouped_bar,
+                   .width = 1100};
     for (const auto& [name, length] : table_rows(o))
         if (name == model) c.categories.push_back(std::to_string(length));
     for (const configuration& how : configurations(o))
         for (const std::string& mode : o.modes) {
-            io::chart_series s{.name = mode + ", " + how.name(), .y = {}};
+            study::chart_series s{.name = mode + ", " + how.name(), .y = {}};
             for (const auto& [name, length] : table_rows(o))
                 if (name == model)
                     s.y.push_back(static_cast<double>(o.batch_size * length) / 1e3 /
@@ -200,8 +200,8 @@ std::string write_reports(const study::results& all, const options& o) {
     tapegraph::io::atomic_file text(all.folder() / "mode_study.md");
     text.write(table(all, o));
     text.commit();
-    const auto draw = [&](const std::string& name, const io::chart& c) {
-        io::write_svg_chart(all.folder() / name, c);
+    const auto draw = [&](const std::string& name, const study::chart& c) {
+        study::write_svg_chart(all.folder() / name, c);
         files += ", " + name;
     };
     if (o.modes.size() == 2) draw("mode_study.svg", ratio_chart(all, o));

@@ -12,17 +12,13 @@
 
 #include <tapegraph/io/atomic_folder.hpp>
 #include <tapegraph/io/checkpoint_manager.hpp>
-#include <tapegraph/io/confusion_chart.hpp>
 #include <tapegraph/io/crc32c.hpp>
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/dlpack.hpp>
-#include <tapegraph/io/eager_picture.hpp>
+#include <tapegraph/io/eager_dot.hpp>
 #include <tapegraph/io/folder_claim.hpp>
-#include <tapegraph/io/graph_boxes.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
-#include <tapegraph/io/graph_picture.hpp>
-#include <tapegraph/io/history_chart.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/json_reader.hpp>
 #include <tapegraph/io/mapped_file.hpp>
@@ -32,15 +28,12 @@
 #include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/safetensors_reader.hpp>
 #include <tapegraph/io/safetensors_shards.hpp>
-#include <tapegraph/io/svg_chart.hpp>
-#include <tapegraph/io/training_page.hpp>
 #include <tapegraph/io/unfinished.hpp>
 #include <tapegraph/io/utf8.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/io/weights_memory.hpp>
 #include <tapegraph/nn/callbacks/checkpoints.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
-#include <tapegraph/nn/callbacks/training_page.hpp>
 #include <tapegraph/nn/estimator.hpp>
 #include <tapegraph/profile.hpp>
 

@@ -4,7 +4,6 @@
 #include <tapegraph/nn/callbacks/checkpoints.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/callbacks/tensorboard.hpp>
-#include <tapegraph/nn/callbacks/training_page.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
 #include <nn/models.hpp>
@@ -62,7 +61,7 @@ TEST_CASE("the chief alone writes, and the others' calls do nothing") {
         CHECK(model.writes_files() == server.is_chief());
         tg::tensorboard events{.folder = own + "/events", .update_freq = {1}};
         model.fit(points(70), options, tg::csv_logger{.path = own + "/log.csv"}, events,
-                  tg::training_page{.path = own + "/page.html"}, tg::keep_checkpoints{.folder = own + "/kept"},
+                  tg::keep_checkpoints{.folder = own + "/kept"},
                   tg::model_checkpoint{.path = own + "/model-{epoch}.safetensors", .keep = 2},
                   tg::backup_and_restore{.path = own + "/backup.safetensors", .delete_checkpoint = false},
                   tg::on_epoch_end([&](tg::training_state& s) { events.train().scalar("own", 1, s.epoch); }));
@@ -73,8 +72,8 @@ TEST_CASE("the chief alone writes, and the others' calls do nothing") {
         CHECK(manager.latest().has_value() == ranks.is_chief());
     });
     for (const int rank : {0, 2, 3}) CHECK(!fs::exists(place(rank)));
-    // log, page, backup, last; two of model_checkpoint; events; three checkpoints and one by hand, of two files each.
-    CHECK(files_in(place(1)) == 4 + 2 + 1 + 4 * 2);
+    // log, backup, last; two of model_checkpoint; events; three checkpoints and one by hand, of two files each.
+    CHECK(files_in(place(1)) == 3 + 2 + 1 + 4 * 2);
 }
 
 TEST_CASE("ranks read what the chief has kept, and a second fit waits for it") {

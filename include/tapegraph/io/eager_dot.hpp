@@ -1,16 +1,13 @@
 #pragma once
 
 #include <tapegraph/graph/dot.hpp>
-#include <tapegraph/io/graph_picture.hpp>
-#include <tapegraph/io/path.hpp>
 #include <tapegraph/nn/eager_model.hpp>
 
 #include <string>
 #include <type_traits>
 
-/// Draws models in eager mode as io/graph_picture.hpp and graph/dot.hpp draw those in graph mode:
-/// from the trace by which tg::compile checked the model, scheduled as in graph mode. No kernels
-/// are compiled for it.
+/// Draws models in eager mode as graph/dot.hpp draws those in graph mode: from the trace by which
+/// tg::compile checked the model, scheduled as in graph mode. No kernels are compiled for it.
 
 namespace tapegraph {
 
@@ -48,21 +45,10 @@ const ir::program_view& drawn_step(const compiled_model<eager, Model, Spec, Loss
     return ir::drawn_program<trace>();
 }
 
-/// The same as a Graphviz graph.
+/// The same as a Graphviz graph, identical byte for byte to that of the model in graph mode.
 template <class Model, class Spec, class Loss, class Optimizer>
 std::string to_dot(const compiled_model<eager, Model, Spec, Loss, Optimizer>& model) {
     return to_dot(drawn_step(model));
 }
-
-namespace io {
-
-/// The same as an SVG document, identical byte for byte to that of the model in graph mode.
-template <class Model, class Spec, class Loss, class Optimizer>
-std::string graph_svg(const compiled_model<eager, Model, Spec, Loss, Optimizer>& model,
-                      const graph_picture& options = {}) {
-    return graph_svg(drawn_step(model), options);
-}
-
-} // namespace io
 
 } // namespace tapegraph

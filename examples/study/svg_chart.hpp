@@ -16,7 +16,7 @@
 
 /// Charts as standalone SVG: lines or grouped bars, several series, no scripts.
 
-namespace tapegraph::io {
+namespace study {
 
 enum class chart_kind { line, grouped_bar };
 
@@ -32,8 +32,6 @@ struct chart {
     std::vector<double> x{};               ///< lines: positions of the points
     std::vector<std::string> categories{}; ///< bars: one group each
     std::vector<chart_series> series{};
-    bool log2_x = false;   ///< lines: x in powers of two
-    bool whole_x = false;  ///< lines: no ticks between integers of x, for example for epochs
     bool from_zero = true; ///< start the y axis at zero if all values are positive
     int width = 720, height = 440;
 };
@@ -76,8 +74,8 @@ struct chart_axis {
     double part(double value) const { return (value - low) / (high - low); }
 };
 
-/// About five ticks at multiples of 1, 2 or 5 times a power of ten, at least `least_step` apart; the axis ends on ticks.
-inline chart_axis linear_axis(double low, double high, double least_step = 0) {
+/// About five ticks at multiples of 1, 2 or 5 times a power of ten; the axis ends on ticks.
+inline chart_axis linear_axis(double low, double high) {
     if (!(low < high)) {
         const double room = low == 0 ? 1 : std::abs(low) * 0.5;
         low -= low > 0 ? std::min(room, low) : room;
@@ -85,23 +83,10 @@ inline chart_axis linear_axis(double low, double high, double least_step = 0) {
     }
     const double rough = (high - low) / 5;
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
-    const double step = std::max(least_step, power * (rough / power <= 1   ? 1
-                                                      : rough / power <= 2 ? 2
-                                                      : rough / power <= 5 ? 5
-                                                                           : 10));
+    const double step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
     const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
     chart_axis axis{first * step, last * step, {}};
     for (double k = first; k <= last; ++k) axis.ticks.push_back(k * step);
-    return axis;
-}
-
-/// Ticks at powers of two, at most ten of them.
-inline chart_axis log2_axis(double low, double high) {
-    double first = std::floor(std::log2(low)), last = std::ceil(std::log2(high));
-    if (first == last) first -= 1, last += 1;
-    const double step = std::ceil((last - first) / 9);
-    chart_axis axis{first, last, {}};
-    for (double k = first; k <= last; k += step) axis.ticks.push_back(k);
     return axis;
 }
 
@@ -122,20 +107,21 @@ inline const std::vector<double>& chart_x(const chart& c, const chart_series& s)
 
 inline void check_chart(const chart& c) {
     const std::string operation = "svg_chart '" + c.title + "': ";
-    if (c.series.empty()) throw argument_error(operation + "no series");
+    if (c.series.empty()) throw tapegraph::argument_error(operation + "no series");
     if (c.width < 200 || c.height < 150)
-        throw argument_error(operation + std::to_string(c.width) + "x" + std::to_string(c.height) +
-                             " is smaller than 200x150");
+        throw tapegraph::argument_error(operation + std::to_string(c.width) + "x" + std::to_string(c.height) +
+                                        " is smaller than 200x150");
     for (const auto& s : c.series) {
         const bool bars = c.kind == chart_kind::grouped_bar;
         const std::size_t expected = bars ? c.categories.size() : chart_x(c, s).size();
         if (s.y.size() != expected)
-            throw argument_error(operation + "series '" + s.name + "' has " + std::to_string(s.y.size()) +
-                                 " values for " + std::to_string(expected) + (bars ? " categories" : " places on x"));
+            throw tapegraph::argument_error(operation + "series '" + s.name + "' has " + std::to_string(s.y.size()) +
+                                            " values for " + std::to_string(expected) +
+                                            (bars ? " categories" : " places on x"));
         if (bars) continue;
         for (const double x : chart_x(c, s))
-            if (!std::isfinite(x) || (c.log2_x && x <= 0))
-                throw argument_error(operation + "series '" + s.name + "' has a point at x = " + decimal(x));
+            if (!std::isfinite(x))
+                throw tapegraph::argument_error(operation + "series '" + s.name + "' has a point at x = " + decimal(x));
     }
 }
 
@@ -151,11 +137,11 @@ inline chart_frame frame_of(const chart& c) {
     const bool bars = c.kind == chart_kind::grouped_bar;
     if (c.from_zero || bars) low = std::min(low, 0.0);
     if (bars) high = std::max(high, 0.0);
-    if (left > right) left = c.log2_x ? 1 : 0, right = c.log2_x ? 2 : 1;
+    if (left > right) left = 0, right = 1;
     chart_frame frame{72, c.width - 24.0, c.title.empty() ? 16.0 : 44.0, c.height - 52.0, {0, 1, {}}, {0, 1, {}}};
     frame.top += 22; // the line of the legend
     frame.y = linear_axis(low, high);
-    if (!bars) frame.x = c.log2_x ? log2_axis(left, right) : linear_axis(left, right, c.whole_x ? 1 : 0);
+    if (!bars) frame.x = linear_axis(left, right);
     return frame;
 }
 
@@ -172,15 +158,14 @@ inline std::string svg_axes(const chart& c, const chart_frame& f) {
     line(f.left, f.top, f.left, f.bottom);
     for (const double tick : f.x.ticks) line(f.at_x(tick), f.bottom, f.at_x(tick), f.bottom + 5);
     out += "</g>\n";
+    // A multiple of the step that should be zero may deviate by rounding.
+    const auto label = [](double tick, const chart_axis& axis) {
+        return decimal(std::abs(tick) < 1e-9 * (axis.high - axis.low) ? 0 : tick);
+    };
     for (const double tick : f.y.ticks)
-        // A multiple of the step that should be zero may deviate by rounding.
-        out += svg_text(f.left - 8, f.at_y(tick) + 4, "text-anchor=\"end\"",
-                        decimal(std::abs(tick) < 1e-9 * (f.y.high - f.y.low) ? 0 : tick));
+        out += svg_text(f.left - 8, f.at_y(tick) + 4, "text-anchor=\"end\"", label(tick, f.y));
     for (const double tick : f.x.ticks)
-        out += svg_text(f.at_x(tick), f.bottom + 20, "text-anchor=\"middle\"",
-                        decimal(c.log2_x                                       ? std::exp2(tick)
-                                : std::abs(tick) < 1e-9 * (f.x.high - f.x.low) ? 0
-                                                                               : tick));
+        out += svg_text(f.at_x(tick), f.bottom + 20, "text-anchor=\"middle\"", label(tick, f.x));
     const double middle = (f.top + f.bottom) / 2;
     const std::string turned = "text-anchor=\"middle\" transform=\"rotate(-90 18 " + place(middle) + ")\"";
     out += svg_text((f.left + f.right) / 2, c.height - 12.0, "text-anchor=\"middle\"", c.x_label);
@@ -202,7 +187,7 @@ inline std::string svg_lines(const chart& c, const chart_frame& f) {
                 pen_down = false;
                 continue;
             }
-            const std::string x = place(f.at_x(c.log2_x ? std::log2(xs[i]) : xs[i])), y = place(f.at_y(value));
+            const std::string x = place(f.at_x(xs[i])), y = place(f.at_y(value));
             path += (pen_down ? " L" : path.empty() ? "M" : " M") + x + " " + y;
             marks += "<circle cx=\"" + x + "\" cy=\"" + y + "\" r=\"3\"/>\n";
             pen_down = true;
@@ -253,8 +238,8 @@ inline std::string svg_legend(const chart& c, const chart_frame& f) {
 
 } // namespace detail
 
-/// The chart as an SVG document. Throws argument_error for no series, series of the wrong length, or an x that a
-/// logarithmic axis cannot show.
+/// The chart as an SVG document. Throws argument_error for no series, series of the wrong length, or an x that
+/// is not finite.
 inline std::string svg_chart(const chart& c) {
     detail::check_chart(c);
     const auto frame = detail::frame_of(c);
@@ -269,11 +254,11 @@ inline std::string svg_chart(const chart& c) {
 }
 
 /// Writes the chart to a file, completely or not at all. Throws data_error on failure.
-inline void write_svg_chart(const files::path& path, const chart& c) {
+inline void write_svg_chart(const tapegraph::files::path& path, const chart& c) {
     const std::string text = svg_chart(c);
-    atomic_file out(path);
+    tapegraph::io::atomic_file out(path);
     out.write(text);
     out.commit();
 }
 
-} // namespace tapegraph::io
+} // namespace study
