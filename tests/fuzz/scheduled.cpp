@@ -111,7 +111,8 @@ results run_schedule(ir::trace& t, ir::schedule& s, const std::vector<any_tensor
     }
     ir::program_view view;
 #define TG_MEMBER(type, list, name, most) view.name = {list.begin(), list.size()};
-    TG_FROZEN_LISTS(TG_MEMBER)
+    TG_GRAPH_LISTS(TG_MEMBER)
+    TG_SCHEDULE_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     view.functions = {functions.data(), static_cast<int>(functions.size())};
     ir::program run(view);

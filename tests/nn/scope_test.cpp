@@ -18,7 +18,7 @@ namespace tg = tapegraph;
 /// What the trace, and eager mode, object to in `build(scope, like)`; empty where nothing is.
 template <class F>
 std::string in_graph_mode(const F& build) {
-    tg::ir::trace t;
+    tg::ir::model_trace t;
     const tg::graph_node like(&t, t.input("x", tg::dtype::f32, {2}));
     build(tg::graph_scope(&t, 0), like);
     return t.error.what == nullptr ? "" : t.error.what;
@@ -70,7 +70,7 @@ TEST_CASE("paths that read differently are not") {
     CHECK(in_graph_mode(build) == "");
     CHECK(in_eager_mode(build) == "");
     // The paths of both modes are one text.
-    tg::ir::trace t;
+    tg::ir::model_trace t;
     const tg::graph_scope root(&t, 0);
     CHECK(tg::detail::path_of(t.scopes, (root / "a/12/b").index()) == "a/12/b");
     CHECK(tg::detail::path_of(t.scopes, (root / "03" / 7).index()) == "03/7");
@@ -90,7 +90,7 @@ TEST_CASE("unique scopes are numbered from the second on") {
     });
     check_taken("a_10/w",
                 [](auto s, auto x) { (s / "a_10").variable_like(x, "w", {2}), s.variable_like(x, "a_10/w", {2}); });
-    tg::ir::trace t;
+    tg::ir::model_trace t;
     const tg::graph_scope root(&t, 0);
     CHECK(tg::detail::path_of(t.scopes, third(root).index()) == "layer_2");
     CHECK(tg::detail::path_of(t.scopes, (root / "a_01/_3/b_12").index()) == "a_01/_3/b_12");

@@ -32,7 +32,7 @@ struct towers {
 
 template <class F>
 std::string in_graph_mode(const F& build) {
-    tg::ir::trace t;
+    tg::ir::model_trace t;
     build(tg::graph_scope(&t, 0));
     return t.error.what == nullptr ? "" : std::string(t.error.operation) + ": " + t.error.what;
 }

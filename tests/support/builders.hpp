@@ -40,14 +40,14 @@ constexpr node variable(trace& t, std::string_view name, std::initializer_list<s
     const shape s(extents);
     const int word = t.words.push_back(t.variables.size());
     const int id = t.append(tg::ir::descriptor_of<tg::ir::variable_op>, type, s.rank(), t.store(s), nullptr, 0, word);
-    t.variables.push_back({0, name, id, 0, 0, 0, true, -1});
+    t.variables.push_back({0, name, id, true});
     return {&t, id};
 }
 
 /// Traces the following nodes in this scope.
 constexpr void enter(trace& t, std::string_view name) {
     tg::ir::scope_entry scope{};
-    scope.index = scope.last_variable = scope.last_child = scope.previous_sibling = -1;
+    scope.index = -1;
     scope.name = name;
     t.scope = t.scopes.push_back(scope);
 }

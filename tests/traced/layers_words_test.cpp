@@ -24,7 +24,7 @@ using short_spec = tg::spec<float, tg::dyn, 5, 4>;
 
 /// An input times a variable, so that derivatives reach what stands first.
 template <class Spec>
-constexpr auto moved_input(tg::ir::trace& t) {
+constexpr auto moved_input(tg::ir::model_trace& t) {
     const tg::graph_node x(&t, t.input("x", tg::dtype::f32, Spec::dims(t.extents)));
     const auto gain = tg::graph_scope(&t, 0).variable_like(x, "gain", {4}, {.initializer = tg::init::ones{}});
     return eval(x * gain);
@@ -32,7 +32,7 @@ constexpr auto moved_input(tg::ir::trace& t) {
 /// The sum of what `Layers` gives of it.
 template <class Layers, class Spec>
 struct layers_trace {
-    static constexpr void build(tg::ir::trace& t) {
+    static constexpr void build(tg::ir::model_trace& t) {
         t.training = true;
         const auto x = moved_input<Spec>(t);
         total_of all(x);

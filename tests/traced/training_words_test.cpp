@@ -19,7 +19,7 @@ namespace {
 /// Every loss, of scores of its own that are a variable; weighed by records where it can be. A third of the list.
 template <int Part>
 struct losses_trace {
-    static constexpr void build(tg::ir::trace& t) {
+    static constexpr void build(tg::ir::model_trace& t) {
         t.training = true;
         const tg::graph_scope scope(&t, 0);
         const tg::graph_node like(&t, t.input("like", tg::dtype::f32, {}));
@@ -40,7 +40,7 @@ struct losses_trace {
 
 /// What every metric accumulates.
 struct metrics_trace {
-    static constexpr void build(tg::ir::trace& t) {
+    static constexpr void build(tg::ir::model_trace& t) {
         const tg::graph_scope scope(&t, 0);
         const tg::graph_node like(&t, t.input("like", tg::dtype::f32, {}));
         const auto scores = scope.variable_like(like, "scores", {3, 4}, {.initializer = tg::init::ones{}});

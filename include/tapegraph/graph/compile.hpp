@@ -10,7 +10,7 @@
 #include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
-/// Compiles a builder (a type whose `build(trace&)` traces something) to a program, in stages that
+/// Compiles a builder (a type whose `build(model_trace&)` traces something) to a program, in stages that
 /// each fit a compiler's budget for constant evaluation.
 
 namespace tapegraph {
@@ -22,7 +22,7 @@ namespace detail {
 // Runs a builder. One that names another as `previous` continues the trace of that one.
 template <class Builder>
 struct traced {
-    static constexpr void build(trace& t, schedule& s) {
+    static constexpr void build(model_trace& t, schedule& s) {
         if constexpr (requires { typename Builder::previous; }) {
             thaw(compile_stage<traced<typename Builder::previous>>::value, t, s);
             t.history.clear();

@@ -1,19 +1,20 @@
 #pragma once
 
+#include <tapegraph/graph/model_trace.hpp>
 #include <tapegraph/graph/passes/schedule.hpp>
-#include <tapegraph/ir/trace.hpp>
 
 #include <type_traits>
 
 /// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside
 /// one constant evaluation, so every stage of compilation ends by freezing them and the next one
-/// begins by thawing them.
+/// begins by thawing them. Stages that trace pass on the model's record; those of the passes, which
+/// follow, thaw the graph alone.
 
 namespace tapegraph::ir {
 
-// Every list of a trace and its schedule: element type, list, name, and how many elements a stage
-// may produce before it is trimmed. Long lists cost nothing while they are zero.
-#define TG_FROZEN_LISTS(X)                                                                                             \
+// Every list of a graph, of a model's record and of a schedule: element type, list, name, and how
+// many elements a stage may produce before it is trimmed. Long lists cost nothing while they are zero.
+#define TG_GRAPH_LISTS(X)                                                                                              \
     X(entry, t.nodes, nodes, 32768)                                                                                    \
     X(int, t.arguments, arguments, 65536)                                                                              \
     X(std::int64_t, t.pool, pool, 65536)                                                                               \
@@ -21,27 +22,35 @@ namespace tapegraph::ir {
     X(scope_entry, t.scopes, scopes, 8192)                                                                             \
     X(source_line, t.lines, lines, 8192)                                                                               \
     X(variable_entry, t.variables, variables, 8192)                                                                    \
-    X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
-    X(weight_rule, t.constraints, constraints, 4096)                                                                   \
-    X(std::string_view, t.tasks, tasks, 255)                                                                           \
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \
-    X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
-    X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
-    X(minimization_entry, t.minimizations, minimizations, 32)                                                          \
     X(pass_entry, t.history, history, 64)                                                                              \
-    X(layer_entry, t.layers, layers, 2048)                                                                             \
     X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
     X(extent_table::monomial, t.extents.monomials, monomials, 512)                                                     \
     X(extent_table::polynomial, t.extents.polynomials, polynomials, 512)                                               \
-    X(extent_table::requirement, t.extents.requirements, requirements, 128)                                            \
+    X(extent_table::requirement, t.extents.requirements, requirements, 128)
+#define TG_MODEL_LISTS(X)                                                                                              \
+    X(variable_definition, t.definitions, definitions, 8192)                                                           \
+    X(scope_members, t.members, members, 8192)                                                                         \
+    X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
+    X(weight_rule, t.constraints, constraints, 4096)                                                                   \
+    X(std::string_view, t.tasks, tasks, 255)                                                                           \
+    X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
+    X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
+    X(minimization_entry, t.minimizations, minimizations, 32)                                                          \
+    X(layer_entry, t.layers, layers, 2048)
+#define TG_SCHEDULE_LISTS(X)                                                                                           \
     X(const operation*, s.ops, ops, 512)                                                                               \
     X(kernel_entry, s.kernels, kernels, 1024)                                                                          \
     X(int, s.kernel_words, kernel_words, 65536)                                                                        \
     X(step_entry, s.steps, steps, 32768)                                                                               \
     X(int, s.values, values, 131072)                                                                                   \
     X(int, s.alias, alias, 32768)
+#define TG_FROZEN_LISTS(X)                                                                                             \
+    TG_GRAPH_LISTS(X)                                                                                                  \
+    TG_MODEL_LISTS(X)                                                                                                  \
+    TG_SCHEDULE_LISTS(X)
 
 /// The number of elements of each list.
 struct capacity {
@@ -68,7 +77,7 @@ struct frozen_list {
     constexpr int size() const { return Count; }
 };
 
-/// A trace and its schedule as a constant.
+/// A model's trace and its schedule as a constant.
 template <capacity C>
 struct frozen {
 #define TG_MEMBER(type, list, name, most) frozen_list<type, C.name> name;
@@ -102,7 +111,7 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 } // namespace detail
 
 /// The numbers of elements of the lists.
-constexpr capacity sizes_of(const trace& t, const schedule& s) {
+constexpr capacity sizes_of(const model_trace& t, const schedule& s) {
     capacity c{};
 #define TG_MEMBER(type, list, name, most) c.name = list.size();
     TG_FROZEN_LISTS(TG_MEMBER)
@@ -112,7 +121,7 @@ constexpr capacity sizes_of(const trace& t, const schedule& s) {
 
 /// Freezes into lists of a given capacity; the default leaves spare room.
 template <capacity C = widest>
-constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
+constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
     frozen<C> f{};
 #define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
     TG_FROZEN_LISTS(TG_MEMBER)
@@ -147,16 +156,26 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     return f;
 }
 
+/// Thaws the graph, for passes.
 template <capacity C>
 constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 #define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
-    TG_FROZEN_LISTS(TG_MEMBER)
+    TG_GRAPH_LISTS(TG_MEMBER)
+    TG_SCHEDULE_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     t.error = f.error;
     t.groups = f.groups;
     t.ordinals = f.ordinals;
-    t.training = f.training;
     t.differentiated = f.differentiated;
+}
+/// Thaws the graph and the model's record, for builders that continue tracing.
+template <capacity C>
+constexpr void thaw(const frozen<C>& f, model_trace& t, schedule& s) {
+    thaw(f, static_cast<trace&>(t), s);
+#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
+    TG_MODEL_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    t.training = f.training;
 }
 
 namespace detail {
@@ -185,7 +204,7 @@ constexpr auto unevaluated() {
 }
 } // namespace detail
 
-/// One stage of compilation: Builder::build() fills a trace and a schedule, and `value` is the
+/// One stage of compilation: Builder::build() fills a model's trace and a schedule, and `value` is the
 /// resulting constant.
 ///
 /// The size of the result is known only after it has been computed. g++ and clang compute it once,
@@ -196,8 +215,8 @@ struct compile_stage {
 #ifdef __CUDACC__
 private:
     template <class Result>
-    static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
-        trace t;
+    static constexpr Result run(Result (*finish)(const model_trace&, const schedule&)) {
+        model_trace t;
         schedule s;
         Builder::build(t, s);
         return finish(t, s);
@@ -209,7 +228,7 @@ public:
 #else
 private:
     static constexpr frozen<widest> run() {
-        trace t;
+        model_trace t;
         schedule s;
         Builder::build(t, s);
         return freeze(t, s);

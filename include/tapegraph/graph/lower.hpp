@@ -87,7 +87,8 @@ struct constant_span {
 /// runs programs is compiled once.
 struct program_view {
 #define TG_MEMBER(type, list, name, most) constant_span<type> name;
-    TG_FROZEN_LISTS(TG_MEMBER)
+    TG_GRAPH_LISTS(TG_MEMBER)
+    TG_SCHEDULE_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     constant_span<runtime::kernel_pair> functions;
     /// For each kernel the region that it interprets, or null; empty where the compiler has lowered
@@ -97,10 +98,17 @@ struct program_view {
     constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };
 
-/// The lists of a stage, without kernels.
+/// The same of a traced model, with its record.
+struct model_view : program_view {
+#define TG_MEMBER(type, list, name, most) constant_span<type> name;
+    TG_MODEL_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
+
+/// The lists of a stage, without kernels. Those of the record are empty after the passes.
 template <class Stage>
-constexpr program_view stage_view() {
-    program_view v;
+constexpr model_view stage_view() {
+    model_view v;
 #define TG_MEMBER(type, list, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
@@ -116,10 +124,10 @@ constexpr bool has_variable_of(const program_view& view, dtype type) {
 
 /// The task that scope.with_device named for a variable, or for an optimizer's state of it; empty
 /// where it named none.
-constexpr std::string_view task_of_variable(const program_view& view, int variable) {
-    const variable_entry& v = view.variables[variable];
-    const int number = view.nodes[v.node].task;
-    return v.task.empty() && number > 0 ? view.tasks[number - 1] : v.task;
+constexpr std::string_view task_of_variable(const model_view& view, int variable) {
+    const std::string_view holder = view.definitions[variable].task;
+    const int number = view.nodes[view.variables[variable].node].task;
+    return holder.empty() && number > 0 ? view.tasks[number - 1] : holder;
 }
 
 /// The kernels of a stage, and the view of its program.

@@ -15,10 +15,10 @@ namespace tapegraph::ir {
 namespace detail {
 
 #ifdef __CUDACC__ // three evaluations of small results instead of one with spare room, as in ir::stage
-constexpr capacity sizes_of_step(const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
-constexpr scan_table table_of_step(const trace&, const schedule&, const scan_table& places) { return places; }
+constexpr capacity sizes_of_step(const model_trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
+constexpr scan_table table_of_step(const model_trace&, const schedule&, const scan_table& places) { return places; }
 template <capacity C>
-constexpr frozen<C> freeze_step(const trace& t, const schedule& s, const scan_table&) {
+constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const scan_table&) {
     return freeze<C>(t, s);
 }
 #endif
@@ -48,8 +48,8 @@ private:
 
 #ifdef __CUDACC__
     template <class Result>
-    static constexpr Result run(Result (*finish)(const trace&, const schedule&, const scan_table&)) {
-        trace t;
+    static constexpr Result run(Result (*finish)(const model_trace&, const schedule&, const scan_table&)) {
+        model_trace t; // its record stays empty
         schedule s;
         scan_table places;
         build(t, s, places);
@@ -62,7 +62,7 @@ public:
     static constexpr frozen<used> value = run(&freeze_step<used>);
 #else
     static constexpr result run() {
-        trace t;
+        model_trace t; // its record stays empty
         schedule s;
         scan_table places;
         build(t, s, places);

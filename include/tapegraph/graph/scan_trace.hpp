@@ -20,7 +20,7 @@ constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slo
             e.words = t.words.push_back(t.variables.size());
             slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
             t.assignments.push_back({t.variables.size(), input.next});
-            t.variables.push_back({0, "state", input.node, 0, 0, 0, false, 0});
+            t.variables.push_back({0, "state", input.node});
         } else {
             e.words = t.words.push_back(t.inputs.size());
             slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});

@@ -49,7 +49,7 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<con
     return p;
 }
 
-TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*build)(const void*, trace&),
+TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*build)(const void*, model_trace&),
                                                                       const void* callable, bool lowers) {
     auto p = std::make_unique<traced_program>();
     build(callable, p->trace_);
@@ -70,7 +70,7 @@ TG_DEFINITION void traced_program::throw_if_ill_formed() const {
 // Clears what the compiler, too, drops between the stages of a builder when it freezes them
 // (graph/freeze.hpp).
 TG_DEFINITION void traced_program::begin_stage() {
-    trace& t = trace_;
+    model_trace& t = trace_;
     t.history.clear();
     t.named.clear();
     t.results.clear();
@@ -84,6 +84,7 @@ TG_DEFINITION void traced_program::begin_stage() {
 
 // Runs the passes of compile_program (graph/compile.hpp), in its order.
 TG_DEFINITION void traced_program::lower() {
+    trace_.layers.clear(); // the layer table describes the model as it was written
     simplify(trace_);
     fold_numbers(trace_);
     eliminate_common_subexpressions(trace_);
@@ -165,7 +166,7 @@ TG_DEFINITION runtime::interpreted_kernel& traced_program::assemble(const region
 }
 
 TG_DEFINITION void traced_program::look() {
-    const trace& t = trace_;
+    const model_trace& t = trace_;
     const schedule& s = schedule_;
 #define TG_MEMBER(type, list, name, most) view_.name = {list.begin(), list.size()};
     TG_FROZEN_LISTS(TG_MEMBER)

@@ -21,7 +21,7 @@ namespace detail {
 /// Formats the error of a trace as one line: the problem, both operands, the scope and the line.
 std::string error_line(const trace& t);
 
-using trace_builder = void (*)(trace&);
+using trace_builder = void (*)(model_trace&);
 
 /// Counts the stages of a builder, each of which continues the trace of the one before.
 template <class Builder>
@@ -33,7 +33,7 @@ constexpr std::size_t count_stages() {
 }
 template <class Builder, std::size_t Count>
 constexpr void list_stages(std::array<trace_builder, Count>& to, std::size_t last) {
-    to[last] = [](trace& t) { Builder::build(t); };
+    to[last] = [](model_trace& t) { Builder::build(t); };
     if constexpr (requires { typename Builder::previous; }) list_stages<typename Builder::previous>(to, last - 1);
 }
 template <class Builder>
@@ -56,10 +56,10 @@ public:
         return make(detail::stages_of<Builder>(), lowers);
     }
 
-    /// The same for a callable that traces: f(trace&).
+    /// The same for a callable that traces: f(model_trace&).
     template <class F>
     static std::unique_ptr<traced_program> made_by(const F& f, bool lowers = true) {
-        return make_by([](const void* callable, trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
+        return make_by([](const void* callable, model_trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
     }
 
     traced_program();
@@ -67,15 +67,15 @@ public:
     traced_program(const traced_program&) = delete;
     traced_program& operator=(const traced_program&) = delete;
 
-    const program_view& view() const { return view_; }
-    const trace& traced() const { return trace_; }
+    const model_view& view() const { return view_; }
+    const model_trace& traced() const { return trace_; }
 
 private:
     using trace_builder = detail::trace_builder;
 
     static std::unique_ptr<traced_program> make(std::span<const trace_builder> stages, bool lowers);
-    static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, trace&), const void* callable,
-                                                   bool lowers);
+    static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, model_trace&),
+                                                   const void* callable, bool lowers);
     void finish(bool lowers);
     void begin_stage();
     void throw_if_ill_formed() const;
@@ -86,14 +86,14 @@ private:
     runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted);
     void look();
 
-    trace trace_;
+    model_trace trace_;
     schedule schedule_;
     std::vector<runtime::kernel_pair> functions_;
     std::vector<const cpu::interpreted_region*> interpreted_;
     std::deque<runtime::interpreted_kernel> regions_; // a deque, so that they do not move
     struct scan_step;
     std::vector<std::unique_ptr<scan_step>> scans_;
-    program_view view_;
+    model_view view_;
 };
 
 } // namespace tapegraph::ir

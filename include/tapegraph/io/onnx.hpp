@@ -98,7 +98,7 @@ struct prediction_of<model_instance<Model, Spec, Elements>> {
 
 /// Writes the graph of a trace, of which `t` is a copy.
 template <class G>
-void fill(G& g, ir::trace& t) {
+void fill(G& g, ir::model_trace& t) {
     for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
     for (const ir::output_entry& output : t.outputs) g.name_of_output(g.plain(output.node), output.name);
     if (g.refused().empty()) return g.finish();
@@ -128,7 +128,7 @@ namespace tapegraph::io {
 /// cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
-    ir::trace t;
+    ir::model_trace t;
     std::vector<onnx::user_rule> rules;
     if constexpr (requires {
                       model.trace_prediction(t);

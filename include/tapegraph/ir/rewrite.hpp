@@ -34,7 +34,6 @@ constexpr void compact(trace& t, const list<int>& keep) {
     for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
     for (output_entry& output : t.outputs) output.node = moved[output.node];
     for (assignment_entry& update : t.assignments) update.node = moved[update.node];
-    t.layers.clear(); // the layer table describes the model as it was written
 }
 
 /// Marks the nodes that outputs, updates and effects need, and every input and variable.

@@ -9,7 +9,8 @@
 #include <source_location>
 #include <string_view>
 
-/// The trace: a flat list of nodes in execution order, with pools for everything of varying length.
+/// The trace: a graph as a flat list of nodes in execution order, with pools for everything of
+/// varying length. What a model keeps beside its graph is in graph/model_trace.hpp.
 
 namespace tapegraph::ir {
 
@@ -26,7 +27,7 @@ struct entry {
     dtype type{};
     bool sealed = false;    // the last node of its formula, which may be stored in a buffer
     std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
-    std::uint8_t task = 0;  // the task of a cluster that computes it, counted from 1 as in trace::tasks; 0: unplaced
+    std::uint8_t task = 0;  // the task of a cluster that computes it, counted from 1; 0: unplaced
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
@@ -35,9 +36,6 @@ struct scope_entry {
     int parent = 0;
     int index = 0; // scope / 3; -1 for a name; after a name, as in "layer_3"
     std::string_view name;
-    // Linked lists of the scope's variables and scopes, newest first, so that looking up a name
-    // visits only its scope. Indices count from 1; 0 means none.
-    int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
 struct source_line {
@@ -49,24 +47,10 @@ struct variable_entry {
     int scope = 0;
     std::string_view name;
     int node = 0;
-    int initializer = 0; // an initializer_kind
-    double a = 0, b = 0;
     bool trainable = false;
-    int previous = 0; // in the same scope, counted from 1
     // The input, counted from 1, that says in each step whether it is frozen; 0: it is never frozen
     int frozen_input = 0;
-    int optimizers = 0; // in a session's model: the number of optimizers that update it
-    int state_of = 0;   // 1 + the optimizer whose state it is
-    std::string_view collection{};
-    std::string_view task{}; // the cluster task that holds it: "/job:ps/task:0"
-};
-
-/// A restriction of a variable in training: a regularizer or a constraint of nn/weight_rules.hpp,
-/// its kind and numbers.
-struct weight_rule {
-    int variable = 0, kind = 0;
-    double a = 0, b = 0, c = 0;
-    std::int64_t along = 0;
+    int of = 0; // in a shard's program, for a value that shards add up: 1 + the variable it belongs to
 };
 
 struct input_entry {
@@ -94,62 +78,9 @@ struct assignment_entry {
     int variable = 0, node = 0;
 };
 
-/// A gather of rows of a variable. The gradient is taken by these rows instead of the whole
-/// variable.
-struct row_use_entry {
-    int variable = 0, node = 0;
-};
-
-/// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, it is
-/// dL/d(the rows with these indices).
-struct gradient_entry {
-    int variable = 0, node = 0, indices = -1;
-    int optimizer = 0; // among several in one step, or of a session's model
-    // In a session's model: the optimizer's position among those of the variable, and whether
-    // `node` is still the loss.
-    int state = 0;
-    bool differentiate = false;
-    int loss = 0; // in a custom step: the index of its loss
-};
-
-/// A loss that a custom step minimizes, the variables that it is differentiated by, and the
-/// optimizer of the step.
-struct minimization_entry {
-    int node = 0, optimizer = 0, line = 0;
-    std::string_view variables; // a pattern of paths
-};
-
-/// The number of times that graph_scope::unique has been asked for a name.
-struct unique_entry {
-    int parent = 0;
-    std::string_view name;
-    int count = 0;
-};
-
-/// A value that a session can fetch or feed by name.
-struct named_entry {
-    int scope = 0;
-    std::string_view name;
-    int node = 0;
-};
-
-/// The result of a layer, including layers nested in others, or a value with a name of its own.
-struct result_entry {
-    int scope = 0;
-    std::string_view name; // empty for a layer
-    int node = 0;
-    int first = 0; // results from this index on are those of nested layers
-};
-
 struct pass_entry {
     std::string_view name;
     int nodes = 0;
-};
-
-/// A layer as the layer table shows it: its kind, scope, nodes, and the variables made while it was traced.
-struct layer_entry {
-    std::string_view type;
-    int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 
 /// The first error found while tracing: its text, its source line, and two of its operands.
@@ -192,20 +123,10 @@ public:
     list<scope_entry> scopes;
     list<source_line> lines;
     list<variable_entry> variables;
-    list<weight_rule> regularizers, constraints;
-    list<std::string_view> tasks; // cluster tasks that compute parts: "/job:worker/task:1"
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
-    list<row_use_entry> row_uses; // until the gradient has been taken
-    list<gradient_entry> gradients;
-    list<minimization_entry> minimizations;
-    list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
-    list<layer_entry> layers;
-    list<named_entry> named; // this and the next two: while the model is traced
-    list<result_entry> results;
-    list<unique_entry> unique_scopes;
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};
@@ -214,20 +135,16 @@ public:
     /// k is requested.
     std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
-    int ordinals = 0;                   // number of random nodes, which are numbered in tracing order
-    bool training = true;               // the value of scope.training()
-    bool in_shards = false;             // the batch is sharded: a mean over more than records is one over all shards
-    bool differentiated = false;        // derivatives have been taken
-    int trainings = 0;                  // optimizer steps that a session's model has named so far
-    std::uint64_t wanted_trainings = 0; // bit k: the current run takes step k
-    int scope = 0;                      // scope of the layer being traced
-    int line = 0;                       // source line of the seal
-    int place = 0;                      // place of nodes that are appended
-    int computing_task = 0;             // task of nodes that are appended
-    std::string_view task{};            // task of variables that are created
+    int ordinals = 0;            // number of random nodes, which are numbered in tracing order
+    bool in_shards = false;      // the batch is sharded: a mean over more than records is one over all shards
+    bool differentiated = false; // derivatives have been taken
+    int scope = 0;               // scope of the layer being traced
+    int line = 0;                // source line of the seal
+    int place = 0;               // place of nodes that are appended
+    int computing_task = 0;      // task of nodes that are appended
 
     constexpr trace() {
-        scopes.push_back({-1, -1, {}, 0, 0, 0});
+        scopes.push_back({-1, -1, {}});
         lines.push_back({"", 0});
     }
 
@@ -257,13 +174,6 @@ public:
         computing_task = nodes[node].task;
     }
     constexpr void compute_anywhere() { place = computing_task = 0; }
-    /// The number of a computing task, counted from 1.
-    constexpr int number_of_task(std::string_view name) {
-        for (int i = 0; i < tasks.size(); ++i)
-            if (tasks[i] == name) return i + 1;
-        return tasks.push_back(name) + 1;
-    }
-
     constexpr int store(const shape& s) {
         const int first = pool.size();
         for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);

@@ -12,8 +12,8 @@
 namespace tapegraph {
 
 #define TG_COMPILED_LOSS(loss)                                                                                         \
-    TG_COMPILED(nn, void ir::objective_at_run_time<loss, graph_node>(ir::trace&, const graph_node&))
-#define TG_COMPILED_UPDATES(optimizer) TG_COMPILED(nn, void ir::updates_at_run_time<optimizer>(ir::trace&))
+    TG_COMPILED(nn, void ir::objective_at_run_time<loss, graph_node>(ir::model_trace&, const graph_node&))
+#define TG_COMPILED_UPDATES(optimizer) TG_COMPILED(nn, void ir::updates_at_run_time<optimizer>(ir::model_trace&))
 
 TG_COMPILED_LOSS(sigmoid_cross_entropy)
 TG_COMPILED_LOSS(binary_cross_entropy)

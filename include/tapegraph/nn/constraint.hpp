@@ -79,7 +79,7 @@ namespace detail {
 template <class T>
 struct projections {
     static constexpr auto project = &constraints::detail::project<>;
-    static constexpr void apply(ir::trace& t) {
+    static constexpr void apply(ir::model_trace& t) {
         for (int i = 0; i < t.constraints.size(); ++i) {
             const ir::weight_rule r = t.constraints[i];
             for (ir::assignment_entry& update : t.assignments) {

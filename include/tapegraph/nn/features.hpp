@@ -20,7 +20,7 @@ namespace tapegraph {
 namespace ir::detail {
 
 /// Removes all that a trace has recorded after a node.
-constexpr void cut_behind(trace& t, int last) {
+constexpr void cut_behind(model_trace& t, int last) {
     const auto drop = [&](auto& entries, const auto& node_of) {
         int kept = 0;
         for (int i = 0; i < entries.size(); ++i)
@@ -30,9 +30,10 @@ constexpr void cut_behind(trace& t, int last) {
     const auto by_node = [](const auto& entry) { return entry.node; };
     int variables = t.variables.size();
     while (variables > 0 && t.variables[variables - 1].node > last) --variables;
-    for (scope_entry& s : t.scopes)
-        while (s.last_variable > variables) s.last_variable = t.variables[s.last_variable - 1].previous;
+    for (scope_members& s : t.members)
+        while (s.last_variable > variables) s.last_variable = t.definitions[s.last_variable - 1].previous;
     t.variables.resize(variables);
+    t.definitions.resize(variables);
     const auto of_variable = [&](const auto& rule) { return rule.variable < variables ? 0 : last + 1; };
     drop(t.regularizers, of_variable);
     drop(t.constraints, of_variable);
@@ -55,7 +56,7 @@ constexpr void cut_behind(trace& t, int last) {
 /// The node with a path, relative to a scope, among the results from `first` on; -1 where there is
 /// none.
 constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
-    trace& t = scope.owner();
+    model_trace& t = scope.owner();
     const std::size_t slash = path.rfind('/');
     const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
     const int whole = (scope / path).index();
@@ -150,7 +151,7 @@ private:
 
     template <class... X>
     static constexpr auto in_trace(const graph_scope& scope, const X&... x) {
-        ir::trace& t = scope.owner();
+        ir::model_trace& t = scope.owner();
         const int first = t.results.size();
         const auto y = sealed_result(Source::get()(scope, x...));
         using pack = output_pack<std::remove_const_t<decltype(y)>>;

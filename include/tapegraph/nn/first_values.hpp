@@ -33,9 +33,9 @@ template <class View>
 any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_value_functions& draw) {
     const ir::entry& e = view.nodes[view.variables[i].node];
     any_tensor data(e.type, shape(e.rank, view.pool.begin() + e.dims));
-    while (static_cast<initializer_kind>(view.variables[i].initializer) == initializer_kind::value_of)
-        i = static_cast<int>(view.variables[i].a);
-    const ir::variable_entry& v = view.variables[i];
+    while (static_cast<initializer_kind>(view.definitions[i].initializer) == initializer_kind::value_of)
+        i = static_cast<int>(view.definitions[i].a);
+    const ir::variable_definition& v = view.definitions[i];
     const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
     if (how.kind == initializer_kind::values) {
         for (std::int64_t k = 0; k < data.size(); ++k) {

@@ -43,7 +43,7 @@ protected:
         typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
         if constexpr ((is_floating(dtype_of<T>) || ...))
             calls.gradient = [](const void*) { return ir::input_gradient_of<prediction>(); };
-        using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
+        using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::model_trace&>()));
         return result_tensors<result, stage>([&](std::span<any_tensor> to) {
             if constexpr (is_placed<prediction>) // on a tape it is one program, because its derivative is one
                 if (!(tape_storage::instance().tracks(x) || ...)) return predict_placed({x.view()...}, to);

@@ -19,7 +19,7 @@ template <std::size_t Count>
 struct traced_numbers {
     std::array<graph_node, Count> wide{}, narrow{};
 
-    constexpr traced_numbers(trace& t, std::string_view name) {
+    constexpr traced_numbers(model_trace& t, std::string_view name) {
         for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
         for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
     }
@@ -31,7 +31,7 @@ class graph_gradients {
 public:
     /// The gradients of the variables that `entries` name, which must outlive it. `common`: the
     /// scope of state that belongs to no variable.
-    constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
+    constexpr graph_gradients(model_trace* t, const list<gradient_entry>& entries, int common = 0)
         : t_(t), entries_(&entries), common_(common) {}
     constexpr int size() const { return entries_->size(); }
     constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
@@ -91,17 +91,19 @@ private:
         return {t_, t_->inputs[input - 1].node};
     }
 
-    trace* t_;
+    model_trace* t_;
     const list<gradient_entry>* entries_;
     int common_;
 };
 
 /// The scope of an optimizer, one of several, for state that belongs to no variable.
-constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
+constexpr int optimizer_scope(model_trace& t, int number) {
+    return (graph_scope(&t, 0) / "optimizer" / number).index();
+}
 
 /// Updates every variable that has a gradient; numbers are inputs of the program.
 template <class Optimizer>
-constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
+constexpr void trace_updates(model_trace& t, const graph_gradients& gradients) {
     t.scope = 0;
     const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
     if (gradients.size() == 0) return;

@@ -349,7 +349,7 @@ protected:
     template <class Model>
     static void look_at_outputs() {
         using parts = detail::hinted_parts<Loss>;
-        static constexpr ir::program_view view =
+        static constexpr ir::model_view view =
             ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
         detail::hint_of_outputs(view, parts::all.data(), parts::all.size());
         detail::hint_of_scopes(view);

@@ -199,8 +199,8 @@ protected:
     }
     template <class ModelTrace, class AllTrace>
     void set_up_traces(bool trains) {
-        constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
-        constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
+        constexpr ir::model_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
+        constexpr ir::model_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
         first_value_functions init;
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
@@ -218,7 +218,7 @@ protected:
     }
 
     template <class = void>
-    static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+    static void read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
                             const first_value_functions& init, bool trains);
 
     compile_options options_;
@@ -267,7 +267,7 @@ model_signature signature_of(const ir::program_view& model, const ir::program_vi
 }
 
 template <class>
-void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+void model_base::read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
                              const first_value_functions& init, bool trains) {
     m.trains_ = trains;
     const device_scope on(nullptr); // initial values come from the CPU on every device
@@ -290,7 +290,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
             if (rule.variable == i)
                 c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
         made.set_rules(r, c);
-        made.set_collection(std::string(v.collection));
+        made.set_collection(std::string(all.definitions[i].collection));
         made.set_task(std::string(ir::task_of_variable(all, i)));
     }
 }
@@ -298,8 +298,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
 } // namespace detail
 
 TG_COMPILED(nn, model_signature detail::signature_of<void>(const ir::program_view&, const ir::program_view&))
-TG_COMPILED(nn,
-            void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-                                                       const detail::first_value_functions&, bool))
+TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::model_view&, const ir::model_view&,
+                                                           const detail::first_value_functions&, bool))
 
 } // namespace tapegraph

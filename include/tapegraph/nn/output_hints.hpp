@@ -136,7 +136,7 @@ int origin_of(const ir::program_view& v, int node) {
 
 /// Describes the problem of an output with its loss; empty where there is none.
 template <class = void>
-std::string hint_of(const ir::program_view& v, const ir::output_entry& output, const use_of_name& by) {
+std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by) {
     using enum output_use;
     const ir::entry& whole = v.nodes[output.node];
     const bool single = whole.rank > 0 && v.pool[whole.dims + whole.rank - 1] == 1;
@@ -165,7 +165,7 @@ std::string hint_of(const ir::program_view& v, const ir::output_entry& output, c
 }
 
 template <class = void>
-void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::size_t count) {
+void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count) {
     if (!hints_setting().load(std::memory_order_relaxed)) return;
     for (std::size_t k = 0; k < count; ++k) {
         const use_of_name* const by = use_of(parts[k].name);
@@ -182,6 +182,6 @@ void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::s
 /// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
 
-TG_COMPILED(nn, void detail::hint_of_outputs<void>(const ir::program_view&, const detail::hinted_part*, std::size_t))
+TG_COMPILED(nn, void detail::hint_of_outputs<void>(const ir::model_view&, const detail::hinted_part*, std::size_t))
 
 } // namespace tapegraph

@@ -75,7 +75,7 @@ constexpr H regularization(const regularizer& r, const H& w,
 namespace detail {
 template <class T>
 struct penalties {
-    static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
+    static constexpr graph_node of(ir::model_trace& t, const ir::weight_rule& r) {
         t.scope = t.variables[r.variable].scope;
         const graph_node w(&t, t.variables[r.variable].node);
         t.compute_where(w.id());
@@ -87,14 +87,14 @@ struct penalties {
     static tensor<V> of(const regularizer& r, const tensor<V>& w) {
         return regularization(r, w);
     }
-    static constexpr void add(ir::trace& t) {
+    static constexpr void add(ir::model_trace& t) {
         for (int i = 0; i < t.regularizers.size(); ++i) {
             const ir::weight_rule r = t.regularizers[i];
             t.added_losses.push_back(of(t, r).id());
         }
     }
     /// A loss and the penalties on some variables.
-    static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
+    static constexpr int added_to(ir::model_trace& t, int loss, const list<int>& wanted) {
         graph_node total(&t, loss);
         for (int i = 0; i < t.regularizers.size(); ++i) {
             const ir::weight_rule r = t.regularizers[i];

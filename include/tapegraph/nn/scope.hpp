@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/kept_text.hpp>
+#include <tapegraph/graph/model_trace.hpp>
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/nn/place.hpp>
@@ -20,7 +21,7 @@ namespace tapegraph {
 /// The result of graph_scope::with_device.
 class graph_placement {
 public:
-    constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
+    constexpr graph_placement(ir::model_trace* owner, const detail::place_name& name)
         : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
         if (name.computes) t_->place = detail::place::anywhere; // any device of that task
         if (name.place >= 0) t_->place = name.place;
@@ -36,7 +37,7 @@ public:
     }
 
 private:
-    ir::trace* t_;
+    ir::model_trace* t_;
     int before_, computing_before_;
     std::string_view task_before_;
 };
@@ -51,7 +52,7 @@ graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
 /// compiler's.
 class graph_scope {
 public:
-    constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
+    constexpr graph_scope(ir::model_trace* owner, int index, bool reuses = false)
         : t_(owner), index_(index), reuses_(reuses) {}
 
     /// The same scope with sharing: in it and in the scopes below it a variable that exists may be
@@ -104,7 +105,7 @@ public:
             return (*this / name.substr(0, slash))
                 .template get_variable<T>(name.substr(slash + 1), dims, how, trainable);
         bool known = false;
-        for (int v = t_->scopes[index_].last_variable; v > 0; v = t_->variables[v - 1].previous)
+        for (int v = t_->members[index_].last_variable; v > 0; v = t_->definitions[v - 1].previous)
             known = known || t_->variables[v - 1].name == name;
         if (known != reuses_) {
             if (t_->error.what == nullptr) t_->error.operation = name;
@@ -298,7 +299,7 @@ public:
         return result;
     }
 
-    constexpr ir::trace& owner() const { return *t_; }
+    constexpr ir::model_trace& owner() const { return *t_; }
     constexpr int index() const { return index_; }
 
 private:
@@ -315,8 +316,8 @@ private:
         if (const std::size_t slash = name.rfind('/'); slash != name.npos)
             return (*this / name.substr(0, slash)).made_variable(type, name.substr(slash + 1), dims, options);
         t_->scope = index_;
-        int& newest = t_->scopes[index_].last_variable;
-        for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+        int& newest = t_->members[index_].last_variable;
+        for (int v = newest; v > 0; v = t_->definitions[v - 1].previous)
             if (t_->variables[v - 1].name == name) {
                 const graph_node known(t_, t_->variables[v - 1].node);
                 if (!reuses_) {
@@ -338,11 +339,9 @@ private:
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_->store(dims), nullptr, 0, word);
-        newest = t_->variables.push_back({index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b,
-                                          options.trainable, newest, 0}) +
+        newest = t_->define({index_, kept_text(name), node, options.trainable},
+                            {static_cast<int>(how.kind), how.a, how.b, newest, 0, 0, options.collection, t_->task}) +
                  1;
-        t_->variables.back().collection = options.collection;
-        t_->variables.back().task = t_->task;
         return {t_, node};
     }
     // Stores initial values that are given in the trace, and checks them.
@@ -389,15 +388,15 @@ private:
         return index;
     }
     constexpr graph_scope child(std::string_view name, int index) const {
-        const int newest = t_->scopes[index_].last_child;
-        for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+        const int newest = t_->members[index_].last_child;
+        for (int i = newest; i > 0; i = t_->members[i - 1].previous_sibling)
             if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-        const int made = t_->scopes.push_back({index_, index, kept_text(name), 0, 0, newest});
-        t_->scopes[index_].last_child = made + 1;
+        const int made = t_->add_scope({index_, index, kept_text(name)}, {0, 0, newest});
+        t_->members[index_].last_child = made + 1;
         return {t_, made, reuses_};
     }
 
-    ir::trace* t_;
+    ir::model_trace* t_;
     int index_;
     bool reuses_;
 };

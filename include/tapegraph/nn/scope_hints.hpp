@@ -50,7 +50,7 @@ bool paths_look_misspelt(std::string_view a, std::string_view b) {
 
 /// Whether two layers are of one type and have variables of the same shapes.
 template <class = void>
-bool same_weights(const ir::program_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
+bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
     const int count = a.last_variable - a.first_variable;
     if (a.type != b.type || count == 0 || b.last_variable - b.first_variable != count) return false;
     for (int i = 0; i < count; ++i) {
@@ -64,7 +64,7 @@ bool same_weights(const ir::program_view& v, const ir::layer_entry& a, const ir:
 }
 
 template <class = void>
-void hint_of_scopes(const ir::program_view& v) {
+void hint_of_scopes(const ir::model_view& v) {
     if (!hints_setting().load(std::memory_order_relaxed)) return;
     for (int i = 0; i < v.layers.size(); ++i)
         for (int k = i + 1; k < v.layers.size(); ++k) {
@@ -79,6 +79,6 @@ void hint_of_scopes(const ir::program_view& v) {
 
 } // namespace detail
 
-TG_COMPILED(nn, void detail::hint_of_scopes<void>(const ir::program_view&))
+TG_COMPILED(nn, void detail::hint_of_scopes<void>(const ir::model_view&))
 
 } // namespace tapegraph

@@ -151,8 +151,8 @@ public:
     }
 
 private:
-    static const ir::program_view& variables_made_by_model() {
-        static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<model_alone>>();
+    static const ir::model_view& variables_made_by_model() {
+        static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<model_alone>>();
         return view;
     }
 
@@ -160,7 +160,7 @@ private:
         variables();
         if constexpr (detail::has_optimizers<Model>) {
             using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
-            static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<whole>>();
+            static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<whole>>();
             this->make_variables(view);
             for (const int training : detail::session_optimizers<Model>.trainings) this->iterations_of(training);
         }

@@ -13,7 +13,7 @@ namespace tapegraph::ir {
 
 namespace detail {
 /// The path of a variable as text, to match patterns.
-constexpr list<char> path_text(const trace& t, int variable) {
+constexpr list<char> path_text(const model_trace& t, int variable) {
     list<std::string_view> names;
     list<int> indices;
     names.push_back(t.variables[variable].name);
@@ -46,13 +46,13 @@ public:
         : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
     /// Returns the same node when it is requested again.
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
-        trace& t = scope_.owner();
+        model_trace& t = scope_.owner();
         const variable_entry v = t.variables[variable_];
         const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
-        for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+        for (int i = t.members[own.index()].last_variable; i > 0; i = t.definitions[i - 1].previous)
             if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
         const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
-        t.variables.back().state_of = optimizer_ + 1;
+        t.definitions.back().state_of = optimizer_ + 1;
         return made;
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
@@ -98,7 +98,7 @@ private:
 namespace detail {
 
 /// Whether only the gathers in t.row_uses read their variables; otherwise fails the trace.
-constexpr bool gathered_only(trace& t) {
+constexpr bool gathered_only(model_trace& t) {
     list<int> noted(t.nodes.size(), 0);
     for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
     for (int i = 0; i < t.nodes.size(); ++i)
@@ -117,7 +117,7 @@ constexpr bool gathered_only(trace& t) {
 /// Combines dL/d(rows) of each use of a variable to dL/d(rows of the variable) and their indices.
 /// `first`: the index of the variable's uses in `found`, which holds dL/d(rows) of t.row_uses, -1
 /// where the loss does not depend on them. The result has node -1 if it depends on none.
-constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+constexpr gradient_entry row_gradient(model_trace& t, int variable, const list<int>& found, int first) {
     bool any = false;
     for (int k = 0; k < t.row_uses.size(); ++k)
         any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);

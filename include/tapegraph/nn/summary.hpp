@@ -101,7 +101,7 @@ std::string layer_like(const ir::program_view& v, int node) {
 
 /// Builds a model's table from its trace.
 template <class = void> // compiled where a summary is requested
-model_summary describe_model(const ir::program_view& v) {
+model_summary describe_model(const ir::model_view& v) {
     model_summary s;
     s.variables = v.variables.size();
     int layer = 0;
@@ -131,6 +131,6 @@ model_summary describe_model(const ir::program_view& v) {
 
 TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
 TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
-TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::program_view&))
+TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::model_view&))
 
 } // namespace tapegraph

@@ -106,7 +106,7 @@ auto typed_results(std::vector<any_tensor> found, const char* who) {
 }
 /// Throws argument_error for parts that scope.with_device gives to another device or a task.
 template <class = void>
-void refuse_placement(const ir::program_view& traced, bool on_gpu) {
+void refuse_placement(const ir::model_view& traced, bool on_gpu) {
     for (const ir::entry& e : traced.nodes) {
         if (e.task == 0 && !place::is_gpu(e.place) && (e.place == place::anywhere || !on_gpu)) continue;
         const std::string scope = path_of(traced.scopes, e.scope);
@@ -166,7 +166,7 @@ public:
     Optimizer& optimizer() { return optimizer_; }
     const Model& definition() const { return model_; }
     /// Traces the prediction again, for the export (io/onnx.hpp).
-    void trace_prediction(ir::trace& t) const {
+    void trace_prediction(ir::model_trace& t) const {
         const detail::traced_now<Model> now(model_);
         static_assert(ir::detail::count_stages<prediction>() == 1);
         prediction::build(t);
@@ -226,7 +226,7 @@ private:
     template <class... T>
     auto predict_once(const tensor<T>&... x) const {
         const any_tensor inputs[]{x...};
-        using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
+        using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::model_trace&>()));
         return detail::typed_results<result, value_type>(predict_any_once(inputs), "predict");
     }
     // Several threads may predict first.

@@ -20,7 +20,7 @@ namespace tapegraph {
 namespace ir {
 
 template <class Model, class Spec>
-constexpr auto trace_model(trace& t) {
+constexpr auto trace_model(model_trace& t) {
     const graph_scope root(&t, 0);
     const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
         using T = typename decltype(spec)::element_type;
@@ -58,7 +58,7 @@ constexpr std::string_view labels_name(int column) {
 }
 
 namespace detail {
-constexpr void fail_of_variable(trace& t, int variable, const char* what) {
+constexpr void fail_of_variable(model_trace& t, int variable, const char* what) {
     t.scope = t.variables[variable].scope;
     t.fail(what);
 }
@@ -67,7 +67,7 @@ constexpr void fail_of_variable(trace& t, int variable, const char* what) {
 /// Adds the penalties of regularizers to the model's loss. A program that has one includes
 /// nn/regularizer.hpp before its model, so the definition is looked up by the model's type.
 template <class Model>
-constexpr void add_penalties(trace& t) {
+constexpr void add_penalties(model_trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
         tapegraph::detail::penalties<Model>::add(t);
     else if (t.regularizers.size() > 0)
@@ -77,7 +77,7 @@ constexpr void add_penalties(trace& t) {
 
 /// A loss plus the penalties of some variables: those for which wanted[variable] != 0.
 template <class Model>
-constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
+constexpr int with_penalties(model_trace& t, int loss, const list<int>& wanted) {
     int refused = -1;
     for (const weight_rule& r : t.regularizers)
         if (wanted[r.variable] != 0) refused = r.variable;
@@ -90,7 +90,7 @@ constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
 
 /// Projects the new values of variables to what their constraints allow.
 template <class Model>
-constexpr void apply_constraints(trace& t) {
+constexpr void apply_constraints(model_trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
         tapegraph::detail::projections<Model>::apply(t);
     else if (t.constraints.size() > 0)
@@ -113,7 +113,7 @@ constexpr auto output_specs(const Y& y) {
 /// Traces labels, the loss (output 0), accuracy if there is one, and metrics, for what a model
 /// returns.
 template <class Loss, class Y>
-constexpr void trace_objective(trace& t, const Y& y) {
+constexpr void trace_objective(model_trace& t, const Y& y) {
     using objective = tapegraph::detail::objective<Loss>;
     const auto specs = output_specs(y);
     const auto z = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -158,15 +158,15 @@ concept traced_at_run_time = requires {
     Model::is_traced_at_run_time;
 };
 template <class Loss, class Y>
-void objective_at_run_time(trace& t, const Y& y) {
+void objective_at_run_time(model_trace& t, const Y& y) {
     trace_objective<Loss>(t, y);
 }
 template <class Optimizer>
-void updates_at_run_time(trace& t) {
+void updates_at_run_time(model_trace& t) {
     trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
 }
 template <class Model, class Loss, class Y>
-constexpr void trace_objective_of(trace& t, const Y& y) {
+constexpr void trace_objective_of(model_trace& t, const Y& y) {
     if constexpr (traced_at_run_time<Model>)
         objective_at_run_time<Loss, Y>(t, y);
     else
@@ -179,7 +179,7 @@ constexpr void trace_objective_of(trace& t, const Y& y) {
 /// The model in training and its loss, output 0.
 template <class Model, class Spec, class Loss>
 struct forward_trace {
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.training = true;
         const auto output = trace_model<Model, Spec>(t);
         add_penalties<Model>(t);
@@ -193,7 +193,7 @@ inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Los
 
 /// The loss times a scale, which is a variable of the optimizer in its scope.
 template <class T>
-constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
+constexpr graph_node scaled_loss(model_trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
         const operand_info given = t.info(loss.id());
         t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
@@ -204,15 +204,15 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
     int made = t.variables.size();
     const graph_node scale = own.reuse().template variable<T>(tapegraph::detail::loss_scale_name, {}, options);
     own.reuse().template variable<T>(tapegraph::detail::good_steps_name, {}, options);
-    while (made < t.variables.size()) t.variables[made++].state_of = state_of;
+    while (made < t.variables.size()) t.definitions[made++].state_of = state_of;
     return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
 // Implements differentiate_by_variables at run time.
-void differentiate_at_run_time(trace& t, int loss);
+void differentiate_at_run_time(model_trace& t, int loss);
 
 namespace detail {
-constexpr void trace_derivatives(trace& t, int loss) {
+constexpr void trace_derivatives(model_trace& t, int loss) {
     list<int> nodes, indices, by_rows(t.variables.size(), 0);
     for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
     for (int i = 0; i < t.variables.size(); ++i) {
@@ -235,20 +235,20 @@ constexpr void trace_derivatives(trace& t, int loss) {
 
 /// Differentiates `loss`, a scalar, by every trainable variable. If a variable is read only by
 /// gathered rows, its gradient consists of these rows.
-constexpr void differentiate_by_variables(trace& t, int loss) {
+constexpr void differentiate_by_variables(model_trace& t, int loss) {
     TG_RUNS_HERE ? detail::trace_derivatives(t, loss) : differentiate_at_run_time(t, loss);
 }
 #if TG_DEFINES(nn)
-TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { detail::trace_derivatives(t, loss); }
+TG_DEFINITION void differentiate_at_run_time(model_trace& t, int loss) { detail::trace_derivatives(t, loss); }
 #endif
 
 /// Differentiates the loss by every trainable variable; `Scaled` if an optimizer scales it.
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
     using previous = forward_trace<Model, Spec, Loss>;
-    static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
+    static constexpr void build(model_trace& t) { differentiate(t, t.outputs[0].node); }
     /// The same for `loss`, a scalar.
-    static constexpr void differentiate(trace& t, int loss) {
+    static constexpr void differentiate(model_trace& t, int loss) {
         if (!detail::gathered_only(t)) return;
         if constexpr (Scaled)
             loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
@@ -259,7 +259,7 @@ struct gradient_trace {
 };
 
 /// Whether metrics accumulate in a variable.
-constexpr bool is_metric_state(const trace& t, int variable) {
+constexpr bool is_metric_state(const model_trace& t, int variable) {
     const std::string_view above = tapegraph::detail::metrics_scope;
     for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
         if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
@@ -271,7 +271,7 @@ constexpr bool is_metric_state(const trace& t, int variable) {
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         const list<assignment_entry> assigned = t.assignments;
         t.assignments.clear();
         int next = 0;
@@ -291,7 +291,7 @@ struct gradient_output_trace {
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         if constexpr (traced_at_run_time<Model>)
             updates_at_run_time<Optimizer>(t);
         else
@@ -303,7 +303,7 @@ struct training_trace {
 
 template <class Model, class Spec, class Loss>
 struct evaluation_trace {
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.training = false;
         const auto output = trace_model<Model, Spec>(t);
         t.assignments.clear(); // except those of metrics
@@ -315,7 +315,7 @@ struct evaluation_trace {
 /// `Training`: traces the model as in training, for the layer table.
 template <class Model, class Spec, bool Training = false>
 struct prediction_trace {
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.training = Training;
         const auto output = trace_model<Model, Spec>(t);
         using pack = tapegraph::detail::output_pack<std::remove_cv_t<decltype(output)>>;

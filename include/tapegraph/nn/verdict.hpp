@@ -118,7 +118,7 @@ constexpr auto stage_verdict() {
 // clang reports a failed evaluation of a stage, so it is first asked whether it can evaluate it.
 template <class Builder>
 constexpr bool run_once() {
-    ir::trace t;
+    ir::model_trace t;
     Builder::build(t);
     return true;
 }

@@ -49,10 +49,10 @@ struct user_rule {
 template <class>
 class basic_graph {
 public:
-    basic_graph(ir::trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
+    basic_graph(ir::model_trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
         : t(traced), variables_(variables), rules_(rules), values_(static_cast<std::size_t>(traced.nodes.size())) {}
 
-    ir::trace& t;
+    ir::model_trace& t;
     std::vector<node_entry> nodes;
     std::vector<weight> weights;
     std::vector<std::string> outputs; ///< their names in the file

@@ -127,9 +127,9 @@ struct binding {
 
 class importer {
 public:
-    importer(store& s, ir::trace& t, const graph_scope& root) : store_(s), t_(t), root_(root) {}
+    importer(store& s, ir::model_trace& t, const graph_scope& root) : store_(s), t_(t), root_(root) {}
 
-    ir::trace& trace() { return t_; }
+    ir::model_trace& trace() { return t_; }
     store& shared() { return store_; }
     std::int64_t opset() const { return opset_; }
     void set_opset(std::int64_t v) { opset_ = v; }
@@ -259,16 +259,16 @@ private:
         const int node =
             t_.append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_.store(dims), nullptr, 0, word);
         const int at = t_.words.push_back(std::bit_cast<std::int64_t>(values));
-        int& newest = t_.scopes[scope].last_variable;
-        newest = t_.variables.push_back({scope, kept_text(name), node, static_cast<int>(initializer_kind::stored),
-                                         static_cast<double>(at), 0, trainable, newest, 0}) +
+        int& newest = t_.members[scope].last_variable;
+        newest = t_.define({scope, kept_text(name), node, trainable},
+                           {static_cast<int>(initializer_kind::stored), static_cast<double>(at), 0, newest}) +
                  1;
         return {&t_, node};
     }
     void finish(const file_node& n);
 
     store& store_;
-    ir::trace& t_;
+    ir::model_trace& t_;
     graph_scope root_;
     std::int64_t opset_ = 1;
     std::map<std::string, graph_node> weights_;

@@ -117,7 +117,7 @@ struct state : tapegraph::detail::model_base {
     /// Makes the inputs of a trace. Their extents are the file's, or those of `given`.
     std::vector<value_pointer> input_values(importer& on, const std::vector<any_tensor>* given) {
         std::vector<value_pointer> values;
-        ir::trace& t = on.trace();
+        ir::model_trace& t = on.trace();
         for (std::size_t k = 0; k < inputs.size(); ++k) {
             const onnx_value& v = inputs[k];
             shape s;
@@ -144,7 +144,7 @@ struct state : tapegraph::detail::model_base {
 
     std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
         auto p = std::make_unique<program>();
-        p->traced = ir::traced_program::made_by([&](ir::trace& t) {
+        p->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
             t.training = false;
             importer on(shared, t, graph_scope(&t, 0));
             const auto results = on.run(input_values(on, given), until);
@@ -328,7 +328,7 @@ TG_DEFINITION std::vector<graph_node> onnx_model::call(const graph_scope& scope,
     std::vector<graph_node> results;
     if (x.empty()) return results;
     const std::lock_guard lock(state_->mutex);
-    onnx_import::importer on(state_->shared, x[0].owner(), scope);
+    onnx_import::importer on(state_->shared, scope.owner(), scope);
     std::vector<onnx_import::value_pointer> values;
     for (std::size_t k = 0; k < x.size(); ++k) {
         const dtype type = inputs()[k].type;

@@ -47,7 +47,7 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
                                                  environment& env) {
     std::vector<value_pointer> results;
     store own;
-    const auto made = ir::traced_program::made_by([&](ir::trace& t) {
+    const auto made = ir::traced_program::made_by([&](ir::model_trace& t) {
         importer inner(own, t, graph_scope(&t, 0));
         inner.set_opset(opset_);
         std::vector<value_pointer> given;

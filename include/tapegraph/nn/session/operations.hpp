@@ -51,7 +51,7 @@ constexpr int variable_number(const graph_node& v, const char* refusal) {
 template <class E>
 constexpr graph_assignment assignment_of(const graph_node& variable, const E& value, std::source_location where,
                                          const char* not_a_variable, const char* does_not_fit) {
-    ir::trace& t = variable.owner();
+    ir::model_trace& t = ir::model_of(variable.owner());
     const graph_node node = eval(value, where);
     graph_assignment result;
     result.value = node;
@@ -67,7 +67,7 @@ constexpr graph_assignment assignment_of(const graph_node& variable, const E& va
 }
 
 /// Whether a variable is one of those that a pattern names; see path_matches.
-constexpr bool variable_matches(const ir::trace& t, int variable, std::string_view pattern) {
+constexpr bool variable_matches(const ir::model_trace& t, int variable, std::string_view pattern) {
     const list<char> path = ir::detail::path_text(t, variable);
     return path_matches(pattern, {path.begin(), static_cast<std::size_t>(path.size())});
 }
@@ -122,19 +122,19 @@ struct gradient_pair {
 namespace detail {
 
 // Counts a call of minimize or apply_gradients, and says whether the run at hand is to have it.
-constexpr bool begin_training(ir::trace& t, int& number) {
+constexpr bool begin_training(ir::model_trace& t, int& number) {
     number = t.trainings++;
     if (number >= 64) t.fail("session: a model has at most 64 training operations");
     return number < 64 && (t.wanted_trainings >> number & 1) != 0;
 }
 
 // Every optimizer has state of its own, although several may change one variable.
-constexpr void note_training(ir::trace& t, int number, bool wanted, int variable, int node, bool differentiate) {
-    const int state = t.variables[variable].optimizers++;
+constexpr void note_training(ir::model_trace& t, int number, bool wanted, int variable, int node, bool differentiate) {
+    const int state = t.definitions[variable].optimizers++;
     if (wanted) t.gradients.push_back({variable, node, -1, number, state, differentiate});
 }
 
-constexpr bool scalar_loss(ir::trace& t, const graph_node& loss, const char* refusal) {
+constexpr bool scalar_loss(ir::model_trace& t, const graph_node& loss, const char* refusal) {
     const operand_info given = t.info(loss.id());
     for (int i = 0; i < given.dims.rank(); ++i)
         if (given.dims[i].value != 1) {
@@ -155,14 +155,16 @@ constexpr graph_operation<Optimizer> training_operation(int number, const Optimi
 template <class... Given>
 constexpr auto minimize(const Given&...) {
     constexpr bool taken = sizeof...(Given) > 64;
-    static_assert(taken, "minimize takes a loss, a scalar of the model, and an optimizer: tg::minimize(mean(square(y)), "
-                         "tg::sgd{0.1})");
+    static_assert(taken,
+                  "minimize takes a loss, a scalar of the model, and an optimizer: tg::minimize(mean(square(y)), "
+                  "tg::sgd{0.1})");
     return graph_operation<>{};
 }
 template <class... Given>
 constexpr auto compute_gradients(const Given&...) {
     constexpr bool taken = sizeof...(Given) > 64;
-    static_assert(taken, "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
+    static_assert(taken,
+                  "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
     return list<gradient_pair>{};
 }
 // clang-format off
@@ -177,7 +179,7 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
                                               const minimize_options& options = {},
                                               std::source_location where = std::source_location::current()) {
     const graph_node y = eval(loss, where);
-    ir::trace& t = y.owner();
+    ir::model_trace& t = ir::model_of(y.owner());
     t.line = t.intern(where);
     t.scope = 0;
     int number = 0, count = 0;
@@ -198,7 +200,7 @@ template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
                                                 std::source_location where = std::source_location::current()) {
     const graph_node y = eval(loss, where);
-    ir::trace& t = y.owner();
+    ir::model_trace& t = ir::model_of(y.owner());
     list<gradient_pair> result;
     if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
         return result;
@@ -229,7 +231,7 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
                                                      std::source_location where = std::source_location::current()) {
     int number = 0;
     if (pairs.empty()) return detail::training_operation(number, optimizer);
-    ir::trace& t = pairs[0].variable.owner();
+    ir::model_trace& t = ir::model_of(pairs[0].variable.owner());
     t.line = t.intern(where);
     t.scope = 0;
     const bool wanted = detail::begin_training(t, number);

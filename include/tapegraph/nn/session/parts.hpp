@@ -66,7 +66,10 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
 template <class Whole>
 struct needed_trace {
     using previous = Whole;
-    static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
+    static constexpr void build(ir::model_trace& t) {
+        ir::eliminate_dead_nodes(t);
+        t.layers.clear(); // their nodes have moved
+    }
 };
 
 template <class Stage>
@@ -102,7 +105,7 @@ constexpr auto places_of() {
 template <class Whole, int Part>
 struct part_trace {
     using previous = needed_trace<Whole>;
-    static constexpr void build(ir::trace& t) {
+    static constexpr void build(ir::model_trace& t) {
         const int count = t.nodes.size();
         const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
         list<int> read(count, 0), from_others(count, 0);
@@ -142,6 +145,7 @@ struct part_trace {
 /// A part, compiled.
 struct compiled_part {
     const ir::program_view* program = nullptr;
+    const ir::model_view* model = nullptr; ///< of the whole: it defines the variables
     int place = 0;
     std::string_view task{}; ///< "/job:worker/task:1"; empty: unplaced
     bool whole = false;      ///< the only part, which changes variables in place
@@ -152,6 +156,7 @@ struct parts_table;
 template <class Whole, int... Part>
 struct parts_table<Whole, std::integer_sequence<int, Part...>> {
     static constexpr auto places = places_of<Whole>();
+    static constexpr ir::model_view model = ir::stage_view<ir::traced_stage<Whole>>();
     static constexpr bool whole = places.size() == 1 && places[0] == part_place{};
     template <int K>
     // A pointer, because nvcc takes no address of a reference here.
@@ -165,7 +170,7 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
         return at.task == 0 ? std::string_view() : ir::traced_stage<Whole>::value.tasks[at.task - 1];
     }
     static constexpr std::array<compiled_part, sizeof...(Part)> all{
-        compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)].place,
+        compiled_part{program<Part>(), &model, places[static_cast<std::size_t>(Part)].place,
                       task_of(places[static_cast<std::size_t>(Part)]), whole}...};
 };
 template <class Whole>

@@ -53,7 +53,7 @@ protected:
         if (closed_) throw argument_error("session: it is closed");
     }
     session_program& program_of(const compiled_part* parts, int count);
-    void make_variables(const ir::program_view& view);
+    void make_variables(const ir::model_view& view);
     void initialize_all();
     /// Runs the program. Where there are several parts, variables have not changed yet.
     void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
@@ -70,7 +70,7 @@ protected:
     first_state_function first_state_;
 
 private:
-    variable& variable_of(const ir::program_view& view, int i);
+    variable& variable_of(const ir::model_view& view, int i);
     bool holds_still(const variable& v) const;
     void make_part(session_program& p, const compiled_part& from);
     void connect(session_part& p, bool training);
@@ -79,7 +79,7 @@ private:
 
     struct origin {
         variable* made;
-        const ir::program_view* view; // null: an optimizer's step count
+        const ir::model_view* view; // null: an optimizer's step count
         int index;
     };
     std::vector<origin> origins_;
@@ -120,27 +120,28 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
 
 template <class X>
 void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
-    const ir::program_view& view = *from.program;
-    make_variables(view);
+    const ir::model_view& model = *from.model;
+    make_variables(model);
     add_part(
         p, from, [&] { return device_of_place(from.place, device_, soft_placement_); },
-        [&](int i) -> variable& { return variable_of(view, i); });
+        [&](int i) -> variable& { return variable_of(model, i); });
 }
 
 template <class X>
-void basic_session<X>::make_variables(const ir::program_view& view) {
+void basic_session<X>::make_variables(const ir::model_view& view) {
     check_open();
     for (int i = 0; i < view.variables.size(); ++i) variable_of(view, i);
 }
 
 template <class X>
-variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
+variable& basic_session<X>::variable_of(const ir::model_view& view, int i) {
     std::string path = path_of_variable(view, i);
     if (variable* const known = variables_.find(path)) return *known;
     const device_scope on(nullptr); // initial values come from the CPU on every device
-    const ir::variable_entry& v = view.variables[i];
-    variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
-    if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
+    const ir::variable_entry& entry = view.variables[i];
+    const ir::variable_definition& v = view.definitions[i];
+    variable& made = variables_.add(std::move(path), first_value(view, i, seed_), entry.trainable, v.state_of > 0);
+    if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, entry.name));
     made.set_collection(std::string(v.collection));
     made.set_task(std::string(ir::task_of_variable(view, i)));
     origins_.push_back({&made, &view, i});
@@ -169,8 +170,8 @@ void basic_session<X>::initialize_all() {
         each.made->come_back(); // on every task
         each.made->held_by() = ~std::uint64_t{0};
         each.made->assign(first_value(*each.view, each.index, seed_));
-        const ir::variable_entry& v = each.view->variables[each.index];
-        if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
+        if (const int state_of = each.view->definitions[each.index].state_of; state_of > 0)
+            fill_state(*each.made, first_state_(*this, state_of - 1, each.view->variables[each.index].name));
     }
 }
 

@@ -73,7 +73,7 @@ constexpr auto joined_tables(const optimizer_table<A...>& first, const Rest&... 
 
 template <class Model>
 constexpr auto traced_optimizers() {
-    ir::trace t;
+    ir::model_trace t;
     t.training = false;
     const auto result = Model{}(graph_scope(&t, 0));
     return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
@@ -102,7 +102,7 @@ template <class Model, class Names>
 constexpr bool wants_first_values() {
     bool wanted = false;
     if constexpr (any_operation(static_cast<const fetches_of<Model>*>(nullptr))) {
-        ir::trace t;
+        ir::model_trace t;
         t.training = false;
         const auto result = Model{}(graph_scope(&t, 0));
         for (const std::string_view name : Names::all)
@@ -145,7 +145,7 @@ constexpr std::uint64_t scaled_trainings() {
 }
 
 /// Whether a scope followed by a name reads as `path`.
-constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
+constexpr bool reads_as(const ir::model_trace& t, int scope, std::string_view name, std::string_view path) {
     ir::detail::text_builder text;
     ir::detail::scope_path(text, t.scopes, scope);
     if (text.size > 0) text.put('/');
@@ -155,7 +155,7 @@ constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, st
 
 /// Finishes the last stage: the last outputs are nodes whose values are given. They become inputs,
 /// and nodes that only they needed are no longer computed.
-constexpr void finish_session(ir::trace& t, int given) {
+constexpr void finish_session(ir::model_trace& t, int given) {
     const int first = t.outputs.size() - given;
     for (int k = first; k < t.outputs.size(); ++k) {
         const ir::output_entry each = t.outputs[k];
@@ -175,7 +175,7 @@ constexpr void finish_session(ir::trace& t, int given) {
 /// are given.
 template <class Model, class Fetches, class Given, bool Last>
 struct fetch_trace {
-    static constexpr void build(ir::trace& t) {
+    static constexpr void build(ir::model_trace& t) {
         t.wanted_trainings = wanted_trainings<Model, Fetches>();
         t.training = t.wanted_trainings != 0;
         const auto result = Model{}(graph_scope(&t, 0));
@@ -212,7 +212,7 @@ struct fetch_trace {
 
 private:
     template <class T>
-    static constexpr void keep(ir::trace& t, const fetch<T>& item) {
+    static constexpr void keep(ir::model_trace& t, const fetch<T>& item) {
         if constexpr (is_operation<T>)
             for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
         if constexpr (std::is_same_v<T, graph_assignment>)
@@ -220,7 +220,7 @@ private:
         else if constexpr (!is_operation<T>)
             t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
     }
-    static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
+    static constexpr void add_update(ir::model_trace& t, const ir::assignment_entry& update) {
         for (const ir::assignment_entry& known : t.assignments) {
             if (known.variable != update.variable) continue;
             if (known.node != update.node) t.fail("session: two operations of one run assign one variable");
@@ -230,7 +230,7 @@ private:
     }
 
     template <class... T>
-    static constexpr int node_called(ir::trace& t, std::string_view name, const fetches<T...>& result) {
+    static constexpr int node_called(ir::model_trace& t, std::string_view name, const fetches<T...>& result) {
         for (const ir::named_entry& v : t.named)
             if (reads_as(t, v.scope, v.name, name)) return v.node;
         for (const ir::input_entry& input : t.inputs)
@@ -248,7 +248,7 @@ private:
     }
 
     // Keeps moving averages of the layers that the run's values pass through.
-    static constexpr void keep_updates_of_layers(ir::trace& t, const list<ir::assignment_entry>& of_layers) {
+    static constexpr void keep_updates_of_layers(ir::model_trace& t, const list<ir::assignment_entry>& of_layers) {
         if (of_layers.empty()) return;
         list<int> needed(t.nodes.size(), 0);
         for (const ir::output_entry& output : t.outputs) needed[output.node] = 1;
@@ -266,7 +266,7 @@ private:
             if (shared) add_update(t, update);
         }
     }
-    static constexpr void spread(const ir::trace& t, list<int>& marks) {
+    static constexpr void spread(const ir::model_trace& t, list<int>& marks) {
         for (int i = t.nodes.size() - 1; i >= 0; --i)
             for (int k = 0; marks[i] != 0 && k < t.nodes[i].arguments; ++k) marks[t.argument(i, k)] = 1;
     }
@@ -276,7 +276,7 @@ private:
 template <class Model, class Fetches, class Given>
 struct session_gradient_trace {
     using previous = fetch_trace<Model, Fetches, Given, false>;
-    static constexpr void build(ir::trace& t) {
+    static constexpr void build(ir::model_trace& t) {
         if (!ir::detail::gathered_only(t)) return;
         list<ir::gradient_entry> known;
         for (int first = 0; first < t.gradients.size();) {
@@ -293,7 +293,7 @@ struct session_gradient_trace {
     }
 
 private:
-    static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
+    static constexpr void differentiate(ir::model_trace& t, int first, int last, list<ir::gradient_entry>& known) {
         int loss = t.gradients[first].node;
         const int before = known.size();
         list<int> nodes, by_rows(t.variables.size(), 0);
@@ -345,7 +345,7 @@ private:
 template <class Model, class Fetches, class Given>
 struct session_update_trace {
     using previous = session_gradient_trace<Model, Fetches, Given>;
-    static constexpr void build(ir::trace& t) {
+    static constexpr void build(ir::model_trace& t) {
         list<int> changed(t.variables.size(), 0);
         for (const ir::assignment_entry& update : t.assignments) changed[update.variable] = 1;
         for (const ir::gradient_entry& each : t.gradients)
@@ -365,7 +365,7 @@ struct session_update_trace {
 
 private:
     template <std::size_t I>
-    static constexpr void step(ir::trace& t, std::uint64_t wanted) {
+    static constexpr void step(ir::model_trace& t, std::uint64_t wanted) {
         constexpr const auto& table = session_optimizers<Model>;
         if (table.first_of(I) != I || (wanted >> table.trainings[I] & 1) == 0) return;
         using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table.optimizers)>>;

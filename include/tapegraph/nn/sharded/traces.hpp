@@ -25,7 +25,7 @@ inline constexpr std::string_view rows = "shard_rows"; ///< outputs: rows of a g
 } // namespace folded
 
 /// A loss times a shard's fraction of the batch's records, an input of the program.
-constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
+constexpr graph_node shared_loss(model_trace& t, const graph_node& loss, const graph_node& share) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
         const operand_info given = t.info(loss.id());
         t.fail("shards: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given, 1);
@@ -37,7 +37,7 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
 /// The model with its loss, where the mean over the steps that count extends over all shards.
 template <class Model, class Spec, class Loss>
 struct masked_shard_trace {
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.in_shards = true;
         forward_trace<Model, Spec, Loss>::build(t);
     }
@@ -48,10 +48,10 @@ struct masked_shard_trace {
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
     static constexpr bool masked =
-        tapegraph::detail::has_masks<decltype(trace_model<Model, Spec>(std::declval<trace&>()))>;
+        tapegraph::detail::has_masks<decltype(trace_model<Model, Spec>(std::declval<model_trace&>()))>;
     using previous =
         std::conditional_t<masked, masked_shard_trace<Model, Spec, Loss>, forward_trace<Model, Spec, Loss>>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.scope = 0;
         const graph_node share(&t, t.input("share", dtype::f64, {}, true));
         const graph_node loss = shared_loss(t, graph_node(&t, t.outputs[0].node), share);
@@ -63,7 +63,7 @@ struct shard_gradient_trace {
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_trace {
     using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.scope = 0;
         graph_node share;
         for (const input_entry& input : t.inputs)
@@ -93,20 +93,17 @@ struct shard_trace {
     }
 
 private:
-    static constexpr void fold(trace& t, std::string_view name, int of, const graph_node& value) {
+    static constexpr void fold(model_trace& t, std::string_view name, int of, const graph_node& value) {
         const int number = t.variables.size();
-        variable_entry v;
-        v.name = name;
-        v.node = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(), t.store(value.shape()),
-                          nullptr, 0, t.words.push_back(number));
-        v.previous = of + 1; // it is in no scope's list, so this names the variable that it belongs to
-        t.variables.push_back(v);
+        const int made = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(),
+                                  t.store(value.shape()), nullptr, 0, t.words.push_back(number));
+        t.define({0, name, made, false, 0, of + 1}, {}); // in no scope's list
         t.assignments.push_back({number, value.id()});
     }
 };
 
 /// Turns gradients by rows into sums over all shards' rows, which are inputs.
-constexpr void shard_row_inputs(trace& t) {
+constexpr void shard_row_inputs(model_trace& t) {
     for (gradient_entry& g : t.gradients) {
         if (g.indices < 0) continue;
         const shape table = t.dims(t.variables[g.variable].node);
@@ -129,7 +126,7 @@ constexpr void shard_row_inputs(trace& t) {
 template <class Model, class Spec, class Loss, class Optimizer>
 struct shard_update_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.scope = 0;
         t.outputs.clear();
         for (gradient_entry& g : t.gradients)

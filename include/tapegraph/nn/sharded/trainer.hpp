@@ -119,7 +119,7 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
         shape dims;
         for (int axis = 0; axis < view.nodes[v.node].rank; ++axis)
             dims.push_back(view.pool[view.nodes[v.node].dims + axis]);
-        const int of = v.previous - 1;
+        const int of = v.of - 1;
         const int sum = sums_.add(view.nodes[v.node].type, dims.size().value, ready[static_cast<std::size_t>(i)],
                                   of < 0 ? "loss" : variables_.at(of).path());
         folded_.push_back({i, sum, of, v.name});

@@ -39,7 +39,7 @@ inline constexpr std::string_view weight =
 /// different.
 class graph_slice_slots {
 public:
-    constexpr graph_slice_slots(trace& t, const gradient_entry& of, const graph_node& w, int* next)
+    constexpr graph_slice_slots(model_trace& t, const gradient_entry& of, const graph_node& w, int* next)
         : t_(&t),
           whole_(graph_scope(&t, 0), of.variable, of.optimizer, of.state),
           w_(w),
@@ -70,7 +70,7 @@ public:
     constexpr bool matches(std::string_view pattern) const { return whole_.matches(pattern); }
 
 private:
-    trace* t_;
+    model_trace* t_;
     graph_slots whole_;
     graph_node w_;
     int *next_, of_;
@@ -83,7 +83,7 @@ private:
 template <class Model, class Spec, class Loss, class Optimizer>
 struct slice_update_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         t.scope = 0;
         t.outputs.clear();
         t.assignments.clear();
@@ -118,7 +118,7 @@ private:
         int variable = 0, weight = 0, next = 0;
     };
 
-    static constexpr void each(trace& t, list<slice>& slices, const auto& f) {
+    static constexpr void each(model_trace& t, list<slice>& slices, const auto& f) {
         for (const gradient_entry& g : t.gradients) {
             t.scope = t.variables[g.variable].scope;
             const graph_node whole(&t, t.variables[g.variable].node);
@@ -143,7 +143,7 @@ private:
     }
 
     // The slice whose extent occurs in a node's shape; null: none.
-    static constexpr const slice* found_in(const trace& t, const list<slice>& slices, int at) {
+    static constexpr const slice* found_in(const model_trace& t, const list<slice>& slices, int at) {
         const entry& e = t.nodes[at];
         for (int i = 0; i < e.rank; ++i) {
             if (!is_symbolic(t.pool[e.dims + i])) continue;
@@ -153,7 +153,7 @@ private:
         return nullptr;
     }
     // Requires that only elementwise operations compute and read slices.
-    static constexpr void require_elementwise(trace& t, const list<slice>& slices, int first) {
+    static constexpr void require_elementwise(model_trace& t, const list<slice>& slices, int first) {
         for (int at = first; at < t.nodes.size(); ++at) {
             const entry e = t.nodes[at];
             if (e.op->kind == operation_kind::map || e.op->kind == operation_kind::leaf) continue;
@@ -168,15 +168,12 @@ private:
         }
     }
 
-    static constexpr void add_result(trace& t, const slice& s) {
+    static constexpr void add_result(model_trace& t, const slice& s) {
         const int number = t.variables.size();
         const entry like = t.nodes[s.weight];
-        variable_entry v;
-        v.name = folded::weight;
-        v.node = t.append(descriptor_of<variable_op>, like.type, like.rank, like.dims, nullptr, 0,
-                          t.words.push_back(number));
-        v.previous = s.variable + 1;
-        t.variables.push_back(v);
+        const int made = t.append(descriptor_of<variable_op>, like.type, like.rank, like.dims, nullptr, 0,
+                                  t.words.push_back(number));
+        t.define({0, folded::weight, made, false, 0, s.variable + 1}, {});
         // Named, because in place nvcc writes half of it into the host code.
         const assignment_entry update{number, s.next};
         t.assignments.push_back(update);

@@ -42,7 +42,7 @@ inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<co
 /// The argument of a step in graph mode: a scope that can minimize.
 class graph_step : public graph_scope {
 public:
-    constexpr explicit graph_step(ir::trace* t) : graph_scope(t, 0) {}
+    constexpr explicit graph_step(ir::model_trace* t) : graph_scope(t, 0) {}
 
     /// Minimizes a scalar loss with optimizer number `Optimizer`, which changes the trainable
     /// variables whose path, or an enclosing scope's, matches the pattern. All losses and gradients
@@ -52,7 +52,7 @@ public:
     constexpr void minimize(const E& loss, std::string_view variables = "*",
                             std::source_location where = std::source_location::current()) const {
         const graph_node node = eval(loss, where);
-        ir::trace& t = owner();
+        ir::model_trace& t = owner();
         const operand_info given = t.info(node.id());
         for (int i = 0; i < given.dims.rank(); ++i)
             if (given.dims[i].value != 1)
@@ -64,7 +64,7 @@ public:
         requires(!detail::loss_and_pattern<Given...>)
     TG_REFUSED(TG_A_STEP_MINIMIZES)
     constexpr void minimize(const Given&...) const {
-        const ir::trace& t = owner(); // minimizes the last value, so that a missing loss is no second error
+        const ir::model_trace& t = owner(); // minimizes the last value, so that a missing loss is no second error
         owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
     }
 #endif

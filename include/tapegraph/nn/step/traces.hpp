@@ -15,7 +15,7 @@ namespace tapegraph::ir {
 /// The computation of a step, without its updates.
 template <class Step, class Spec>
 struct step_trace {
-    static constexpr auto call(trace& t) {
+    static constexpr auto call(model_trace& t) {
         const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
             using T = typename decltype(spec)::element_type;
             return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
@@ -24,8 +24,8 @@ struct step_trace {
             [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
             x);
     }
-    using result = decltype(call(std::declval<trace&>()));
-    static constexpr void build(trace& t) {
+    using result = decltype(call(std::declval<model_trace&>()));
+    static constexpr void build(model_trace& t) {
         t.training = true;
         const auto y = call(t);
         using pack = tapegraph::detail::output_pack<result>;
@@ -42,14 +42,16 @@ struct step_trace {
 
 /// The scope of the loss scale of a step's optimizer: a step with one optimizer has it where a
 /// model has it.
-constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
+constexpr int step_scale_scope(model_trace& t, int optimizer) {
+    return optimizer == 0 ? 0 : optimizer_scope(t, optimizer);
+}
 
 /// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer
 /// that scales its losses.
 template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
     using previous = step_trace<Step, Spec>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
         list<int> taken(t.variables.size(), 0);
         int number = 0;
@@ -99,7 +101,7 @@ struct step_updates;
 template <class Step, class Spec, class... Each>
 struct step_updates<Step, Spec, optimizers<Each...>> {
     using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(model_trace& t) {
         for (const gradient_entry& g : t.gradients)
             if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
                 return t.fail("minimize: the step has no optimizer of this number");
@@ -111,7 +113,7 @@ struct step_updates<Step, Spec, optimizers<Each...>> {
 
 private:
     template <class Optimizer>
-    static constexpr void update(trace& t, int number) {
+    static constexpr void update(model_trace& t, int number) {
         list<gradient_entry> own;
         for (const gradient_entry& g : t.gradients)
             if (g.optimizer == number) own.push_back(g);

@@ -68,13 +68,13 @@ protected:
         return them;
     }
     // Sets the initial values of each optimizer's state.
-    void set_first_values_of_all(const ir::program_view& view) {
+    void set_first_values_of_all(const ir::model_view& view) {
         int number = 0;
         const auto set = [&](const auto& optimizer) {
             ++number;
             if constexpr (requires { optimizer.first_value(std::string_view()); })
                 for (int i = 0; i < view.variables.size(); ++i)
-                    if (view.variables[i].state_of == number)
+                    if (view.definitions[i].state_of == number)
                         detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
         };
         std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
