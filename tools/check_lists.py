@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks that tests which go through all of a kind (every loss, every schedule, ...) name all that the headers have,
-and that tools/mutate.py names tests that exist.
+that tools/mutate.py names tests that exist, and that files go over element types by the table of core/dtype.hpp.
 
-Prints FILE: MESSAGE for each name that is missing in its test's list; exits 1 if there is any.
+Prints FILE: MESSAGE for each name that is missing in its test's list, and each list of element types by hand; exits 1
+if there is any.
 """
 
 import pathlib
@@ -67,9 +68,51 @@ LISTS = [
     ("normalization", [NN + "layers/*.hpp"], functions("normaliz"), ["tests/nn/normalization_seams_test.cpp"]),
 ]
 
+# Files that may name every element type, or the types of 16 bits, by hand, and why. All others use visit_type and the lists of
+# core/element_types.hpp, or the macros of the table, so that a new type is a row of it.
+ELEMENTS_BY_HAND = {
+    "include/tapegraph/core/dtype.hpp": "the table",
+    "include/tapegraph/core/half.hpp": "the 16-bit types",
+    "include/tapegraph/core/element_types.hpp": "the lists",
+    "include/tapegraph/ir/operation.hpp": "instantiated for every operation: a visitor costs compile time",
+    "include/tapegraph/ops/effect/kernel.hpp": "print knows other types than kernels",
+    "include/tapegraph/io/onnx_import/importer.hpp": "what computes the narrow integers of ONNX",
+    "include/tapegraph/io/onnx_import/read_model.hpp": "numbers of ONNX",
+    "include/tapegraph/io/onnx/wire.hpp": "numbers of ONNX",
+    "include/tapegraph/io/graph_def.hpp": "numbers and names of TensorFlow",
+    "include/tapegraph/io/dlpack.hpp": "codes of DLPack",
+    "include/tapegraph/io/npy_format.hpp": "what NumPy has",
+    "include/tapegraph/io/hdf5_file.hpp": "names of Keras",
+    "include/tapegraph/io/safetensors_header.hpp": "names of safetensors",
+    "include/tapegraph/io/pytorch_walk.hpp": "names of PyTorch",
+    "cuda/tapegraph/cuda/ops/product/blas.cuh": "numbers of cuBLAS",
+    "cuda/tapegraph/cuda/kernels/instructions.cuh": "names of instructions",
+    "cuda/tapegraph/cuda/kernels/warpgroup_instructions.cuh": "names of instructions",
+    "cuda/tapegraph/cuda/library/convolution_sm90.cu": "what the instructions multiply",
+}
+MOST_CASES = 4
+
+
+def element_lists(root):
+    """Files outside ELEMENTS_BY_HAND that switch over more than a few element types, or name bfloat16."""
+    for folder in ("include", "cuda"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in (".hpp", ".cuh", ".cu", ".cpp"):
+                continue
+            name = path.relative_to(root).as_posix()
+            code = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', "", path.read_text(encoding="utf-8"))
+            cases = set(re.findall(r"\bcase (?:tapegraph::)?dtype::(\w+)", code))
+            if name in ELEMENTS_BY_HAND:
+                continue
+            if len(cases) > MOST_CASES:
+                yield f"{name}: a switch over {len(cases)} element types: visit_type or a list of core/element_types.hpp"
+            elif re.search(r"\bdtype::bf16\b|\bbfloat16\b", code):
+                yield f"{name}: it names bfloat16: storage_types, floating_types, element_t or is_storage_type do without"
+
 
 def main():
-    errors = []
+    errors = list(element_lists(ROOT))
+    errors += [f"tools/check_lists.py: there is no {name}" for name in ELEMENTS_BY_HAND if not (ROOT / name).exists()]
     for what, patterns, find, tests in LISTS:
         text = "".join((ROOT / test).read_text(encoding="utf-8") for test in tests)
         listed = set(re.findall(r"(?:\btg::|\bTG_KEPT\(|\")(\w+)", text))

@@ -45,8 +45,6 @@ std::size_t compiled_reduction<Op, T>::workspace(const kernel_call& call) {
 }
 #endif
 
-using runtime::common_types, runtime::computed_types, runtime::element_types, runtime::floating_types, runtime::number_types;
-
 // What the component holds, and in which of its parts, from ops/operation_list.hpp: TG_ON_DEVICE(part, types, operation) for each.
 #define TG_OPERATION_ON_DEVICE(part, types, device_part, device_types, tensors, ...)                                   \
     TG_ON_DEVICE(device_part, device_types, __VA_ARGS__)

@@ -47,7 +47,7 @@ constexpr runtime::kernel_functions defined_kernel() {
 /// The element types for which the component (cuda/component.cuh) holds an operation's functions;
 /// none without it.
 template <class Op>
-inline constexpr runtime::element_types<> compiled_types;
+inline constexpr element_types<> compiled_types;
 
 /// An operation's functions, compiled in the component.
 template <class Op, class T>
@@ -58,7 +58,7 @@ struct compiled_kernel {
 /// As compiled_types and compiled_kernel, for reductions of tensors in memory with the domain of
 /// the call.
 template <class Op>
-inline constexpr runtime::element_types<> compiled_reductions;
+inline constexpr element_types<> compiled_reductions;
 template <class Op, class T>
 struct compiled_reduction {
     static void run(const kernel_call& call);

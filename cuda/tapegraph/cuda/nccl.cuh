@@ -49,15 +49,10 @@ inline distributed::nccl_device nccl_device_of(tapegraph::device where = current
                           std::size_t count, void*) {
         const runtime::device_turn turn(gpu);
         gpu->enter();
-        switch (kind.type) {
-        case dtype::f32: return detail::add_on<float>(stream, sum, left, right, count);
-        case dtype::f64: return detail::add_on<double>(stream, sum, left, right, count);
-        case dtype::f16: return detail::add_on<half>(stream, sum, left, right, count);
-        case dtype::bf16: return detail::add_on<bfloat16>(stream, sum, left, right, count);
-        case dtype::i32: return detail::add_on<std::int32_t>(stream, sum, left, right, count);
-        case dtype::i64: return detail::add_on<std::int64_t>(stream, sum, left, right, count);
-        default: throw argument_error(std::string("nccl_device_of: sums of ") + name_of(kind.type) + " have no kernel");
-        }
+        const bool known = number_types::visit(
+            kind.type, [&]<class T>(std::type_identity<T>) { detail::add_on<T>(stream, sum, left, right, count); });
+        if (!known)
+            throw argument_error(std::string("nccl_device_of: sums of ") + name_of(kind.type) + " have no kernel");
     };
     return d;
 }

@@ -412,12 +412,7 @@ private:
     }
     template <class F>
     static void by_type(dtype type, const F& f) {
-        switch (type) {
-        case dtype::f64: return for_type<double>(f);
-        case dtype::bf16: return for_type<bfloat16>(f);
-        case dtype::f16: return for_type<half>(f);
-        default: return for_type<float>(f);
-        }
+        floating_types::visit(type, [&]<class T>(std::type_identity<T>) { for_type<T>(f); });
     }
 };
 

@@ -34,13 +34,15 @@ struct widened_kernel {
     static void run(const kernel_call& c) {
         const runtime::detail::widened_call wide(c);
         for (int i = 0; i < c.inputs; ++i) {
-            if (c.in[i].type == dtype::bf16) detail::convert<float, bfloat16>(c, wide.call.in[i], c.in[i]);
-            if (c.in[i].type == dtype::f16) detail::convert<float, half>(c, wide.call.in[i], c.in[i]);
+            storage_types::visit(c.in[i].type, [&]<class T>(std::type_identity<T>) {
+                detail::convert<float, T>(c, wide.call.in[i], c.in[i]);
+            });
         }
         kernel_for<Op, float>().run(wide.call);
         for (int k = 0; k < c.outputs; ++k) {
-            if (c.out[k].type == dtype::bf16) detail::convert<bfloat16, float>(c, c.out[k], wide.call.out[k]);
-            if (c.out[k].type == dtype::f16) detail::convert<half, float>(c, c.out[k], wide.call.out[k]);
+            storage_types::visit(c.out[k].type, [&]<class T>(std::type_identity<T>) {
+                detail::convert<T, float>(c, c.out[k], wide.call.out[k]);
+            });
         }
     }
 };

@@ -10,24 +10,46 @@
 
 namespace tapegraph {
 
-enum class dtype : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+struct half; // core/half.hpp
+struct bfloat16;
+
+// The table of element types. ROW(dtype, C++ type, bytes, name in messages); their order is that of
+// their numbers. A new type is a row here, and a place in the lists of core/element_types.hpp.
+#define TG_ELEMENT_TYPES(ROW)                                                                                          \
+    ROW(f32, float, 4, "f32")                                                                                          \
+    ROW(f64, double, 8, "f64")                                                                                         \
+    ROW(f16, tapegraph::half, 2, "f16")                                                                                \
+    ROW(bf16, tapegraph::bfloat16, 2, "bf16")                                                                          \
+    ROW(i8, std::int8_t, 1, "i8")                                                                                      \
+    ROW(i16, std::int16_t, 2, "i16")                                                                                   \
+    ROW(i32, std::int32_t, 4, "i32")                                                                                   \
+    ROW(i64, std::int64_t, 8, "i64")                                                                                   \
+    ROW(u8, std::uint8_t, 1, "u8")                                                                                     \
+    ROW(u16, std::uint16_t, 2, "u16")                                                                                  \
+    ROW(u32, std::uint32_t, 4, "u32")                                                                                  \
+    ROW(u64, std::uint64_t, 8, "u64")                                                                                  \
+    ROW(boolean, bool, 1, "bool")
+
+// The floating ones. ROW(dtype, C++ type, ...) receives what follows ROW, too.
+#define TG_FLOATING_TYPES(ROW, ...)                                                                                    \
+    ROW(f32, float, __VA_ARGS__)                                                                                       \
+    ROW(f64, double, __VA_ARGS__)                                                                                      \
+    ROW(f16, tapegraph::half, __VA_ARGS__)                                                                             \
+    ROW(bf16, tapegraph::bfloat16, __VA_ARGS__)
+
+enum class dtype : std::uint8_t {
+#define TG_ROW(name, type, bytes, text) name,
+    TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+};
 
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype type) {
     switch (type) {
-    case dtype::f64:
-    case dtype::i64:
-    case dtype::u64: return 8;
-    case dtype::f32:
-    case dtype::i32:
-    case dtype::u32: return 4;
-    case dtype::f16:
-    case dtype::bf16:
-    case dtype::i16:
-    case dtype::u16: return 2;
-    case dtype::i8:
-    case dtype::u8:
-    case dtype::boolean: return 1;
+#define TG_ROW(name, type, bytes, text)                                                                                \
+    case dtype::name: return bytes;
+        TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
     }
     return 0;
 }
@@ -39,19 +61,10 @@ constexpr bool is_floating(dtype type) {
 /// The name used in messages: "f32", "i64", "bool", ...
 constexpr const char* name_of(dtype type) {
     switch (type) {
-    case dtype::f32: return "f32";
-    case dtype::f64: return "f64";
-    case dtype::f16: return "f16";
-    case dtype::bf16: return "bf16";
-    case dtype::i8: return "i8";
-    case dtype::i16: return "i16";
-    case dtype::i32: return "i32";
-    case dtype::i64: return "i64";
-    case dtype::u8: return "u8";
-    case dtype::u16: return "u16";
-    case dtype::u32: return "u32";
-    case dtype::u64: return "u64";
-    case dtype::boolean: return "bool";
+#define TG_ROW(name, type, bytes, text)                                                                                \
+    case dtype::name: return text;
+        TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
     }
     return "?";
 }

@@ -85,10 +85,8 @@ TG_DEFINITION void detail::evaluate_step(const interpreted_region::step& s, cons
                 from[k] = operand + begin;
                 continue;
             }
-            if (s.common == dtype::f16)
-                widen_tile<half>(operand + begin * 2, wide[k], now);
-            else
-                widen_tile<bfloat16>(operand + begin * 2, wide[k], now);
+            storage_types::visit(
+                s.common, [&]<class T>(std::type_identity<T>) { widen_tile<T>(operand + begin * 2, wide[k], now); });
             from[k] = wide[k];
         }
         std::byte* const to = static_cast<std::byte*>(out) + begin * size;

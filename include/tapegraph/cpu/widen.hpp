@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 
@@ -95,21 +95,21 @@ void widen_tile(const void* from, float* to, std::int64_t count) {
 // For code that every program contains, whatever its types: compiled for no instruction set in
 // particular, so that it stays small.
 inline void widen(dtype type, const void* from, float* to, std::int64_t count) {
-    if (type == dtype::bf16)
-        detail::widen_body<bfloat16>::run<baseline>(to, 0, static_cast<const bfloat16*>(from), 0, 1, count);
-    else
-        detail::widen_body<half>::run<baseline>(to, 0, static_cast<const half*>(from), 0, 1, count);
+    storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+        detail::widen_body<T>::template run<baseline>(to, 0, static_cast<const T*>(from), 0, 1, count);
+    });
 }
 inline widen_function widen_of(dtype type) {
-    if (type == dtype::bf16)
-        return [](const void* from, float* to, std::int64_t count) { widen(dtype::bf16, from, to, count); };
-    return [](const void* from, float* to, std::int64_t count) { widen(dtype::f16, from, to, count); };
+    widen_function found = nullptr;
+    storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+        found = [](const void* from, float* to, std::int64_t count) { widen(dtype_of<T>, from, to, count); };
+    });
+    return found;
 }
 inline void narrow(dtype type, void* to, const float* from, std::int64_t count) {
-    if (type == dtype::bf16)
-        detail::narrow_body<bfloat16>::run<baseline>(static_cast<bfloat16*>(to), from, count);
-    else
-        detail::narrow_body<half>::run<baseline>(static_cast<half*>(to), from, count);
+    storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+        detail::narrow_body<T>::template run<baseline>(static_cast<T*>(to), from, count);
+    });
 }
 
 } // namespace tapegraph::cpu

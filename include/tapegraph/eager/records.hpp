@@ -23,16 +23,10 @@ struct number_slot {
     alignas(8) std::byte bytes[8];
 
     void set(double value, dtype type) {
-        switch (type) {
-        case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
-        case dtype::f16: *reinterpret_cast<half*>(bytes) = half(value); break;
-        case dtype::bf16: *reinterpret_cast<bfloat16*>(bytes) = bfloat16(value); break;
-        case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
-        case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
-        case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
-        case dtype::boolean: *reinterpret_cast<bool*>(bytes) = value != 0; break;
-        default: *reinterpret_cast<double*>(bytes) = value; break;
-        }
+        common_types::visit(type, [&]<class T>(std::type_identity<T>) {
+            const T rounded = static_cast<T>(value);
+            std::memcpy(bytes, &rounded, sizeof rounded);
+        });
     }
 };
 

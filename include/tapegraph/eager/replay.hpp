@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/eager/records.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
@@ -109,13 +109,9 @@ Tensor add_adjoints(const Tensor& a, const Tensor& b) {
 template <class Tensor>
 Tensor ones_like(const Tensor& like) {
     Tensor result(like.type(), like.shape());
-    if (is_storage_type(like.type()))
-        std::fill_n(static_cast<std::uint16_t*>(result.write()), result.size(),
-                    like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
-    else if (like.type() == dtype::f64)
-        std::fill_n(static_cast<double*>(result.write()), result.size(), 1.0);
-    else
-        std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
+    floating_types::visit(like.type(), [&]<class T>(std::type_identity<T>) {
+        std::fill_n(static_cast<T*>(result.write()), result.size(), static_cast<T>(1));
+    });
     return result;
 }
 

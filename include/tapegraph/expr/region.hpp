@@ -1,8 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
-#include <tapegraph/core/dtype.hpp>
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,43 +36,5 @@ template <class Slots, class Results, class... Instructions>
 struct region {
     static constexpr int instructions = sizeof...(Instructions);
 };
-
-/// The C++ type of a dtype.
-template <dtype Type>
-struct element;
-template <>
-struct element<dtype::f32> {
-    using type = float;
-};
-template <>
-struct element<dtype::f64> {
-    using type = double;
-};
-template <>
-struct element<dtype::boolean> {
-    using type = bool;
-};
-template <>
-struct element<dtype::i32> {
-    using type = std::int32_t;
-};
-template <>
-struct element<dtype::i64> {
-    using type = std::int64_t;
-};
-template <>
-struct element<dtype::u8> {
-    using type = std::uint8_t;
-};
-template <>
-struct element<dtype::f16> {
-    using type = half;
-};
-template <>
-struct element<dtype::bf16> {
-    using type = bfloat16;
-};
-template <dtype Type>
-using element_t = typename element<Type>::type;
 
 } // namespace tapegraph

@@ -199,12 +199,10 @@ void register_where_used() {
         register_where_defined<Op, float>(to);
         register_where_defined<Op, double>(to);
         if constexpr (Op::kind == operation_kind::effect) {
-            register_kernel<Op, half>(to);
-            register_kernel<Op, bfloat16>(to);
-            register_kernel<Op, std::int32_t>(to);
-            register_kernel<Op, std::int64_t>(to);
-            register_kernel<Op, std::uint8_t>(to);
-            register_kernel<Op, bool>(to);
+            const auto others = [&to]<class T>(std::type_identity<T>) {
+                if constexpr (!std::is_floating_point_v<T>) register_kernel<Op, T>(to);
+            };
+            common_types::each(others);
         }
     }
 }

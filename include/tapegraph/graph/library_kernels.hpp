@@ -13,16 +13,15 @@ namespace tapegraph::ir {
 namespace detail {
 
 template <class Op, class... T>
-void register_for(kernel_registry& to, runtime::element_types<T...>) {
+void register_for(kernel_registry& to, element_types<T...>) {
     (register_kernel<Op, T>(to), ...);
 }
 /// Registers elementwise operations: for floating types, and for integers where they may be
 /// operands.
 template <class Op>
 void register_elementwise(kernel_registry& to) {
-    register_for<Op>(to, runtime::floating_types{});
-    if constexpr (Op::integers)
-        register_for<Op>(to, runtime::element_types<std::int32_t, std::int64_t, std::uint8_t>{});
+    register_for<Op>(to, floating_types{});
+    if constexpr (Op::integers) register_for<Op>(to, element_types<std::int32_t, std::int64_t, std::uint8_t>{});
 }
 
 /// Registers a compiled region as it occurs in schedules: several results are computed at once.

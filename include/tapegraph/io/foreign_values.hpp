@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/strided_copy.hpp>
 
@@ -18,16 +18,13 @@ namespace tapegraph::io::detail {
 /// Element i of a floating array.
 inline double floating_element(const host_array& a, std::size_t i) {
     const std::byte* const at = a.bytes.data() + i * size_of(a.type);
-    const auto as = [at]<class T>(T value) {
+    double number = 0;
+    floating_types::visit(a.type, [&]<class T>(std::type_identity<T>) {
+        T value;
         std::memcpy(&value, at, sizeof(T));
-        return value;
-    };
-    switch (a.type) {
-    case dtype::f64: return as(0.0);
-    case dtype::f16: return static_cast<double>(tapegraph::detail::float_of_half(as(std::uint16_t{0})));
-    case dtype::bf16: return static_cast<double>(tapegraph::detail::float_of_bfloat16(as(std::uint16_t{0})));
-    default: return static_cast<double>(as(0.0f));
-    }
+        number = static_cast<double>(value);
+    });
+    return number;
 }
 
 /// Converts an array to another floating type, rounded to nearest. Returns false if either type is
@@ -38,16 +35,13 @@ bool convert_floats(host_array& a, dtype to) {
     if (!is_floating(a.type) || !is_floating(to)) return false;
     const auto count = static_cast<std::size_t>(a.size());
     std::vector<std::byte> bytes(count * size_of(to));
-    const auto put = [&]<class T>(std::size_t i, T value) {
-        std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-    };
-    for (std::size_t i = 0; i < count; ++i) {
-        const double value = floating_element(a, i);
-        if (to == dtype::f64) put(i, value);
-        if (to == dtype::f32) put(i, static_cast<float>(value));
-        if (to == dtype::f16) put(i, tapegraph::detail::half_bits(static_cast<float>(value)));
-        if (to == dtype::bf16) put(i, tapegraph::detail::bfloat16_bits(static_cast<float>(value)));
-    }
+    floating_types::visit(to, [&]<class T>(std::type_identity<T>) {
+        using wide = std::conditional_t<storage_type<T>, float, double>; // 16 bits are rounded from float
+        for (std::size_t i = 0; i < count; ++i) {
+            const T value = static_cast<T>(static_cast<wide>(floating_element(a, i)));
+            std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+        }
+    });
     a.bytes = std::move(bytes);
     a.type = to;
     return true;

@@ -29,12 +29,14 @@ using tapegraph::is_floating;
 /// The node, cast to the operand's element type.
 constexpr int converted(trace& t, int at, dtype type) {
     if (t.nodes[at].type == type) return at;
-    static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
-    static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+#define TG_ROW(name, T, ...) static_assert(operation_binding<cast_op<T>>::bound);
+    TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
     switch (type) {
-    case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
-    case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
-    case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+#define TG_ROW(name, T, ...)                                                                                           \
+    case dtype::name: return t.map(descriptor_of<cast_op<T>>, &at, 1);
+        TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
     default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
     }
 }

@@ -24,10 +24,13 @@ namespace detail {
 
 /// A constant as a kernel reads it, rounded if its type is narrower.
 constexpr double rounded_to(dtype type, double value) {
-    if (type == dtype::f32) return static_cast<double>(static_cast<float>(value));
-    if (type == dtype::bf16) return static_cast<double>(bfloat16(value));
-    if (type == dtype::f16) return static_cast<double>(half(value));
-    return value;
+    switch (type) {
+#define TG_ROW(name, T, ...)                                                                                           \
+    case dtype::name: return static_cast<double>(static_cast<T>(value));
+        TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
+    default: return value;
+    }
 }
 constexpr bool constant_value(const trace& t, int node, double& value) {
     if (!t.is(node, descriptor_of<constant_op>)) return false;

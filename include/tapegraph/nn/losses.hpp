@@ -76,8 +76,7 @@ struct float_numbers {
         using number_type = std::remove_cv_t<decltype(each)>;
         if constexpr (handle<number_type>)
             return as_float(each, std::source_location::current());
-        else if constexpr (std::is_same_v<number_type, typed_number<half>> ||
-                           std::is_same_v<number_type, typed_number<bfloat16>>)
+        else if constexpr (requires { requires storage_type<decltype(each.value)>; })
             return typed_number<float>{static_cast<float>(each.value)};
         else
             return each;

@@ -8,7 +8,7 @@
 
 /// The library's operations, each once. This list generates the descriptors and kernels that the
 /// component holds, on the host and on devices, the tape's records, and the registry of graphs that
-/// are made at run time. Names of element types are those of runtime/kernel.hpp. It leaves out
+/// are made at run time. Names of element types are those of core/element_types.hpp. It leaves out
 /// operations that register where they are used (recurrent layers), and effects, whose labels are
 /// types.
 
@@ -29,13 +29,12 @@
     X(sigmoid_cross_entropy_op) X(sigmoid_residual_op) X(tapegraph::detail::near_op) X(less_op) X(less_equal_op)      \
     X(greater_op) X(greater_equal_op)
 
+#define TG_CAST_TO(name, T, X) X(common_types, cast_op<T>)
 /// X(types, operation): elementwise, for other element types.
 #define TG_TYPED_ELEMENTWISE_OPERATIONS(X)                                                                            \
     X(common_types, where_op) X(common_types, broadcast_op) X(common_types, stop_gradient_op)                         \
     X(common_types, equal_op) X(common_types, not_equal_op) X(common_types, full_like_op)                             \
-    X(common_types, cast_op<float>) X(common_types, cast_op<double>) X(common_types, cast_op<half>)                   \
-    X(common_types, cast_op<bfloat16>) X(common_types, cast_op<std::int32_t>)                                         \
-    X(common_types, cast_op<std::int64_t>) X(common_types, cast_op<std::uint8_t>) X(common_types, cast_op<bool>)      \
+    TG_COMMON_TYPES(TG_CAST_TO, X)                                                                                    \
     X(element_types<bool>, logical_and_op) X(element_types<bool>, logical_or_op)                                      \
     X(element_types<bool>, logical_xor_op) X(element_types<bool>, logical_not_op) X(floating_types, is_nan_op)        \
     X(floating_types, is_inf_op) X(floating_types, is_finite_op)
@@ -58,6 +57,7 @@
     X(element_types<bool>, element_types<bool>, element_types<>, 0, any_op)                                           \
     X(element_types<bool>, element_types<bool>, element_types<>, 0, all_op)
 
+#define TG_RANDOM_OF(name, T, X) X(random, element_types<T>, movement, element_types<T>, 0, random_op<T>)
 /// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and
 /// the parts of the component that compile them. `tensors`: the number of float tensors that eager
 /// mode's call takes, if the component compiles that, too; 0: it does not.
@@ -120,10 +120,7 @@
     X(reduction, computed_types, reduction, floating_types, 1, log_softmax_op)                                        \
     X(reduction, computed_types, reduction, floating_types, 2, softmax_gradient_op)                                   \
     X(reduction, computed_types, reduction, floating_types, 2, log_softmax_gradient_op)                               \
-    X(random, element_types<float>, movement, element_types<float>, 0, random_op<float>)                              \
-    X(random, element_types<double>, movement, element_types<double>, 0, random_op<double>)                           \
-    X(random, element_types<half>, movement, element_types<half>, 0, random_op<half>)                                 \
-    X(random, element_types<bfloat16>, movement, element_types<bfloat16>, 0, random_op<bfloat16>)                     \
+    TG_FLOATING_TYPES(TG_RANDOM_OF, X)                                                                                \
     X(random, element_types<std::int32_t>, movement, element_types<std::int32_t>, 0, random_integer_op<std::int32_t>) \
     X(random, element_types<std::int64_t>, movement, element_types<std::int64_t>, 0, random_integer_op<std::int64_t>) \
     X(registry, computed_types, none, element_types<>, 0, sum_over_shards_op)

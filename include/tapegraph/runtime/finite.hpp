@@ -1,9 +1,11 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace tapegraph::runtime {
 
@@ -11,7 +13,9 @@ namespace tapegraph::runtime {
 inline std::int64_t first_not_finite(const buffer_view& v) {
     const std::int64_t count = v.elements();
     if (is_storage_type(v.type)) { // all exponent bits are set
-        const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
+        std::uint16_t exponent = 0;
+        storage_types::visit(
+            v.type, [&]<class T>(std::type_identity<T>) { exponent = std::numeric_limits<T>::infinity().bits; });
         for (std::int64_t i = 0; i < count; ++i)
             if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
         return -1;

@@ -28,7 +28,9 @@ struct kernel {
 };
 /// Whether an operation has a kernel for an element type.
 template <class Op, class T>
-inline constexpr bool has_kernel = !requires { kernel<Op, T>::missing; };
+inline constexpr bool has_kernel = !requires {
+    kernel<Op, T>::missing;
+};
 
 struct kernel_functions {
     kernel_function run = nullptr;
@@ -105,15 +107,6 @@ constexpr kernel_functions defined_kernel() {
     else
         return {&kernel<Op, T>::run, &no_workspace};
 }
-
-/// A list of element types.
-template <class... T>
-struct element_types {};
-using computed_types = element_types<float, double>;
-using index_types = element_types<std::int32_t, std::int64_t>;
-using floating_types = element_types<float, double, half, bfloat16>;
-using number_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t>;
-using common_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
 /// The element types for which the compiled component (core/component.hpp) holds an operation's kernel: ops/compiled_kernels.hpp says so.
 /// A user's own operation is compiled where it is used.

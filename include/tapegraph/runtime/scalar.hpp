@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/core/half.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 
 #include <cstdint>
@@ -13,27 +13,17 @@ namespace tapegraph::runtime {
 
 /// Writes a number into a tensor of one element, rounded to its element type.
 inline void store_scalar(const buffer_view& target, double value) {
-    switch (target.type) {
-    case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
-    case dtype::f64: *target.as<double>() = value; break;
-    case dtype::f16: *target.as<half>() = half(value); break;
-    case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
-    case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
-    case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
-    case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
-    case dtype::boolean: *target.as<bool>() = value != 0; break;
-    default: throw dtype_error("a constant of an element type without arithmetic");
-    }
+    const bool known = common_types::visit(
+        target.type, [&]<class T>(std::type_identity<T>) { *target.as<T>() = static_cast<T>(value); });
+    if (!known) throw dtype_error("a constant of an element type without arithmetic");
 }
 
 /// Reads a floating-point tensor of one element as a number.
 inline double load_scalar(const buffer_view& source) {
-    switch (source.type) {
-    case dtype::f64: return *source.as<double>();
-    case dtype::f16: return static_cast<double>(*source.as<half>());
-    case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
-    default: return static_cast<double>(*source.as<float>());
-    }
+    double value = 0;
+    floating_types::visit(source.type,
+                          [&]<class T>(std::type_identity<T>) { value = static_cast<double>(*source.as<T>()); });
+    return value;
 }
 
 /// Reads at most eight such tensors on device `d` (null: the CPU) as numbers. The host waits once

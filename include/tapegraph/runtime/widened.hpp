@@ -38,16 +38,17 @@ struct widened_call {
         for (int i = 0; i < from.inputs; ++i) {
             const buffer_view& v = from.in[i];
             if (v.data == nullptr) continue; // empty, or only present for a derivative: the kernel does not read it
-            if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
-            if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
+            storage_types::visit(v.type, [&]<class T>(std::type_identity<T>) {
+                cpu::widen(views[i].as<float>(), v.as<const T>(), v.elements());
+            });
         }
     }
     void store(const kernel_call& to) const {
         for (int k = 0; k < to.outputs; ++k) {
             const buffer_view& v = to.out[k];
             const float* const wide = call.out[k].as<const float>();
-            if (v.type == dtype::bf16) cpu::narrow(v.as<bfloat16>(), wide, v.elements());
-            if (v.type == dtype::f16) cpu::narrow(v.as<half>(), wide, v.elements());
+            storage_types::visit(v.type,
+                                 [&]<class T>(std::type_identity<T>) { cpu::narrow(v.as<T>(), wide, v.elements()); });
         }
     }
 };

@@ -8,7 +8,7 @@ namespace tapegraph::cuda {
 namespace {
 
 bool takes(const convolution_geometry& g, convolution_pass pass, dtype element) {
-    const bool known = element == dtype::f32 || element == dtype::bf16 || element == dtype::f16;
+    const bool known = element == dtype::f32 || is_storage_type(element);
     if (!known || !im2col_convolution::has(g, pass)) return false;
     const driver::device_properties& device = context::current().properties();
     return device.major == 9 && device.minor == 0 && can_encode();
@@ -30,11 +30,8 @@ void run_of(const char* operation, void* stream, const im2col_convolution& c, co
 void run(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass, dtype element,
          const library_convolution_operands& o, void* scratch) {
     const im2col_convolution c(g, pass);
-    switch (element) {
-    case dtype::f32: return run_of<float>(operation, stream, c, o, scratch);
-    case dtype::bf16: return run_of<bfloat16>(operation, stream, c, o, scratch);
-    default: return run_of<half>(operation, stream, c, o, scratch);
-    }
+    element_types<float, half, bfloat16>::visit(
+        element, [&]<class T>(std::type_identity<T>) { run_of<T>(operation, stream, c, o, scratch); });
 }
 
 [[maybe_unused]] const bool convolutions_are_known = [] {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/data/readers/arrow_interface.hpp>
 #include <tapegraph/data/source.hpp>
 
@@ -125,22 +125,11 @@ inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
 /// Converts a number to a type.
 template <class = void>
 void store_number(dtype type, std::byte* to, double value) {
-    const auto put = [&](auto typed) { std::memcpy(to, &typed, sizeof typed); };
-    switch (type) {
-    case dtype::f32: return put(static_cast<float>(value));
-    case dtype::f64: return put(value);
-    case dtype::f16: return put(half(static_cast<float>(value)));
-    case dtype::bf16: return put(bfloat16(static_cast<float>(value)));
-    case dtype::i8: return put(static_cast<std::int8_t>(value));
-    case dtype::i16: return put(static_cast<std::int16_t>(value));
-    case dtype::i32: return put(static_cast<std::int32_t>(value));
-    case dtype::i64: return put(static_cast<std::int64_t>(value));
-    case dtype::u8: return put(static_cast<std::uint8_t>(value));
-    case dtype::u16: return put(static_cast<std::uint16_t>(value));
-    case dtype::u32: return put(static_cast<std::uint32_t>(value));
-    case dtype::u64: return put(static_cast<std::uint64_t>(value));
-    case dtype::boolean: return put(value != 0);
-    }
+    visit_type(type, [&]<class T>(std::type_identity<T>) {
+        using wide = std::conditional_t<storage_type<T>, float, double>; // 16 bits are rounded from float
+        const T typed = static_cast<T>(static_cast<wide>(value));
+        std::memcpy(to, &typed, sizeof typed);
+    });
 }
 
 /// Copies value `index` of an array, including nested lists, and advances `to`; returns false for a

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/data/readers/example.hpp>
 
@@ -37,11 +38,11 @@ template <class = void>
 class basic_example_parser {
 public:
     /// Throws shape_error for impossible shapes, argument_error for two features of one name,
-    /// dtype_error for unsupported target types (f16, bf16).
+    /// dtype_error for unsupported target types (those of 16 bits).
     explicit basic_example_parser(std::vector<fixed_feature> features) : features_(std::move(features)) {
         for (std::size_t i = 0; i < features_.size(); ++i) {
             const auto& f = features_[i];
-            if (f.type == dtype::f16 || f.type == dtype::bf16)
+            if (is_storage_type(f.type))
                 throw dtype_error("example_parser: feature '" + f.name + "' cannot become " +
                                   tapegraph::name_of(f.type));
             for (std::size_t k = 0; k < i; ++k)
@@ -95,26 +96,12 @@ private:
     }
     template <class V>
     static bool put_as(dtype type, std::byte* to, std::int64_t at, V value) {
-        switch (type) {
-        case dtype::f32: return put<float>(to, at, value);
-        case dtype::f64: return put<double>(to, at, value);
-        default: break;
-        }
-        if constexpr (!std::is_same_v<V, float>) {
-            switch (type) {
-            case dtype::i8: return put<std::int8_t>(to, at, value);
-            case dtype::i16: return put<std::int16_t>(to, at, value);
-            case dtype::i32: return put<std::int32_t>(to, at, value);
-            case dtype::i64: return put<std::int64_t>(to, at, value);
-            case dtype::u8: return put<std::uint8_t>(to, at, value);
-            case dtype::u16: return put<std::uint16_t>(to, at, value);
-            case dtype::u32: return put<std::uint32_t>(to, at, value);
-            case dtype::u64: return put<std::uint64_t>(to, at, value);
-            case dtype::boolean: return put<bool>(to, at, value);
-            default: break;
-            }
-        }
-        return false;
+        return visit_type(type, [&]<class T>(std::type_identity<T>) {
+            if constexpr (storage_type<T> || (std::is_same_v<V, float> && !std::is_floating_point_v<T>))
+                return false;
+            else
+                return put<T>(to, at, value);
+        });
     }
 
     /// Returns false if there are no values.

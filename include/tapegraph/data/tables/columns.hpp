@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <cstddef>
@@ -21,16 +22,10 @@ namespace detail {
 /// numeric.
 template <class Visit>
 void with_number_of(const column_spec& column, const Visit& visit) {
-    switch (column.type) {
-    case dtype::f32: return visit(float{});
-    case dtype::f64: return visit(double{});
-    case dtype::i32: return visit(std::int32_t{});
-    case dtype::i64: return visit(std::int64_t{});
-    case dtype::u8: return visit(std::uint8_t{});
-    default:
+    using numbers = element_types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
+    if (!numbers::visit(column.type, [&]<class T>(std::type_identity<T>) { visit(T{}); }))
         throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) +
                           ", numbers are needed");
-    }
 }
 
 /// A data set in which a step has replaced one column. Records are computed on demand.

@@ -291,19 +291,13 @@ std::string basic_graph<X>::constants(std::string bytes, dtype type, std::vector
 template <class X>
 std::string basic_graph<X>::constant(double value, dtype type) {
     std::string bytes;
-    const auto put = [&](const auto v) { bytes.assign(reinterpret_cast<const char*>(&v), sizeof v); };
-    switch (type) {
-    case dtype::f64: put(value); break;
-    case dtype::f16: put(half(value)); break;
-    case dtype::bf16: put(bfloat16(value)); break;
-    case dtype::i64: put(static_cast<std::int64_t>(value)); break;
-    case dtype::i32: put(static_cast<std::int32_t>(value)); break;
-    case dtype::u8: put(static_cast<std::uint8_t>(value)); break;
-    case dtype::boolean: put(static_cast<std::uint8_t>(value != 0)); break;
-    default:
-        put(static_cast<float>(value));
+    const auto put = [&]<class T>(std::type_identity<T>) {
+        const T typed = static_cast<T>(value);
+        bytes.assign(reinterpret_cast<const char*>(&typed), sizeof typed);
+    };
+    if (!common_types::visit(type, put)) {
+        put(std::type_identity<float>{});
         type = dtype::f32;
-        break;
     }
     return constants(std::move(bytes), type, {});
 }

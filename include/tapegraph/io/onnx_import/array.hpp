@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
@@ -45,28 +45,18 @@ public:
 
     /// Element i as an integer; floating elements are truncated.
     std::int64_t integer(std::int64_t i) const {
-        switch (type_) {
-        case dtype::i64:
-        case dtype::u64: return at<std::int64_t>(i);
-        case dtype::i32: return at<std::int32_t>(i);
-        case dtype::u32: return at<std::uint32_t>(i);
-        case dtype::i16: return at<std::int16_t>(i);
-        case dtype::u16: return at<std::uint16_t>(i);
-        case dtype::i8: return at<std::int8_t>(i);
-        case dtype::u8:
-        case dtype::boolean: return at<std::uint8_t>(i);
-        default: return static_cast<std::int64_t>(number(i));
-        }
+        return visit_type(type_, [&]<class T>(std::type_identity<T>) {
+            if constexpr (is_floating_type<T>)
+                return static_cast<std::int64_t>(number(i));
+            else // a byte of a file need not be a valid bool
+                return static_cast<std::int64_t>(at<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>(i));
+        });
     }
     /// Element i as a double: exact except for integers beyond 2^53.
     double number(std::int64_t i) const {
-        switch (type_) {
-        case dtype::f32: return at<float>(i);
-        case dtype::f64: return at<double>(i);
-        case dtype::f16: return static_cast<float>(at<half>(i));
-        case dtype::bf16: return static_cast<float>(at<bfloat16>(i));
-        default: return static_cast<double>(integer(i));
-        }
+        double value = 0;
+        const auto read = [&]<class T>(std::type_identity<T>) { value = static_cast<double>(at<T>(i)); };
+        return floating_types::visit(type_, read) ? value : static_cast<double>(integer(i));
     }
     std::vector<std::int64_t> as_integers() const {
         std::vector<std::int64_t> items;

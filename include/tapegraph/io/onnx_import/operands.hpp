@@ -14,16 +14,10 @@ inline node converted(const node& x, dtype from, dtype to) {
     if (from == to) return x;
     const auto as = [](const node& v, dtype type) -> node {
         if (v.type() == type) return v;
-        switch (type) {
-        case dtype::f32: return eval(cast<float>(v));
-        case dtype::f64: return eval(cast<double>(v));
-        case dtype::f16: return eval(cast<half>(v));
-        case dtype::bf16: return eval(cast<bfloat16>(v));
-        case dtype::i32: return eval(cast<std::int32_t>(v));
-        case dtype::i64: return eval(cast<std::int64_t>(v));
-        case dtype::u8: return eval(cast<std::uint8_t>(v));
-        default: return eval(cast<bool>(v));
-        }
+        node result = v;
+        const auto cast_to = [&]<class T>(std::type_identity<T>) { result = eval(cast<T>(v)); };
+        if (!common_types::visit(type, cast_to)) cast_to(std::type_identity<bool>{});
+        return result;
     };
     if (from == dtype::u64 && is_floating(to)) refuse("of u64 as floating numbers");
     if (to == dtype::boolean) return x.type() == dtype::boolean ? x : eval(x != 0);
@@ -132,7 +126,7 @@ inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at
 /// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
 node in_float(const node& x, const F& f) {
-    if (x.type() != dtype::f16 && x.type() != dtype::bf16) return f(x);
+    if (!is_storage_type(x.type())) return f(x);
     const node y = f(converted(x, x.type(), dtype::f32));
     return y.type() == dtype::f32 ? converted(y, dtype::f32, x.type()) : y;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/io/tensorboard/wire.hpp>
 
@@ -29,22 +29,9 @@ namespace detail {
 template <class F>
 void visit_elements(const any_tensor& t, const F& f) {
     const void* const data = t.read();
-    const auto with = [&]<class T>(const T*) { f(static_cast<const T*>(data), static_cast<std::size_t>(t.size())); };
-    switch (t.type()) {
-    case dtype::f32: return with(static_cast<const float*>(nullptr));
-    case dtype::f64: return with(static_cast<const double*>(nullptr));
-    case dtype::f16: return with(static_cast<const half*>(nullptr));
-    case dtype::bf16: return with(static_cast<const bfloat16*>(nullptr));
-    case dtype::i8: return with(static_cast<const std::int8_t*>(nullptr));
-    case dtype::i16: return with(static_cast<const std::int16_t*>(nullptr));
-    case dtype::i32: return with(static_cast<const std::int32_t*>(nullptr));
-    case dtype::i64: return with(static_cast<const std::int64_t*>(nullptr));
-    case dtype::u8: return with(static_cast<const std::uint8_t*>(nullptr));
-    case dtype::u16: return with(static_cast<const std::uint16_t*>(nullptr));
-    case dtype::u32: return with(static_cast<const std::uint32_t*>(nullptr));
-    case dtype::u64: return with(static_cast<const std::uint64_t*>(nullptr));
-    case dtype::boolean: return with(static_cast<const bool*>(nullptr));
-    }
+    visit_type(t.type(), [&]<class T>(std::type_identity<T>) {
+        f(static_cast<const T*>(data), static_cast<std::size_t>(t.size()));
+    });
 }
 
 } // namespace detail

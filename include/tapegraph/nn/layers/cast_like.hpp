@@ -9,13 +9,14 @@ namespace tapegraph::detail {
 /// graph mode.
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
-    if constexpr (requires { typename H::element_type; })
+    if constexpr (requires { typename H::element_type; }) {
         return eval(cast<typename H::element_type>(values), where);
-    else
-        return like.type() == dtype::f64    ? H(eval(cast<double>(values), where))
-               : like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(values), where))
-               : like.type() == dtype::f16  ? H(eval(cast<half>(values), where))
-                                            : H(eval(cast<float>(values), where));
+    } else {
+        H result;
+        const auto as = [&]<class T>(std::type_identity<T>) { result = eval(cast<T>(values), where); };
+        if (!floating_types::visit(like.type(), as)) as(std::type_identity<float>{});
+        return result;
+    }
 }
 
 /// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)

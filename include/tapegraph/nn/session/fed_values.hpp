@@ -21,17 +21,12 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
 template <class = void>
 any_tensor fed_as(const any_tensor& value, dtype to) {
     any_tensor result(to, value.shape());
-    const auto convert = [&]<class... From>(From...) {
-        const auto one = [&]<class T>(T) {
-            if (value.type() != dtype_of<T>) return;
-            if (to == dtype::f32)
-                convert_elements<T, float>(value.read(), result.write(), value.size());
-            else
-                convert_elements<T, double>(value.read(), result.write(), value.size());
-        };
-        (one(From{}), ...);
-    };
-    convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
+    common_types::visit(value.type(), [&]<class T>(std::type_identity<T>) {
+        if (to == dtype::f32)
+            convert_elements<T, float>(value.read(), result.write(), value.size());
+        else
+            convert_elements<T, double>(value.read(), result.write(), value.size());
+    });
     return result;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 
@@ -71,21 +71,22 @@ constexpr auto as_float(const A& x, std::source_location where) {
     else
         return x;
 }
+/// A node, rounded to an element type if that has 16 bits.
+template <class Node>
+constexpr Node rounded_to_storage(const Node& wide, dtype type, std::source_location where) {
+    Node result = wide;
+    storage_types::visit(type, [&]<class T>(std::type_identity<T>) { result = eval(cast<T>(wide), where); });
+    return result;
+}
 /// Rounds a value computed from as_float to the type of `like` where that has 16 bits.
 template <handle L, handle A>
 constexpr auto rounded_like(const L& like, const A& wide, std::source_location where) {
-    if constexpr (one_handle<mode_of_t<A>>) {
-        const dtype type = type_of(like);
-        return type == dtype::bf16  ? A(eval(cast<bfloat16>(wide), where))
-               : type == dtype::f16 ? A(eval(cast<half>(wide), where))
-                                    : wide;
-    } else if constexpr (static_type<L>::value == dtype::bf16) {
-        return eval(cast<bfloat16>(wide), where);
-    } else if constexpr (static_type<L>::value == dtype::f16) {
-        return eval(cast<half>(wide), where);
-    } else {
+    if constexpr (one_handle<mode_of_t<A>>)
+        return rounded_to_storage(wide, type_of(like), where);
+    else if constexpr (is_storage_type(static_type<L>::value))
+        return eval(cast<element_t<static_type<L>::value>>(wide), where);
+    else
         return wide;
-    }
 }
 
 /// f(x); for 16-bit elements f(cast<float>(x)), rounded. Both modes seal alike, so that adjoints
@@ -99,16 +100,14 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
     // Converted back to a node, so that programs without these types do not compile f a second
     // time.
     const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
-    return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+    return rounded_to_storage(wide, type, where);
 }
 template <tensor_like A, class F>
     requires(!one_handle<mode_of_t<A>>)
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
     constexpr dtype type = static_type<A>::value;
-    if constexpr (type == dtype::bf16)
-        return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
-    else if constexpr (type == dtype::f16)
-        return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
+    if constexpr (is_storage_type(type))
+        return eval(cast<element_t<type>>(f(eval(cast<float>(eval(x, where)), where))), where);
     else
         return f(x);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/in_float.hpp>
@@ -105,9 +105,10 @@ template <handle H>
 constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
     const auto drawn = wide_numbers(like, dims, law, a, b, where);
     if constexpr (requires { like.owner(); }) { // a node
-        return like.type() == dtype::bf16  ? H(rounded_numbers<bfloat16>(drawn, law, b, where))
-               : like.type() == dtype::f16 ? H(rounded_numbers<half>(drawn, law, b, where))
-                                           : drawn;
+        H rounded = drawn;
+        storage_types::visit(
+            like.type(), [&]<class T>(std::type_identity<T>) { rounded = rounded_numbers<T>(drawn, law, b, where); });
+        return rounded;
     } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
         return rounded_numbers<typename H::element_type>(drawn, law, b, where);
     } else {

@@ -84,10 +84,10 @@ struct sum_op : reduce_op {
     static constexpr std::string_view layer_name = "global_average_pooling*";
     static constexpr void infer(const attributes& a, inference& io) {
         const dtype type = io.in[0].type;
-        const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
         if (detail::axes_inside(a, io) &&
             io.require(type != dtype::boolean, "sum, prod: the elements are bool; count_nonzero counts them") &&
-            io.require(floating || (a.keepdims & 2) == 0, "mean: the elements are integers; cast<float>(x) first"))
+            io.require(is_floating(type) || (a.keepdims & 2) == 0,
+                       "mean: the elements are integers; cast<float>(x) first"))
             reduce_op::infer(a, io);
     }
     static constexpr auto vjp(auto dy, auto, auto) { return dy; }

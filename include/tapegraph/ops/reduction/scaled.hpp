@@ -59,18 +59,14 @@ constexpr auto in_double(const A& x, std::source_location where, const F& f) {
     if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
     const node wide(f(cast<double>(x), std::true_type{}));
     if (type == dtype::f32) return node(eval(cast<float>(wide), where));
-    return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+    return rounded_to_storage(wide, type, where);
 }
 template <tensor_like A, class F>
     requires(!one_handle<mode_of_t<A>>)
 constexpr auto in_double(const A& x, std::source_location where, const F& f) {
     constexpr dtype type = static_type<A>::value;
-    if constexpr (type == dtype::f32)
-        return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
-    else if constexpr (type == dtype::bf16)
-        return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
-    else if constexpr (type == dtype::f16)
-        return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+    if constexpr (type == dtype::f32 || is_storage_type(type))
+        return eval(cast<element_t<type>>(f(cast<double>(x), std::true_type{})), where);
     else
         return f(x, std::false_type{});
 }

@@ -26,7 +26,7 @@ struct narrow_convolution {
 
     explicit narrow_convolution(const convolution_geometry& of) : g(of) {
         const convolution_device device = this_convolution_device();
-        // half and bfloat16 have separate plans, told apart by a size of 3 bytes that no element
+        // the 16-bit types have separate plans, told apart by a size of 3 bytes that no element
         // type has.
         constexpr std::size_t element = std::is_same_v<T, half> ? sizeof(T) : sizeof(T) + 1;
         plan = known_convolution_plans::predictions().of(of, Pass, element, device, [&](const auto&) {
@@ -145,23 +145,22 @@ struct narrow_call {
     }
 };
 
-/// Calls f<T>() for the element type of a call's operands.
-template <class F>
-auto with_storage_of(const kernel_call& c, const F& f) {
-    return c.in[0].type == dtype::bf16 ? f.template operator()<bfloat16>() : f.template operator()<half>();
-}
-
 template <class Op, convolution_pass Pass>
 struct widened_convolution {
     static std::size_t workspace(const kernel_call& c) {
-        return with_storage_of(c, [&]<class T>() { return narrow_call<Op, T, Pass>::workspace(c); });
+        std::size_t bytes = 0;
+        storage_types::visit(c.in[0].type,
+                             [&]<class T>(std::type_identity<T>) { bytes = narrow_call<Op, T, Pass>::workspace(c); });
+        return bytes;
     }
     static void run(const kernel_call& c) {
-        if (with_storage_of(
-                c, [&]<class T>() { return narrow_call<Op, T, Pass>::run(c, Op::name.data(), nullptr, false); }))
-            return;
+        bool done = false;
+        storage_types::visit(c.in[0].type, [&]<class T>(std::type_identity<T>) {
+            done = narrow_call<Op, T, Pass>::run(c, Op::name.data(), nullptr, false);
+        });
+        if (done) return;
         const runtime::detail::widened_call wide(c);
-        with_storage_of(c, [&]<class T>() {
+        storage_types::visit(c.in[0].type, [&]<class T>(std::type_identity<T>) {
             for (int i = 0; i < 2; ++i) convert<float, T>(c, wide.call.in[i], c.in[i]);
             kernel<Op, float>::run(wide.call);
             convert<T, float>(c, c.out[0], wide.call.out[0]);
