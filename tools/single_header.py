@@ -80,7 +80,7 @@ BEHIND_THE_SCENES = re.compile(
     r"|core/(component|list|agreement|call|philox|task_group|partial_array|stream|hash)"
     r"|ops/(refusal|recurrent/recurrent_|scan/step_mask|movement/index_map|reduction/axes|gather/rows)"
     r"|nn/(placed_programs|taped_program|shared_terms|path_matches|instance|gradient_list|log_list|step/|training_state|weight_rules"
-    r"|optimizers/(applied|hand_slots|weights_after)|compile_by_nvcc|masked"
+    r"|optimizers/(applied|hand_slots|weights_after)|masked"
     r"|session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
     r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)"
     r"|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"

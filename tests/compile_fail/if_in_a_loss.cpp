@@ -1,7 +1,6 @@
 // A branch on values, in a loss.
 // expect: a model has no values yet: write tg::where(condition, a, b) for if and ?:, tg::scan for loops
 // expect-longer-clang: clang prints the way into a model in twelve lines
-// expect-errors-clang: 4
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

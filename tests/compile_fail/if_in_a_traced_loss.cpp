@@ -1,8 +1,6 @@
 // A branch on values, in a loss of a model whose graph is made at run time.
 // expect: a model has no values yet: write tg::where(condition, a, b) for if and ?:, tg::scan for loops
 // expect-longer-clang: clang prints the way into a model in twelve lines
-// expect-longer-gcc: the declaration of compile is named twice, 13 lines
-// expect-errors-clang: 3
 #include <tapegraph/tapegraph.hpp>
 #include <tapegraph/traced.hpp>
 

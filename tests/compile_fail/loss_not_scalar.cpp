@@ -1,6 +1,7 @@
 // In both modes: eager models are traced for their variables, too.
 // expect: {"a loss must be a scalar
 // expect-gcc: {"f32[?,1]"}
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

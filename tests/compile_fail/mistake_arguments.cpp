@@ -1,6 +1,7 @@
 // A model that does not take a scope.
 // expect: cannot_be_compiled<
 // expect: constexpr auto operator()(auto scope, auto x) const
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

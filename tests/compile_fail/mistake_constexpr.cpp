@@ -1,6 +1,7 @@
 // A model that is not constexpr.
 // expect: cannot_be_compiled<
 // expect: what it calls must be constexpr
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,6 +1,7 @@
 // A data member of a model that both modes would have.
 // expect: this model has data members
 // expect: tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,5 +1,6 @@
 // Of tg::function, in both modes.
 // expect: a compiled function takes an argument for each spec
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,5 +1,6 @@
 // Of tg::function, in both modes.
 // expect: the function returns nothing: is `return` missing?
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

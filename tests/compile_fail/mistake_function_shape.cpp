@@ -1,5 +1,6 @@
 // Of tg::function, in both modes.
 // expect: matmul: inner extents differ
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,6 +1,7 @@
 // A model without `return`.
 // expect: cannot_be_compiled<
 // expect: the model returns nothing: is `return` missing?
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,9 +1,10 @@
 // A shape error of a model that is trained, evaluated and asked in both modes.
 // expect: ill_formed_model<
 // expect: matmul: inner extents differ
-// expect: mistake_shape.cpp:14
+// expect: mistake_shape.cpp:15
 // expect: f32[?,32]
 // expect: f32[3,1]
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

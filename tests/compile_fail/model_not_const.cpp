@@ -1,5 +1,6 @@
 // A const that is missing.
 // expect: the call of a model is const: constexpr auto operator()(auto scope, auto x) const
+// expect-errors: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -51,18 +51,24 @@ struct refused_value {
 #endif
 
 /// Before the declaration of a function that nobody should call, and that has a body: calling it is an error with this text, and the only
-/// one, because what calls it can be evaluated. nvcc has none of these functions.
-#if defined(__clang__)
-#define TG_REFUSED(text)                                                                                               \
-    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
-        __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
-#elif defined(__GNUC__) && !defined(__CUDACC__)
+/// one, because what calls it can be evaluated. (clang prints it twice where a template is called by its name.) nvcc has none of these
+/// functions.
+#if defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSED(text) __attribute__((unavailable(text)))
 #endif
 
+/// The same of a function that the compiler never evaluates.
+#if defined(__clang__)
+#define TG_REFUSED_CALL(text)                                                                                          \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
+        __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
+#elif defined(TG_REFUSED)
+#define TG_REFUSED_CALL(text) TG_REFUSED(text)
+#endif
+
 /// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
-#ifdef TG_REFUSED
-#define TG_REFUSES(text) TG_REFUSED(text)
+#ifdef TG_REFUSED_CALL
+#define TG_REFUSES(text) TG_REFUSED_CALL(text)
 #else
 #define TG_REFUSES(text) = delete
 #endif

@@ -87,7 +87,7 @@ struct frozen {
     failure error{};
     int groups = 0, ordinals = 0;
     bool training = true, differentiated = false;
-    bool said = false; ///< there is no trace, and the compiler has printed the reason
+    bool reported = false; ///< there is no trace, and the compiler has printed the reason
 };
 
 namespace detail {
@@ -198,7 +198,7 @@ constexpr auto unevaluated() {
     frozen<nothing_but_a_line> f{};
     f.error.what = unevaluated_text;
 #if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
-    f.said = true;
+    f.reported = true;
 #endif
     return f;
 }

@@ -4,124 +4,134 @@
 #include <tapegraph/nn/graph_model.hpp>
 #include <tapegraph/nn/model_verdict.hpp>
 
-#ifdef __CUDACC__
-#include <tapegraph/nn/compile_by_nvcc.hpp>
-#else
-
 namespace tapegraph {
 
-// Every function has two overloads. The declaration of the first evaluates the model in
-// `decltype(...)`, which keeps the compiler's lines about a mistake in it few; overload resolution
-// chooses it if nothing is wrong. The second returns a type that nobody can use and that names the
-// mistake.
+// The return type of a function shows a mistake, if there is one. In it the compiler evaluates the
+// calls of the model and of the loss.
+
+namespace detail {
+template <class Given>
+struct model_class {
+    using type = Given;
+};
+template <auto Model>
+struct model_class<model_constant<Model>> {
+    using type = std::remove_cv_t<decltype(Model)>;
+};
+/// What the functions below return, whose declarations spell it out.
+template <class Mode, class Given, class Spec, class Loss, class Optimizer,
+          class Model = typename model_class<Given>::type,
+          class Trained = std::conditional_t<std::is_same_v<Optimizer, none>, none, Loss>>
+using made_model = typename checked_model<decltype(called_model<Model, Spec>::template call<Model>(0)),
+                                          decltype(called_loss<Trained>::template call<Trained>(0)), Mode, Given, Spec,
+                                          Loss, Optimizer>::type;
+
+template <class Mode, class Given, class Spec, class Loss, class Optimizer>
+auto make_model(const auto& model, const auto& options, const Loss& loss, const Optimizer& optimizer)
+    -> made_model<Mode, Given, Spec, Loss, Optimizer> {
+    using result = made_model<Mode, Given, Spec, Loss, Optimizer>;
+#ifdef __CUDACC__
+    require_traces<Mode, typename known_model<Mode, Given>::type, Spec, Loss, Optimizer>();
+#endif
+    if constexpr (std::is_reference_v<result>)
+        return value_of_a_mistake<result>();
+    else if constexpr (std::is_same_v<Mode, traced>)
+        return {model, options, loss, optimizer};
+    else
+        return {options, loss, optimizer};
+}
+
+template <class Model, class Spec>
+auto make_summary() ->
+    typename checked_summary<decltype(called_model<Model, Spec>::template call<Model>(0)), Model, Spec>::type {
+    using result =
+        typename checked_summary<decltype(called_model<Model, Spec>::template call<Model>(0)), Model, Spec>::type;
+    using trace = ir::prediction_trace<model_type<Model>, Spec, true>;
+#ifdef __CUDACC__
+    require_trace<trace>();
+#endif
+    if constexpr (std::is_reference_v<result>)
+        return value_of_a_mistake<result>();
+    else
+        return describe_model(ir::stage_view<ir::traced_stage<trace>>());
+}
+} // namespace detail
 
 /// Returns the layer table of a model without making variables:
 /// `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
-auto summarize(const Model&, Spec) ->
-    typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
-    return detail::describe_model(
-        ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, Spec, true>>>());
-}
-template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) summarize(const Model&, Spec) {
-    return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
+template <class Model, detail::input_spec_like Spec>
+[[nodiscard]] auto summarize(const Model&, Spec) ->
+    typename detail::checked_summary<decltype(detail::called_model<Model, Spec>::template call<Model>(0)), Model,
+                                     Spec>::type {
+    return detail::make_summary<Model, Spec>();
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`.
-/// `graph` compiles the training step with the program; `eager` runs the model as it is written. A
-/// model of several inputs takes `inputs{input<"image">(spec...), ...}`, one of several outputs
+/// `graph` compiles the training step with the program; `eager` runs the model as it is written;
+/// `traced` (tapegraph/traced.hpp) makes the graph now, of any callable, and throws shape_error if
+/// its parts do not fit together. A model of several inputs takes
+/// `inputs{input<"image">(spec...), ...}`, one of several outputs
 /// `losses{on<"class">(loss{}), ...}`.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
-          bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-                                      detail::loss_result<Loss>, Optimizer>::type {
-    return {options, loss, optimizer};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
-    return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+[[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+                           const compile_options& options = {}) ->
+    typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
+                                   decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec, Loss,
+                                   Optimizer>::type {
+    return detail::make_model<Mode, Model, Spec>(model, options, loss, optimizer);
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
-          bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-             const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-                                      measured<detail::loss_result<Loss>, Metrics...>, Optimizer>::type {
-    return {options, {loss, measured_by}, optimizer};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
-                                     const compile_options& = {}) {
-    return detail::told_by(
-        detail::model_mistake<Mode, detail::model_type<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          class... Metrics>
+[[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+                           const metrics<Metrics...>& measured_by, const compile_options& options = {}) ->
+    typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
+                                   decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec,
+                                   measured<Loss, Metrics...>, Optimizer>::type {
+    return detail::make_model<Mode, Model, Spec>(model, options, measured<Loss, Metrics...>{loss, measured_by},
+                                                 optimizer);
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-                                      sigmoid_cross_entropy, none>::type {
-    return {options, sigmoid_cross_entropy{}, none{}};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec,
-          bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
-    return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec>
+[[nodiscard]] auto compile(const Model& model, Spec, const compile_options& options = {}) ->
+    typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)), none, Mode,
+                                   Model, Spec, sigmoid_cross_entropy, none>::type {
+    return detail::make_model<Mode, Model, Spec>(model, options, sigmoid_cross_entropy{}, none{});
 }
 
 // A model with members is given as a constant:
 // `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
 
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+    typename detail::checked_model<
+        decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
+        decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec, Loss,
+        Optimizer>::type {
+    return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, loss, optimizer);
+}
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-                                      detail::model_constant<Model>, Spec, detail::loss_result<Loss>, Optimizer>::type {
-    return {options, loss, optimizer};
+          class... Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+                           const compile_options& options = {}) ->
+    typename detail::checked_model<
+        decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
+        decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec,
+        measured<Loss, Metrics...>, Optimizer>::type {
+    return detail::make_model<Mode, detail::model_constant<Model>, Spec>(
+        Model, options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
 }
-template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
-    return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
-}
-
-template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics, bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-             const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-                                      detail::model_constant<Model>, Spec, measured<Loss, Metrics...>,
-                                      Optimizer>::type {
-    return {options, {loss, measured_by}, optimizer};
-}
-template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
-                                     const compile_options& = {}) {
-    return detail::told_by(
-        detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec>
+[[nodiscard]] auto compile(Spec, const compile_options& options = {}) -> typename detail::checked_model<
+    decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)), none, Mode,
+    detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
+    return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, sigmoid_cross_entropy{},
+                                                                         none{});
 }
 
-template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-                                      detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
-    return {options, sigmoid_cross_entropy{}, none{}};
-}
-template <detail::source_mode Mode, auto Model, class Spec,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
-    return detail::told_by(
-        detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
-}
-
+#ifndef __CUDACC__
 // Catches calls that fit no form of compile, in any mode.
 namespace detail {
 using compile_call = ir::advice<
@@ -149,7 +159,6 @@ detail::loss_alone compile(any_argument, Spec, any_argument) TG_MISTAKE;
 template <class Mode, detail::input_spec_like Spec>
 no_such_option_in<compile_options> compile(any_argument, Spec, ...) TG_MISTAKE;
 // clang-format on
+#endif
 
 } // namespace tapegraph
-
-#endif

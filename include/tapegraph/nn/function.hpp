@@ -177,12 +177,22 @@ private:
     detail::call_counter random_;
 };
 
+template <class F, class... Specs>
+class traced_function; // nn/traced_model.hpp
+
 namespace detail {
 
-/// The result of tg::function where it cannot create a function and has reported the reason. None
-/// of its members is defined.
+template <class Mode, class F, class... Specs>
+using compiled_function = std::conditional_t<
+    std::is_same_v<Mode, traced>, traced_function<F, Specs...>,
+    std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>>;
+
+/// The result of tg::function where it cannot create a function and the compiler has printed the
+/// reason. None of its members is defined.
 template <class Mode, class F, class... Specs>
 struct untraced_function {
+    untraced_function();
+    explicit untraced_function(const F&);
     untraced_function(const untraced_function&);
     tensor<float> operator()(const tensor<typename Specs::element_type>&...);
     void set_seed(std::uint64_t);
@@ -190,31 +200,38 @@ struct untraced_function {
     ir::program& program();
 };
 
-#ifdef __CUDACC__ // see nn/compile_by_nvcc.hpp
-} // namespace detail
-
-template <class Mode, class F, class... Specs>
-auto function(const F&, Specs...) {
-    using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
-    if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
-    return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
-}
-#else
+#ifndef __CUDACC__
+/// How a function is called. `call` is evaluated where tg::function is declared, as that of a model
+/// is where tg::compile is (nn/model_verdict.hpp).
+template <class... Specs>
+struct call_of_function {
+    template <class F>
+    static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
+    template <class>
+    static reported call(...);
+};
 template <class F, class... Specs>
+struct called_function
+    : std::conditional_t<accepts<F, node_for<Specs>...>(), call_of_function<Specs...>, never_called> {};
+
+template <class Result, class Mode, class F, class... Specs>
 constexpr auto function_verdict() {
-    if constexpr (!std::is_empty_v<F>) {
+    constexpr bool at_run_time = std::is_same_v<Mode, traced>;
+    if constexpr (!std::is_empty_v<F> && !at_run_time) {
         return std::type_identity<
             ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
                        "tg::function<tg::traced>">>{};
-    } else if constexpr (!takes<F, node_for<Specs>...>()) {
+    } else if constexpr (std::is_same_v<Result, reported> && !accepts<F, node_for<Specs>...>()) {
         return std::type_identity<ir::advice<
             "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
-    } else if constexpr (!requires { F{}(some_value<Specs>...); }) {
-        return std::type_identity<said>{};
-    } else if constexpr (std::is_void_v<decltype(F{}(some_value<Specs>...))>) {
+    } else if constexpr (std::is_same_v<Result, reported>) {
+        return std::type_identity<reported>{};
+    } else if constexpr (std::is_void_v<Result>) {
         return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
-    } else if constexpr (!requires { returned<std::remove_cvref_t<decltype(F{}(some_value<Specs>...))>>::count; }) {
+    } else if constexpr (!requires { returned<std::remove_cvref_t<Result>>::count; }) {
         return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
+    } else if constexpr (at_run_time) {
+        return std::type_identity<fits>{};
     } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     } else {
@@ -222,39 +239,46 @@ constexpr auto function_verdict() {
     }
 }
 
-/// Has a type where there is no error. `Output` exists to be inspected.
-template <class Output, class Mode, class F, class... Specs>
-struct function_if_it_fits {};
-template <class Output, class Mode, class F, class... Specs>
-    requires std::is_same_v<typename decltype(function_verdict<F, Specs...>())::type, fits>
-struct function_if_it_fits<Output, Mode, F, Specs...> {
-    using type =
-        std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
+/// `type` is what tg::function returns; `Result` is that of `call`.
+template <class Result, class Mode, class F, class... Specs>
+struct checked_function : checked_result<typename decltype(function_verdict<Result, Mode, F, Specs...>())::type,
+                                         compiled_function<Mode, F, Specs...>, untraced_function<Mode, F, Specs...>> {};
+
+#else // see nn/model_verdict.hpp
+template <class F, class... Specs>
+struct called_function {
+    template <class>
+    static none call(int);
 };
 
-/// The error as a type: a type with the facts the first time, and untraced_function where the
-/// compiler has reported it.
-template <class Mode, class F, class... Specs>
-constexpr auto function_mistake() {
-    return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
-                 untraced_function<Mode, F, Specs...>>();
-}
+template <class Result, class Mode, class F, class... Specs>
+struct checked_function {
+    using type = compiled_function<Mode, F, Specs...>;
+};
+#endif
 
 } // namespace detail
 
-/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
-template <detail::source_mode Mode, detail::anything F, class... Specs,
-          bool = detail::takes<F, detail::node_for<Specs>...>()>
-auto function(const F&, Specs...) ->
-    typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
-    return {};
-}
-// Selected where there is an error, see nn/compile.hpp.
-template <detail::source_mode Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
-[[nodiscard]] decltype(auto) function(const F&, Specs...) {
-    return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
-}
-
+/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function
+/// object. `function<traced>`, of tapegraph/traced.hpp, makes the graph now; f is any callable, and is
+/// called once, with nodes. It throws shape_error if parts of f do not fit together.
+template <detail::any_mode Mode, class F, class... Specs>
+[[nodiscard]] auto function(const F& f, Specs...) ->
+    typename detail::checked_function<decltype(detail::called_function<F, Specs...>::template call<F>(0)), Mode, F,
+                                      Specs...>::type {
+    using made = typename detail::checked_function<decltype(detail::called_function<F, Specs...>::template call<F>(0)),
+                                                   Mode, F, Specs...>::type;
+#ifdef __CUDACC__
+    using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
+    if constexpr (!std::is_same_v<Mode, traced>)
+        if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
 #endif
+    if constexpr (std::is_reference_v<made>)
+        return detail::value_of_a_mistake<made>();
+    else if constexpr (std::is_same_v<Mode, traced>)
+        return made(f);
+    else
+        return {};
+}
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/compiled_traces.hpp>
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/graph_trainer.hpp>
@@ -245,68 +246,6 @@ private:
     std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // held by pointer, because views point into it
 };
 
-#ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
-namespace detail {
-/// Has a member `type` if the model can be called. The model is evaluated first: its mistakes are
-/// then reported with the fewest lines.
-template <class Output, class Model, class Spec, class Loss, class Optimizer>
-struct traced_if_it_fits {
-    using type = compiled_model<traced, Model, Spec, Loss, Optimizer>;
-};
-template <class Model, class Spec, class Loss, class Optimizer>
-using traced_model = typename traced_if_it_fits<model_result<Model, Spec>, Model, Spec, Loss, Optimizer>::type;
-
-using traced_call = ir::advice<
-    "a model is called with a scope and its inputs, nodes: [units](auto scope, auto x) { return tg::dense(scope / "
-    "\"out\", x, {.units = units}); }">;
-template <class Model, class Spec>
-using traced_mistake = std::conditional_t<looked_into<Model, Spec>::changes, const_missing, traced_call>;
-} // namespace detail
-#else
-namespace detail {
-template <class Model, class Spec, class Loss, class Optimizer>
-using traced_model = compiled_model<traced, Model, Spec, Loss, Optimizer>;
-template <class Loss>
-using loss_result = Loss;
-} // namespace detail
-#endif
-
-/// Makes a trainable model whose graph is made now:
-/// `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any callable.
-/// Throws shape_error if its parts do not fit together.
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class = detail::loss_result<Loss>>
-    requires std::is_same_v<Mode, traced>
-auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-             const compile_options& options = {}) -> detail::traced_model<Model, Spec, Loss, Optimizer> {
-    return {model, options, loss, optimizer};
-}
-
-/// The same for a model that only predicts.
-template <class Mode, class Model, detail::input_spec_like Spec>
-    requires std::is_same_v<Mode, traced>
-auto compile(const Model& model, Spec, const compile_options& options = {})
-    -> detail::traced_model<Model, Spec, sigmoid_cross_entropy, none> {
-    return {model, options, {}, {}};
-}
-
-/// The same with metrics.
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
-          class = detail::loss_result<Loss>>
-    requires std::is_same_v<Mode, traced>
-auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-             const metrics<Metrics...>& measured_by, const compile_options& options = {})
-    -> detail::traced_model<Model, Spec, measured<Loss, Metrics...>, Optimizer> {
-    return {model, options, {loss, measured_by}, optimizer};
-}
-
-#ifndef __CUDACC__
-// Chosen if the model cannot be called.
-template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
-    requires std::is_same_v<Mode, traced> &&(!detail::looked_into<Model, Spec>::callable)
-        detail::traced_mistake<Model, Spec> compile(const Model&, Spec, const Rest&...) TG_MISTAKE;
-#endif
-
     /// A function whose graph is made at run time.
     template <class F, class... Specs>
     class traced_function {
@@ -360,12 +299,5 @@ template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
         std::shared_ptr<detail::traced_gradient> gradient_;
         detail::call_counter random_;
     };
-
-    /// Makes the graph of a function: `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any
-    /// callable; it is called once, with nodes. Throws shape_error if its parts do not fit
-    /// together.
-    template <class Mode, class F, class... Specs>
-        requires std::is_same_v<Mode, traced>
-    auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }
 
 } // namespace tapegraph

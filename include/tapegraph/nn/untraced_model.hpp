@@ -21,6 +21,7 @@ class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const compiled_model&);
+    compiled_model(const auto&...);
     Optimizer& optimizer();
     std::size_t arena_bytes() const;
     const ir::program_view& training_view() const;

@@ -16,9 +16,12 @@ struct traced;
 
 namespace tapegraph::detail {
 
-/// The modes that are compiled from the source; `traced` (nn/traced_model.hpp) needs no such check.
+/// The modes whose graph the compiler makes, so that it can check all of a model or function.
 template <class Mode>
-concept source_mode = !std::is_same_v<Mode, traced>;
+concept source_mode = std::is_same_v<Mode, graph> || std::is_same_v<Mode, eager>;
+/// Those of tg::compile and tg::function. `traced` needs nn/traced_model.hpp.
+template <class Mode>
+concept any_mode = source_mode<Mode> || std::is_same_v<Mode, traced>;
 
 // Whether a callable takes arguments of some types, determined without instantiating its body:
 // overload resolution between it and functions that take anything is ambiguous if it does.
@@ -75,7 +78,7 @@ concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
 };
 
 template <class F, class... A>
-constexpr bool takes() {
+constexpr bool accepts() {
     if constexpr (!may_be_called<F>)
         return std::is_final_v<F> || !std::is_class_v<F>; // as far as can be determined
     else if constexpr (sizeof...(A) > 6)
@@ -96,17 +99,17 @@ constexpr bool takes() {
 
 /// No mistake.
 struct fits {};
-/// A mistake that the compiler has already printed.
-struct said {};
+/// A mistake that the compiler has printed.
+struct reported {};
 
-#ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
-/// The verdict on a trace: `fits`, `said`, or a type of facts.
+#ifndef __CUDACC__ // see nn/model_verdict.hpp
+/// The verdict on a trace: `fits`, `reported`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
     if constexpr (ir::well_formed<Stage>)
         return std::type_identity<fits>{};
-    else if constexpr (Stage::value.said)
-        return std::type_identity<said>{};
+    else if constexpr (Stage::value.reported)
+        return std::type_identity<reported>{};
     else if constexpr (Stage::value.used.scopes == 0) // no trace exists
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     else
@@ -131,57 +134,33 @@ constexpr bool can_be_run() {
 #endif
 }
 
-// Reports a mistake once, though both modes check it: the first check defines a function that later
-// ones find.
-template <class Mistake>
-struct mistake {
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-template-friend"
-#endif
-    friend constexpr auto is_told(mistake);
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+/// For a model or function that does not accept its inputs.
+struct never_called {
+    template <class>
+    static reported call(int);
 };
-template <class Mistake>
-struct telling {
-    static constexpr bool now = true;
-    friend constexpr auto is_told(mistake<Mistake>) { return true; }
+
+/// What a checked call returns: `Made` if there is no mistake. Otherwise a reference to the type that
+/// shows the mistake and is never defined: no variable can be made of it, and the error names the
+/// variable. `Silent` if the compiler has printed the mistake: a type with the same members, so that
+/// using it is no further error.
+template <class Verdict, class Made, class Silent>
+struct checked_result {
+    using type = Verdict&;
 };
-template <class Mistake, class Mode>
-constexpr bool is_first() {
-    if constexpr (requires { typename std::bool_constant<is_told(mistake<Mistake>{})>; })
-        return false;
-    else
-        return telling<Mistake>::now;
-}
+template <class Made, class Silent>
+struct checked_result<fits, Made, Silent> {
+    using type = Made;
+};
+template <class Made, class Silent>
+struct checked_result<reported, Made, Silent> {
+    using type = Silent;
+};
 
-/// The type that shows a verdict, the first time; `Silent`, which is complete, when there is
-/// nothing more to report.
-template <class Verdict, class Mode, class Silent>
-constexpr auto shown() {
-    if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
-        return std::type_identity<Silent>{};
-    else if constexpr (is_first<Verdict, Mode>())
-        return std::type_identity<Verdict>{};
-    else
-        return std::type_identity<Silent>{};
-}
-
-/// The type of a mistake, of which no variable can be made; the error names the variable. It is not
-/// defined: a program that does not use the result, and so has no error, is not linked.
-template <class Mistake>
-Mistake& told_by(std::type_identity<Mistake>);
-
-/// Constrains the overload for valid arguments; the other one, without constraints, reports the
-/// error.
-template <class T>
-concept anything = true;
-/// The same for a model's inputs. The name is short because g++ prints the whole declaration with
-/// each mistake in a model.
-template <class T>
-concept fitting = input_spec_like<T> && anything<T>;
+/// The value of a call with a mistake. It is not defined: a program that does not use the value, and
+/// so has no error, is not linked.
+template <class Result>
+Result value_of_a_mistake();
 
 // Arguments of calls that are checked but never made.
 inline constexpr graph_scope root_scope{nullptr, 0};

@@ -78,14 +78,14 @@ public:
         return value;
     }
 
-#ifdef TG_REFUSED
+#ifdef TG_REFUSED_CALL
     template <class... Given>
-    TG_REFUSED(TG_A_LOSS_IS_A_FUNCTION)
+    TG_REFUSED_CALL(TG_A_LOSS_IS_A_FUNCTION)
     refused_value compute_gradients(const Given&...) {
         return {};
     }
     template <class... Given>
-    TG_REFUSED(TG_A_LOSS_IS_A_FUNCTION)
+    TG_REFUSED_CALL(TG_A_LOSS_IS_A_FUNCTION)
     refused_value minimize(const Given&...) {
         return {};
     }
