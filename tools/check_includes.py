@@ -19,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
 # "" is the umbrella. docs/design.md has the same table. In a room of ops/ the files that KERNEL_FILE matches are the
 # operations' kernels; no operation that every program reads includes them.
-EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io",
-              "profile", "distributed"}
+EVERYTHING = {"core", "expr", "cpu", "runtime", "scalar", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data",
+              "io", "profile", "distributed"}
 DIRECTIONS = {
     "core": set(),
     "expr": {"core"},
     "cpu": {"core", "expr"},
+    "scalar": {"core", "expr", "ops"},
     "runtime": {"core", "expr", "cpu"},
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},

@@ -77,6 +77,10 @@ struct dual {
 
 template <class T, int N>
 inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+template <class T>
+inline constexpr bool is_dual = false;
+template <class T, int N>
+inline constexpr bool is_dual<dual<T, N>> = true;
 
 namespace detail {
 
@@ -193,7 +197,7 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
 /// Applies an elementwise operation to scalars, some of which carry derivatives: computes the
 /// value, and the chain rule through the operation's own vjp.
 template <class Op, scalar... Args>
-    requires(is_differential_scalar<Args> || ...)
+    requires(is_dual<Args> || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
     return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
 }

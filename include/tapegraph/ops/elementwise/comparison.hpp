@@ -13,7 +13,9 @@ namespace detail {
 /// The result type of a test; for scalars that carry derivatives, a plain bool about their values.
 template <class T>
 TG_INLINE constexpr auto without_derivatives(const T& x) {
-    if constexpr (is_differential_scalar<T>)
+    if constexpr (requires { x.value(); }) // a number that records
+        return without_derivatives(x.value());
+    else if constexpr (is_differential_scalar<T>)
         return without_derivatives(x.value);
     else
         return x;

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <tapegraph/scalar/number.hpp>
+
+#include <iosfwd>
+#include <limits>
+
+/// What else numbers do: limits, and streams, which write and read the value.
+
+namespace tapegraph {
+
+template <class C, class Traits, recording X>
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const X& x) {
+    return out << x.value();
+}
+template <class C, class Traits, class T>
+std::basic_istream<C, Traits>& operator>>(std::basic_istream<C, Traits>& in, real<T>& x) {
+    T value{};
+    if (in >> value) x = real<T>(value);
+    return in;
+}
+
+} // namespace tapegraph
+
+template <class T>
+struct std::numeric_limits<tapegraph::real<T>> : std::numeric_limits<T> { // NOLINT: meant for such types
+    using number = tapegraph::real<T>;
+    using base = std::numeric_limits<T>;
+    static constexpr number min() noexcept { return base::min(); }
+    static constexpr number max() noexcept { return base::max(); }
+    static constexpr number lowest() noexcept { return base::lowest(); }
+    static constexpr number epsilon() noexcept { return base::epsilon(); }
+    static constexpr number round_error() noexcept { return base::round_error(); }
+    static constexpr number infinity() noexcept { return base::infinity(); }
+    static constexpr number quiet_NaN() noexcept { return base::quiet_NaN(); }
+    static constexpr number signaling_NaN() noexcept { return base::signaling_NaN(); }
+    static constexpr number denorm_min() noexcept { return base::denorm_min(); }
+};
