@@ -4,6 +4,7 @@
 /// gives derivatives by a tape. It needs nothing of tensors. docs/scalars.md is its page.
 
 #include <tapegraph/scalar/block.hpp>
+#include <tapegraph/scalar/checkpoints.hpp>
 #include <tapegraph/scalar/functions.hpp>
 #include <tapegraph/scalar/lanes.hpp>
 #include <tapegraph/scalar/limits.hpp>

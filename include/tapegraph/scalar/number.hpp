@@ -106,8 +106,8 @@ concept comparable = (records<A> && scalar<B>) || (records<B> && scalar<A>);
 // Comparisons are of values.
 #define TG_COMPARES(sign)                                                                                              \
     template <class A, class B>                                                                                        \
-    requires scalars::comparable<A, B> TG_INLINE constexpr bool operator sign(const A& x, const B& y) {                 \
-        return scalars::plain_value(x) sign scalars::plain_value(y);                                                     \
+    requires scalars::comparable<A, B> TG_INLINE constexpr bool operator sign(const A& x, const B& y) {                \
+        return scalars::plain_value(x) sign scalars::plain_value(y);                                                   \
     }
 TG_COMPARES(<)
 TG_COMPARES(<=)
