@@ -47,8 +47,8 @@ struct lotka_volterra {
             slope<R>(p, x + (step / 2) * ax, y + (step / 2) * ay, bx, by);
             slope<R>(p, x + (step / 2) * bx, y + (step / 2) * by, cx, cy);
             slope<R>(p, x + step * cx, y + step * cy, dx, dy);
-            x += (step / 6) * (ax + 2 * bx + 2 * cx + dx);
-            y += (step / 6) * (ay + 2 * by + 2 * cy + dy);
+            x += (step / 6) * (ax + 2.0 * bx + 2.0 * cx + dx);
+            y += (step / 6) * (ay + 2.0 * by + 2.0 * cy + dy);
         }
         return x * x + y * y;
     }

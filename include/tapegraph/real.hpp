@@ -6,8 +6,10 @@
 #include <tapegraph/scalar/block.hpp>
 #include <tapegraph/scalar/checkpoints.hpp>
 #include <tapegraph/scalar/functions.hpp>
+#include <tapegraph/scalar/jet.hpp>
 #include <tapegraph/scalar/lanes.hpp>
 #include <tapegraph/scalar/limits.hpp>
 #include <tapegraph/scalar/number.hpp>
 #include <tapegraph/scalar/rounding.hpp>
 #include <tapegraph/scalar/tape.hpp>
+#include <tapegraph/scalar/transforms.hpp>

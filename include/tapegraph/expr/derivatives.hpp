@@ -85,7 +85,7 @@ template <class G, class... Args>
 constexpr auto with_directions(const G& g, const Args&... args) {
     static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
                   "one direction for each argument: f(x..., directions...) or f(tuple of x, tuple of directions)");
-    if constexpr (sizeof...(Args) == 2 && (!(tensor_like<Args> || scalar<Args>)&&...)) {
+    if constexpr (sizeof...(Args) == 2 && ((!scalar<Args> && of_mode<Args, no_mode>)&&...)) {
         static_assert((std::tuple_size_v<Args> + ...) % 2 == 0, "one direction for each argument");
         return g(args...);
     } else {
@@ -241,7 +241,7 @@ struct jacobian_of {
         } else {
             using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
             detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
-            return at.jacobian(Direction);
+            return at.jacobian(std::integral_constant<sweep_direction, Direction>{});
         }
     }
 };

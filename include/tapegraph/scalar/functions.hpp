@@ -9,7 +9,7 @@
 #include <type_traits>
 
 /// Those functions of <cmath> that the library does not have for tensors, or has with another meaning, of numbers that
-/// record. All are found by their arguments: `using std::sqrt; sqrt(x)`, or sqrt(x) alone. Their values are the standard
+/// record and jets. All are found by their arguments: `using std::sqrt; sqrt(x)`, or sqrt(x) alone. Their values are the standard
 /// library's.
 
 namespace tapegraph {
@@ -114,21 +114,21 @@ struct hypot3_op : map_op<3> {
     }
 };
 
-/// Operands of functions of which at least one records.
+/// Operands of functions of which at least one records, or is a jet.
 template <class... X>
-concept recording_operands = (scalar<X> && ...) && (recording<X> || ...);
+concept differential_operands = (scalar<X> && ...) && (differential_number<X> || ...);
 
 #define TG_SCALAR_1(word, operation)                                                                                   \
     template <operand X>                                                                                               \
-    requires recording<X> TG_INLINE constexpr auto word(const X& x) { return apply<operation>(x); }
+    requires differential_number<X> TG_INLINE constexpr auto word(const X& x) { return apply<operation>(x); }
 #define TG_SCALAR_2(word, operation)                                                                                   \
     template <operand X, operand Y>                                                                                    \
-    requires recording_operands<X, Y> TG_INLINE constexpr auto word(const X& x, const Y& y) {                          \
+    requires differential_operands<X, Y> TG_INLINE constexpr auto word(const X& x, const Y& y) {                       \
         return apply<operation>(x, y);                                                                                 \
     }
 #define TG_SCALAR_3(word, operation)                                                                                   \
     template <operand X, operand Y, operand Z>                                                                         \
-    requires recording_operands<X, Y, Z> TG_INLINE constexpr auto word(const X& x, const Y& y, const Z& z) {           \
+    requires differential_operands<X, Y, Z> TG_INLINE constexpr auto word(const X& x, const Y& y, const Z& z) {        \
         return apply<operation>(x, y, z);                                                                              \
     }
 TG_SCALAR_1(fabs, abs_op)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/scalar/jet.hpp>
 #include <tapegraph/scalar/number.hpp>
 
 #include <iosfwd>
@@ -13,6 +14,10 @@ template <class C, class Traits, recording X>
 std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const X& x) {
     return out << x.value();
 }
+template <class C, class Traits, class T, int N>
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const jet<T, N>& x) {
+    return out << x.value;
+}
 template <class C, class Traits, class T>
 std::basic_istream<C, Traits>& operator>>(std::basic_istream<C, Traits>& in, real<T>& x) {
     T value{};
@@ -22,9 +27,11 @@ std::basic_istream<C, Traits>& operator>>(std::basic_istream<C, Traits>& in, rea
 
 } // namespace tapegraph
 
-template <class T>
-struct std::numeric_limits<tapegraph::real<T>> : std::numeric_limits<T> { // NOLINT: meant for such types
-    using number = tapegraph::real<T>;
+namespace tapegraph::scalars {
+/// Limits of T, as numbers of type Number.
+template <class Number, class T>
+struct limits_as : std::numeric_limits<T> {
+    using number = Number;
     using base = std::numeric_limits<T>;
     static constexpr number min() noexcept { return base::min(); }
     static constexpr number max() noexcept { return base::max(); }
@@ -36,3 +43,11 @@ struct std::numeric_limits<tapegraph::real<T>> : std::numeric_limits<T> { // NOL
     static constexpr number signaling_NaN() noexcept { return base::signaling_NaN(); }
     static constexpr number denorm_min() noexcept { return base::denorm_min(); }
 };
+} // namespace tapegraph::scalars
+
+// NOLINTBEGIN: meant to be specialised for such types
+template <class T>
+struct std::numeric_limits<tapegraph::real<T>> : tapegraph::scalars::limits_as<tapegraph::real<T>, T> {};
+template <class T, int N>
+struct std::numeric_limits<tapegraph::jet<T, N>> : tapegraph::scalars::limits_as<tapegraph::jet<T, N>, T> {};
+// NOLINTEND

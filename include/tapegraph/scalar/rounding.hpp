@@ -23,15 +23,24 @@ TG_INLINE constexpr auto innermost(const T& x) {
     else
         return innermost(x.value);
 }
-template <class X>
-using number_of = real<typename recorded_value<X>::type>;
+template <class... X>
+struct number_of_operands {
+    using type = real<typename recorded_value<X...>::type>;
+};
+template <class... X>
+    requires is_jet<typename recorded_value<X...>::type> &&(!recording<X> && ...) struct number_of_operands<X...> {
+        using type = typename recorded_value<X...>::type;
+    };
+    /// The number that a formula of X... becomes.
+    template <class... X>
+    using number_of = typename number_of_operands<X...>::type;
 
 } // namespace scalars
 
 // A constant of the same type.
 #define TG_STEP(word)                                                                                                  \
     template <operand X>                                                                                               \
-        requires recording<X>                                                                                          \
+        requires differential_number<X>                                                                                \
     inline scalars::number_of<X> word(const X& x) { return scalars::number_of<X>(std::word(scalars::innermost(x))); }
 TG_STEP(round)
 TG_STEP(rint)
@@ -42,7 +51,7 @@ TG_STEP(logb)
 // An integer or a truth.
 #define TG_QUESTION(word)                                                                                              \
     template <operand X>                                                                                               \
-        requires recording<X>                                                                                          \
+        requires differential_number<X>                                                                                \
     inline auto word(const X& x) { return std::word(scalars::innermost(x)); }
 TG_QUESTION(lround)
 TG_QUESTION(llround)
@@ -58,16 +67,16 @@ TG_QUESTION(fpclassify)
 #undef TG_QUESTION
 
 /// x 2^exponent
-template <recording X>
+template <differential_number X>
 TG_INLINE auto ldexp(const X& x, int exponent) {
     return x * std::ldexp(decltype(scalars::innermost(x))(1), exponent);
 }
-template <recording X>
+template <differential_number X>
 TG_INLINE auto scalbn(const X& x, int exponent) {
     return ldexp(x, exponent);
 }
 /// x = fraction 2^exponent with 0.5 <= |fraction| < 1
-template <recording X>
+template <differential_number X>
 inline scalars::number_of<X> frexp(const X& x, int* exponent) {
     const auto fraction = std::frexp(scalars::innermost(x), exponent);
     if (!std::isfinite(fraction) || fraction == 0) return x;
@@ -80,7 +89,7 @@ template <recording X, class T>
 inline scalars::number_of<X> modf(const X& x, real<T>* whole) {
     using std::trunc;
     const auto steps = std::trunc(scalars::innermost(x));
-    *whole = real<T>(steps);
+    *whole = scalars::number_of<X>(steps);
     if (std::isinf(steps)) return scalars::number_of<X>(std::copysign(decltype(steps)(0), steps));
     return x - steps;
 }
@@ -94,15 +103,15 @@ inline scalars::number_of<X> nextafter(const X& x, const Y& y) {
 
 /// What std::max and std::min do of two numbers of one type, of formulas, too: the first of equal ones.
 template <class X, class Y>
-    requires recording_operands<X, Y>
+    requires differential_operands<X, Y>
 inline auto max(const X& x, const Y& y) {
-    using result = real<typename scalars::recorded_value<X, Y>::type>;
+    using result = scalars::number_of<X, Y>;
     return x < y ? result(y) : result(x);
 }
 template <class X, class Y>
-    requires recording_operands<X, Y>
+    requires differential_operands<X, Y>
 inline auto min(const X& x, const Y& y) {
-    using result = real<typename scalars::recorded_value<X, Y>::type>;
+    using result = scalars::number_of<X, Y>;
     return y < x ? result(y) : result(x);
 }
 

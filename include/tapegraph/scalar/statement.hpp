@@ -16,6 +16,8 @@ namespace tapegraph {
 
 template <class T>
 struct real;
+template <class T, int N>
+struct jet;
 template <class Op, class T, class... X>
 struct statement;
 
@@ -28,9 +30,22 @@ inline constexpr bool records<real<T>> = true;
 template <class Op, class T, class... X>
 inline constexpr bool records<statement<Op, T, X...>> = true;
 
-/// The type of values of several operands: that of the first that records.
+template <class T>
+inline constexpr bool is_jet = false;
+template <class T, int N>
+inline constexpr bool is_jet<jet<T, N>> = true;
+
+/// The type of values of several operands: that of the first that records; of jets, the jet.
 template <class... X>
 struct recorded_value;
+template <class T, int N>
+struct recorded_value<jet<T, N>> {
+    using type = jet<T, N>;
+};
+template <class T, int N, class Next, class... Rest>
+struct recorded_value<jet<T, N>, Next, Rest...> {
+    using type = jet<T, N>;
+};
 template <class First, class... Rest>
 struct recorded_value<First, Rest...> : recorded_value<Rest...> {};
 template <class T, class... Rest>
@@ -70,7 +85,11 @@ struct scalar_rule {
 template <class X>
 concept recording = scalars::records<X>;
 
-template <recording X>
+/// A number that records, a formula of such numbers, or a jet.
+template <class X>
+concept differential_number = recording<X> || scalars::is_jet<X>;
+
+template <differential_number X>
 inline constexpr bool is_differential_scalar<X> = true;
 
 /// Op of X..., which are numbers that record, statements and constants, kept by value: `auto y = a * b;` stays right

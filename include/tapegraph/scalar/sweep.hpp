@@ -18,7 +18,10 @@ struct adjoint_pack {
 
 template <class T>
 TG_INLINE bool is_zero(const T& adjoint) {
-    return adjoint == T(0);
+    if constexpr (requires { adjoint.is_zero(); }) // jets compare by value
+        return adjoint.is_zero();
+    else
+        return adjoint == T(0);
 }
 template <class T, int N>
 TG_INLINE bool is_zero(const adjoint_pack<T, N>& adjoint) {
