@@ -1,7 +1,7 @@
 #pragma once
 
-/// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp> and a JSON
-/// library, and are in nn/callbacks/saving.hpp.
+/// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp>, and are in
+/// nn/callbacks/saving.hpp.
 
 #include <tapegraph/nn/callbacks/csv_logger.hpp>
 #include <tapegraph/nn/callbacks/early_stopping.hpp>

@@ -27,17 +27,16 @@ std::vector<std::int32_t> hashing_trick(std::string_view text, std::int32_t n, c
 }
 /// The same by fingerprint64, which is stable across machines and versions. Keras's default is
 /// Python's hash(), which changes with each process; examples/keras_hashing.cpp has its "md5".
-template <class = void>
-std::vector<std::int32_t> hashing_trick(std::string_view text, std::int32_t n,
-                                        const word_sequence_options& options = {}) {
+inline std::vector<std::int32_t> hashing_trick(std::string_view text, std::int32_t n,
+                                               const word_sequence_options& options = {}) {
     return hashing_trick(
         text, n, [](std::string_view word) { return fingerprint64(word); }, options);
 }
 
 /// keras.preprocessing.text.one_hot, which is the hashing trick under a misleading name: it returns
 /// indices, not one-hot rows. For those see category_encoding.
-template <class = void>
-std::vector<std::int32_t> one_hot(std::string_view text, std::int32_t n, const word_sequence_options& options = {}) {
+inline std::vector<std::int32_t> one_hot(std::string_view text, std::int32_t n,
+                                         const word_sequence_options& options = {}) {
     return hashing_trick(text, n, options);
 }
 
