@@ -103,7 +103,11 @@ public:
 
     /// Bytes of the training program's arena; known once a batch size has been bound.
     std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
-    const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+    /// The training step; of a model without a loss and an optimizer its prediction.
+    const ir::program_view& training_view() const {
+        using shown = std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>, training>;
+        return ir::compile_program<shown>();
+    }
     /// Plans the training step for a batch size before the first step.
     ir::program& training_program() { return this->training_program_of(ir::compile_program<training>()); }
 
