@@ -121,7 +121,10 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
     template <detail::condition Bool>
         requires detail::of_mode<expr, graph>
     TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
-    constexpr operator Bool() const { return false; }
+    constexpr operator Bool() const {
+        refuse(eval(*this), TG_NO_VALUES_IN_A_MODEL); // so that nothing more is reported of this trace
+        return false;
+    }
 #endif
     // NOLINTEND
 

@@ -87,7 +87,7 @@ struct frozen {
     failure error{};
     int groups = 0, ordinals = 0;
     bool training = true, differentiated = false;
-    bool reported = false; ///< there is no trace, and the compiler has printed the reason
+    bool reported = false; ///< the compiler has printed what is wrong with the trace, or why there is none
 };
 
 namespace detail {
@@ -137,6 +137,7 @@ constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
     f.ordinals = t.ordinals;
     f.training = t.training;
     f.differentiated = t.differentiated;
+    f.reported = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
     return f;
 }
 
@@ -153,6 +154,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     f.ordinals = from.ordinals;
     f.training = from.training;
     f.differentiated = from.differentiated;
+    f.reported = from.reported;
     return f;
 }
 

@@ -40,7 +40,10 @@ public:
 #ifdef TG_REFUSED
     template <detail::condition Bool>
     TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
-    constexpr operator Bool() const { return false; } // NOLINT
+    constexpr operator Bool() const { // NOLINT
+        owner_->fail(TG_NO_VALUES_IN_A_MODEL);
+        return false;
+    }
 #endif
 
 private:
