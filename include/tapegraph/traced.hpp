@@ -5,4 +5,5 @@
 /// the library is compiled here.
 
 #include <tapegraph/nn/step/traced_step.hpp>
+#include <tapegraph/nn/traced_function.hpp>
 #include <tapegraph/tapegraph.hpp>

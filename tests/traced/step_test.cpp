@@ -7,7 +7,7 @@
 
 namespace traced_step_test {
 
-/// Steps of one's own whose graph is made when the program runs; what is placed on devices.
+/// Steps of one's own whose graph is made when the program runs.
 
 using namespace nn_test;
 using support::message_of;
@@ -108,26 +108,6 @@ TEST_CASE("run-time graphs: what is wrong with a step is told") {
               step.minimize(loss, "none");
               return loss;
           }).find("minimize: no trainable variable has a path of this pattern") == 0);
-}
-
-TEST_CASE("run-time graphs: what is placed on a GPU or a task is refused by name") {
-    const auto placed_on = [](const char* device) {
-        return message_of<tg::argument_error>([device] {
-            tg::compile<tg::traced>(
-                [device](auto scope, auto x) {
-                    const auto on = scope.with_device(device);
-                    return tg::dense(scope / "head", x, {.units = 2});
-                },
-                tg::spec<float, tg::dyn, 3>{});
-        });
-    };
-    CHECK(placed_on("/cpu:0") == "");
-    const std::string text = placed_on("/gpu:1");
-    CHECK(text.find("with_device: ") == 0);
-    CHECK(text.find("in scope 'head'") != std::string::npos);
-    CHECK(text.find("is given to /gpu:1, but a graph that is made when the program runs is computed as a whole") !=
-          std::string::npos);
-    CHECK(placed_on("/job:worker/task:1").find("is given to /job:worker/task:1") != std::string::npos);
 }
 
 } // namespace traced_step_test

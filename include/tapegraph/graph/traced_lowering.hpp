@@ -40,7 +40,7 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<con
     auto p = std::make_unique<traced_program>();
     bool first = true;
     for (const trace_builder build : stages) {
-        if (!first) p->begin_stage();
+        if (!first) begin_stage(p->trace_);
         first = false;
         if (p->trace_.error.what == nullptr) build(p->trace_);
         note_pass(p->trace_, "trace");
@@ -69,8 +69,7 @@ TG_DEFINITION void traced_program::throw_if_ill_formed() const {
 
 // Clears what the compiler, too, drops between the stages of a builder when it freezes them
 // (graph/freeze.hpp).
-TG_DEFINITION void traced_program::begin_stage() {
-    model_trace& t = trace_;
+TG_DEFINITION void traced_program::begin_stage(model_trace& t) {
     t.history.clear();
     t.named.clear();
     t.results.clear();

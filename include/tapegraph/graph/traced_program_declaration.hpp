@@ -62,6 +62,18 @@ public:
         return make_by([](const void* callable, model_trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
     }
 
+    /// Continues a copy of the trace of `before`, which is not lowered, with f(model_trace&), and lowers it.
+    template <class F>
+    static std::unique_ptr<traced_program> continued(const traced_program& before, const F& f) {
+        return made_by([&](model_trace& t) {
+            t = before.trace_;
+            begin_stage(t);
+            f(t);
+        });
+    }
+    /// Lowers a graph that was traced without.
+    void lower_now() { finish(true); }
+
     traced_program();
     ~traced_program();
     traced_program(const traced_program&) = delete;
@@ -77,7 +89,7 @@ private:
     static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, model_trace&),
                                                    const void* callable, bool lowers);
     void finish(bool lowers);
-    void begin_stage();
+    static void begin_stage(model_trace& t);
     void throw_if_ill_formed() const;
     void lower();
     runtime::kernel_pair function_of(const kernel_entry& k);

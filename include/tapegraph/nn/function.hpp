@@ -178,7 +178,7 @@ private:
 };
 
 template <class F, class... Specs>
-class traced_function; // nn/traced_model.hpp
+class traced_function; // nn/traced_function.hpp
 
 namespace detail {
 

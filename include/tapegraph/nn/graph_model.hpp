@@ -54,7 +54,7 @@ protected:
     // Runs a program in parts on several devices.
     template <class Trace>
     step_result run_placed(part_programs& programs, batch_columns columns, bool trains) {
-        const detail::placed_run run = placed_run_of(trains);
+        const placed_run run = this->template run_in_parts<placed_run>(trains);
         run_parts(programs, parts_of<Trace>::all, run, columns, [&](ir::program& p) {
             base::set_numbers(p, "loss", this->numbers_of_loss());
             if (trains) base::set_numbers(p, "optimizer", optimizer_.numbers(this->step_));
@@ -63,8 +63,8 @@ protected:
     }
     void predict_placed(std::initializer_list<buffer_view> columns, std::span<any_tensor> to) const {
         const std::lock_guard one_at_a_time(*placed_.predicting);
-        run_parts(placed_.prediction, parts_of<prediction>::all, placed_run_of(false), columns.begin(),
-                  [](ir::program&) {});
+        run_parts(placed_.prediction, parts_of<prediction>::all, this->template run_in_parts<placed_run>(false),
+                  columns.begin(), [](ir::program&) {});
         copy_results(placed_.prediction, to);
     }
 
@@ -73,18 +73,6 @@ protected:
     static constexpr bool on_devices = anything_on_devices<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
     mutable std::conditional_t<placed, placed_programs, none> placed_;
     Optimizer optimizer_;
-
-private:
-    placed_run placed_run_of(bool trains) const {
-        return {const_cast<variable_list&>(this->variables_),
-                this->device_,
-                this->options_.soft_placement,
-                trains && this->options_.check_finite,
-                trains,
-                {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
-                this->options_.tasks,
-                this->step_};
-    }
 };
 
 } // namespace detail

@@ -46,6 +46,19 @@ protected:
     // Writes the program's outputs to `results`. Predictions of several threads may overlap.
     void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
+    /// The arguments of a run in parts (nn/placed_programs.hpp).
+    template <class Run>
+    Run run_in_parts(bool trains) const {
+        return {const_cast<variable_list&>(this->variables_),
+                device_,
+                options_.soft_placement,
+                trains && options_.check_finite,
+                trains,
+                {options_.seed, static_cast<std::uint64_t>(step_)},
+                options_.tasks,
+                step_};
+    }
+
     void launch(ir::program& p, batch_columns columns, bool check);
     void set_frozen(ir::program& p);
     void connect_step(ir::program& p);

@@ -155,6 +155,8 @@ public:
             calls.result_of = [](detail::model_base& m, const detail::launched_step& s) {
                 return static_cast<Derived&>(m).result_of(s);
             };
+            if constexpr (requires(Derived & d) { d.launches(); }) // known only when the program runs
+                if (!static_cast<Derived&>(*this).launches()) calls.launch = nullptr;
         }
         if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
             detail::add_shard_calls<Derived>(calls);

@@ -25,8 +25,8 @@ public:
         : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
         if (name.computes) t_->place = detail::place::anywhere; // any device of that task
         if (name.place >= 0) t_->place = name.place;
-        if (!name.task.empty()) t_->task = name.task;
-        if (name.computes) t_->computing_task = t_->number_of_task(name.task);
+        if (!name.task.empty()) t_->task = kept_text(name.task);
+        if (name.computes) t_->computing_task = t_->number_of_task(t_->task);
     }
     graph_placement(const graph_placement&) = delete;
     graph_placement& operator=(const graph_placement&) = delete;

@@ -62,14 +62,15 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
     return found;
 }
 
-/// A program without unused nodes, from which parts are made.
+/// Removes unused nodes, before parts are made.
+constexpr void keep_needed_nodes(ir::model_trace& t) {
+    ir::eliminate_dead_nodes(t);
+    t.layers.clear(); // their nodes have moved
+}
 template <class Whole>
 struct needed_trace {
     using previous = Whole;
-    static constexpr void build(ir::model_trace& t) {
-        ir::eliminate_dead_nodes(t);
-        t.layers.clear(); // their nodes have moved
-    }
+    static constexpr void build(ir::model_trace& t) { keep_needed_nodes(t); }
 };
 
 template <class Stage>
@@ -101,45 +102,47 @@ constexpr auto places_of() {
     }
 }
 
+/// Reduces a program without unused nodes to one of its parts.
+constexpr void cut_part(ir::trace& t, int part) {
+    const int count = t.nodes.size();
+    const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
+    list<int> read(count, 0), from_others(count, 0);
+    for (int i = 0; i < count; ++i)
+        for (int k = 0; k < t.nodes[i].arguments; ++k) {
+            const int a = t.argument(i, k);
+            if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
+            if (found.part[a] == part) read[a] = 1;
+            if (found.part[i] == part) from_others[a] = 1;
+        }
+    const auto is_own = [&](int node) { return found.part[node] == part || (found.part[node] < 0 && part == 0); };
+    list<ir::output_entry> outputs;
+    for (int k = 0; k < t.outputs.size(); ++k)
+        if (is_own(t.outputs[k].node))
+            outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
+    for (const ir::assignment_entry& update : t.assignments)
+        if (is_own(update.node)) outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
+    for (int i = 0; i < count; ++i)
+        if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
+    t.outputs = outputs;
+    t.assignments.clear();
+    for (int i = 0; i < count; ++i) {
+        if (found.part[i] >= 0 && found.part[i] != part && t.nodes[i].op->kind == operation_kind::effect)
+            ir::detail::drop_effect(t, t.nodes[i]);
+        if (from_others[i] == 0) continue;
+        ir::entry& e = t.nodes[i];
+        e.op = &ir::descriptor_of<ir::input_op>;
+        e.arguments = 0;
+        e.sealed = true;
+        e.words = t.words.push_back(t.inputs.size());
+        t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
+    }
+}
+
 /// One part of several.
 template <class Whole, int Part>
 struct part_trace {
     using previous = needed_trace<Whole>;
-    static constexpr void build(ir::model_trace& t) {
-        const int count = t.nodes.size();
-        const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
-        list<int> read(count, 0), from_others(count, 0);
-        for (int i = 0; i < count; ++i)
-            for (int k = 0; k < t.nodes[i].arguments; ++k) {
-                const int a = t.argument(i, k);
-                if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
-                if (found.part[a] == Part) read[a] = 1;
-                if (found.part[i] == Part) from_others[a] = 1;
-            }
-        const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
-        list<ir::output_entry> outputs;
-        for (int k = 0; k < t.outputs.size(); ++k)
-            if (is_own(t.outputs[k].node))
-                outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
-        for (const ir::assignment_entry& update : t.assignments)
-            if (is_own(update.node))
-                outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
-        for (int i = 0; i < count; ++i)
-            if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
-        t.outputs = outputs;
-        t.assignments.clear();
-        for (int i = 0; i < count; ++i) {
-            if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
-                ir::detail::drop_effect(t, t.nodes[i]);
-            if (from_others[i] == 0) continue;
-            ir::entry& e = t.nodes[i];
-            e.op = &ir::descriptor_of<ir::input_op>;
-            e.arguments = 0;
-            e.sealed = true;
-            e.words = t.words.push_back(t.inputs.size());
-            t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
-        }
-    }
+    static constexpr void build(ir::model_trace& t) { cut_part(t, Part); }
 };
 
 /// A part, compiled.

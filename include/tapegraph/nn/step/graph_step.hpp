@@ -28,14 +28,7 @@ private:
         using stage = ir::compile_stage<ir::detail::traced<forward>>;
         const buffer_view columns[]{x.view()...};
         if constexpr (detail::is_placed<training>) {
-            const detail::placed_run run{this->variables_,
-                                         this->device_,
-                                         this->options_.soft_placement,
-                                         this->options_.check_finite,
-                                         true,
-                                         {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
-                                         this->options_.tasks,
-                                         this->step_};
+            const auto run = this->template run_in_parts<detail::placed_run>(true);
             detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
                               [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
             auto results = detail::result_tensors<typename forward::result, stage>(

@@ -27,7 +27,7 @@ public:
         const detail::traced_now<Step> now(own_);
         const auto layers = ir::traced_program::of<forward>(false);
         const auto whole = ir::traced_program::of<training>(false);
-        detail::refuse_placement(layers->view(), this->device_ != nullptr);
+        placed_ = detail::has_places<>(whole->view());
         detail::model_base::read_traces(*this, layers->view(), whole->view(),
                                         detail::first_values_at_run_time<traced_call>(), true);
         this->set_first_values_of_all(whole->view());
@@ -40,17 +40,30 @@ private:
     template <class... T>
     auto step_once(const tensor<T>&... x) {
         const buffer_view columns[]{x.view()...};
+        constexpr int count = detail::output_pack<typename forward::result>::count;
+        std::vector<any_tensor> results(count);
+        if (placed_) {
+            const auto run = this->template run_in_parts<detail::placed_run>(true);
+            detail::run_parts(parts_->programs, parts_->template of<training>(own_), run, columns,
+                              [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+            detail::copy_results(parts_->programs, results);
+            detail::change_variables(parts_->programs, run);
+            return typed(std::move(results));
+        }
         ir::program& p = this->prepared_step(training_view());
         base::set_numbers(p, "optimizer", this->next_numbers());
         this->launch(p, columns, this->options_.check_finite);
-        std::vector<any_tensor> results;
-        constexpr int count = detail::output_pack<typename forward::result>::count;
-        for (int k = 0; k < count; ++k) results.push_back(detail::output_copy(p, k));
+        for (int k = 0; k < count; ++k) results[static_cast<std::size_t>(k)] = detail::output_copy(p, k);
+        return typed(std::move(results));
+    }
+    static auto typed(std::vector<any_tensor> results) {
         return detail::typed_results<typename forward::result, value_type>(std::move(results), "step");
     }
 
     Step own_;
     mutable std::unique_ptr<ir::traced_program> program_;
+    std::unique_ptr<detail::placed_part_programs> parts_ = std::make_unique<detail::placed_part_programs>();
+    bool placed_ = false; // whether parts are on devices or tasks of their own
 };
 
 /// Makes the graph of a custom step now. The step is any callable, with members and captures. It
