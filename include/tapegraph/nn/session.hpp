@@ -2,9 +2,8 @@
 
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/compile.hpp>
-#include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/outputs.hpp>
-#include <tapegraph/nn/session/runner.hpp>
+#include <tapegraph/nn/session/files.hpp>
 #include <tapegraph/nn/session/trace.hpp>
 #include <tapegraph/nn/taped_program.hpp>
 #include <tapegraph/nn/verdict.hpp>
@@ -23,9 +22,15 @@ namespace tapegraph {
 /// Runs parts of a define-then-run model. Each set of fetches compiles to a program of only what
 /// they need. A session owns its variables and its programs; a run sees what the previous one
 /// changed. Use a session from one thread at a time.
-template <class Model>
-class session : public detail::basic_session<> {
-    static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
+template <class Model, class Mode>
+class session : public detail::session_files<session<Model, Mode>> {
+    static_assert(std::is_same_v<Mode, graph>,
+                  "a session's mode is tg::graph, or tg::traced: tg::make_session<tg::traced>(model)");
+    static_assert(std::is_empty_v<Model>,
+                  "a session's model is an empty type, whose parameters are constants; others are for "
+                  "tg::make_session<tg::traced>(model)");
+    using base = detail::session_files<session>;
+    friend base;
     using fetches = detail::fetches_of<Model>; // evaluated here, where the compiler's path into the model is shortest
 
     template <class Fetches, class Given>
@@ -42,14 +47,13 @@ class session : public detail::basic_session<> {
 
 public:
     /// Computes on the device of this thread (device_scope), or on another.
-    explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
-    explicit session(device where, std::uint64_t seed = 0)
-        : basic_session(seed, runtime::runtime_for(where), &first_state) {}
+    explicit session(std::uint64_t seed = 0) : base(seed, runtime::current_runtime(), &first_state) {}
+    explicit session(device where, std::uint64_t seed = 0) : base(seed, runtime::runtime_for(where), &first_state) {}
     /// One of several tasks of a cluster, `server.tasks()`. Each task makes the session and runs
     /// the same fetches with the same feeds. A task computes what scope.with_device gives it by
     /// name and holds the variables of that part; all tasks get the results.
     explicit session(task_group& tasks, std::uint64_t seed = 0)
-        : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
+        : base(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
     /// Runs the fetches once. Returns their values in a tuple, the value itself if only one of them
     /// has one, nothing if all are operations. Operations change variables after everything else.
@@ -76,61 +80,6 @@ public:
         requires(!std::is_same_v<Mistake, detail::fits>)
     void run(const given<Given>&... values) = delete;
 
-    /// The model's variables; makes them if no run has.
-    variable_list& variables() {
-        this->make_variables(variables_made_by_model());
-        return variables_;
-    }
-    /// Writes all variables as safetensors, with optimizers' state. Needs #include
-    /// <tapegraph/io/weights.hpp>; throws as model.save does. A session of the same seed that loads
-    /// the file continues exactly where this one stands.
-    template <class Path>
-    void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
-        static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
-        make_everything();
-        gather_variables();
-        if (tasks_ != nullptr && tasks_->rank() != tasks_->chief()) return;
-        if constexpr (detail::weight_files_known<Path>())
-            detail::weight_file<Path>::save(
-                path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
-    }
-    /// Reads what `save` wrote. Throws as model.load does; then nothing has changed.
-    template <class Path>
-    load_report load(const Path& path, const load_options& options = {}) {
-        static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
-        make_everything();
-        gather_variables();
-        auto steps = static_cast<std::int64_t>(step_);
-        detail::state_entries run; // for a model's fit; a session has none
-        load_report report;
-        if constexpr (detail::weight_files_known<Path>())
-            report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
-                                                     options);
-        step_ = static_cast<std::uint64_t>(steps);
-        return report;
-    }
-
-    // clang-format off
-    no_such_option_in<save_options> save(any_argument, ...) TG_MISTAKE;
-    no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
-    // clang-format on
-
-    /// If tasks compute parts of the model, gives all of them every variable until a run changes
-    /// it. Call it on every task.
-    void gather_variables() {
-        if (tasks_ != nullptr) tasks_->gather(variables_);
-    }
-
-    /// Chooses whether the CPU computes parts of the model that are placed on a missing GPU (the
-    /// default), or whether the first run throws device_error.
-    void set_soft_placement(bool soft) { soft_placement_ = soft; }
-
-    /// Gives all variables their initial values again, and resets optimizers.
-    void initialize() {
-        this->check_open();
-        this->initialize_all();
-    }
-
     /// The optimizer of a fetch of minimize; its numbers may change between runs. `Which`: its
     /// index in a group.
     template <fixed_string Name, int Which = 0>
@@ -151,13 +100,13 @@ public:
     }
 
 private:
-    static const ir::model_view& variables_made_by_model() {
+    const ir::model_view& variables_made_by_model() {
         static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<model_alone>>();
         return view;
     }
 
     void make_everything() {
-        variables();
+        this->variables();
         if constexpr (detail::has_optimizers<Model>) {
             using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
             static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<whole>>();
@@ -234,14 +183,12 @@ private:
         if (is_floating(Type) && detail::tape_storage::instance().recording()) {
             std::vector<const any_tensor*> fed;
             for (const feed* f : feeds) fed.push_back(&f->value);
-            detail::refuse_derivative(value, fed,
-                                      "gradient_tape: a session's runs have no gradient on the tape; use "
-                                      "tg::function, or take it inside the model");
+            detail::refuse_derivative(value, fed, detail::no_gradient_of_runs);
         }
         return value;
     }
 
-    static double first_state(const basic_session& self, int which, std::string_view name) {
+    static double first_state(const detail::basic_session<>& self, int which, std::string_view name) {
         double value = 0;
         if constexpr (detail::has_optimizers<Model>) {
             constexpr const auto& table = detail::session_optimizers<Model>;

@@ -51,6 +51,8 @@ public:
     any_outputs(const model_signature& of, std::vector<any_tensor> values) : values_(std::move(values)) {
         for (const tensor_signature& each : of.outputs) names_.push_back(each.name);
     }
+    any_outputs(std::vector<std::string> names, std::vector<any_tensor> values)
+        : values_(std::move(values)), names_(std::move(names)) {}
     int size() const { return static_cast<int>(values_.size()); }
     const std::vector<std::string>& names() const { return names_; }
     auto begin() const { return values_.begin(); }

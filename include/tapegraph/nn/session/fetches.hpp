@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/core/kept_text.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/nn/session/operations.hpp>
 
@@ -19,7 +20,7 @@ struct fetch {
     std::string_view name;
     T value;
 
-    constexpr fetch(std::string_view text, const T& result) : name(text), value(result) {
+    constexpr fetch(std::string_view text, const T& result) : name(kept_text(text)), value(result) {
         static_assert(tensor_like<T> || detail::is_operation<T>, "fetch: a value or an operation");
     }
 };
