@@ -2,10 +2,10 @@
 
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/nn/eager_model.hpp>
+#include <tapegraph/nn/instance_losses.hpp>
 #include <tapegraph/nn/model_verdict.hpp>
 
 #include <tuple>
-#include <vector>
 
 /// Models that only own variables, for custom loops in eager mode. Not part of tapegraph.hpp.
 ///
@@ -24,11 +24,15 @@ class model_instance;
 
 /// A model in eager mode, with its variables.
 template <class Model, class Spec, class... Elements>
-class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
-    using value = typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
+class model_instance<Model, Spec, std::tuple<Elements...>>
+    : public detail::instance_losses<
+          Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
+          (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
+          detail::basic_trainer<>> {
+    using base = typename model_instance::instance_losses;
 
 public:
-    explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
+    explicit model_instance(const compile_options& options) : base(options) {
         this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
     }
 
@@ -39,85 +43,25 @@ public:
     /// Runs the model in training. Its assignments to variables (moving averages) are done when
     /// this returns; each call has random numbers of its own.
     auto in_training(const tensor<Elements>&... x) {
-        ++step_;
+        ++this->step_;
         auto y = call(true, x...);
         return y;
     }
 
-    /// The losses that the model adds: scope.add_loss of the calls of `in_training` under this tape
-    /// since the last request, and the penalties of regularizers on its variables. `loss +
-    /// net.added_losses()`; 0 where there are none.
-    tensor<value> added_losses() {
-        tensor<value> total(value(0));
-        for (const any_tensor& each : losses_) total = eval(total + tensor<value>(each));
-        losses_.clear();
-        if constexpr (regularizes)
-            for (const variable& v : variables_)
-                if (v.regularizer())
-                    total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<value>(v.data())));
-        penalties_due_ = false;
-        return total;
-    }
-
-    /// The gradient of a loss by each trainable variable, in their order, in the form that
-    /// `applied` takes. A gradient without elements in memory means that the loss does not depend
-    /// on this variable. Throws argument_error if the model adds losses that have not been
-    /// requested.
-    std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
-        if (!losses_.empty() || penalties_due_) {
-            losses_.clear();
-            penalties_due_ = false;
-            throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
-                                 "leaves out: loss + net.added_losses()");
-        }
-        std::vector<any_tensor> sources, flows;
-        for (const variable& v : variables_) {
-            if (!v.trainable()) continue;
-            if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
-        }
-        std::vector<any_tensor> found = tape.gradient(loss, sources);
-        std::size_t next = 0;
-        for (variable& v : variables_) {
-            if (!v.trainable()) continue;
-            const bool followed = next < sources.size() && sources[next].shares_with(v.data());
-            flows.push_back(followed ? std::move(found[next]) : any_tensor{});
-            if (followed) ++next;
-        }
-        return flows;
-    }
-
-    template <tensor_like E>
-    std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
-        const any_tensor sealed = eval(loss);
-        return gradients(tape, sealed);
-    }
-
 private:
-    static constexpr bool regularizes =
-        ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0;
-
-    std::vector<any_tensor> losses_; // not requested yet
-    bool penalties_due_ = false;
-
     auto call(bool training, const tensor<Elements>&... x) {
         static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-        const computing here(*this);
+        const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
-        check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
+        this->check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
         rules.check(columns);
         eager_context context;
-        context.variables = &variables_;
+        context.variables = &this->variables_;
         context.follows = true;
-        context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
+        context.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         const detail::random_scope draws(context.random);
         auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
-        if (training) {
-            const auto& tape = detail::tape_storage::instance();
-            // Those of earlier steps.
-            std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
-            for (any_tensor& each : context.losses) losses_.push_back(std::move(each));
-            penalties_due_ = regularizes;
-        }
+        if (training) this->add_losses(std::move(context.losses), base::regularizes);
         context.apply();
         return y;
     }

@@ -312,8 +312,8 @@ struct evaluation_trace {
     }
 };
 
-/// `Training`: traces the model as in training, for the layer table.
-template <class Model, class Spec, bool Training = false>
+/// `Training`: traces the model as in training, for the layer table; `Assigns`: with what its layers assign.
+template <class Model, class Spec, bool Training = false, bool Assigns = false>
 struct prediction_trace {
     static constexpr void build(model_trace& t) {
         t.training = Training;
@@ -325,7 +325,7 @@ struct prediction_trace {
              ...);
         }
         (std::make_index_sequence<pack::count>{});
-        t.assignments.clear();
+        if constexpr (!Assigns) t.assignments.clear();
     }
 };
 
