@@ -6,6 +6,7 @@
 #include <tapegraph/nn.hpp>
 #include <tapegraph/nn/hidden_model.hpp>
 #include <tapegraph/nn/traced_instance.hpp>
+#include <tapegraph/nn/traced_sharded.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/version.hpp>

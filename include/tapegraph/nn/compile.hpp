@@ -35,7 +35,7 @@ auto make_model(const auto& model, const auto& options, const Loss& loss, const 
 #endif
     if constexpr (std::is_reference_v<result>)
         return value_of_a_mistake<result>();
-    else if constexpr (std::is_same_v<Mode, traced>)
+    else if constexpr (made_at_run_time<Mode>)
         return {model, options, loss, optimizer};
     else
         return {options, loss, optimizer};

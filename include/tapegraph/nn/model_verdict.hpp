@@ -23,11 +23,7 @@ struct model_constant {
 /// What compiled_model knows a model as.
 template <class Mode, class Model>
 struct known_model {
-    using type = model_type<Model>;
-};
-template <class Model>
-struct known_model<traced, Model> {
-    using type = Model;
+    using type = std::conditional_t<made_at_run_time<Mode>, Model, model_type<Model>>;
 };
 template <class Mode, auto Model>
 struct known_model<Mode, model_constant<Model>> {
@@ -278,7 +274,7 @@ template <class Result, class LossResult, class Mode, class Model, class Spec, c
 struct checked_model {
     using known = typename known_model<Mode, Model>::type;
     static constexpr auto verdict() {
-        if constexpr (std::is_same_v<Mode, traced>)
+        if constexpr (made_at_run_time<Mode>)
             return traced_verdict<Result, LossResult, known, Spec>();
         else
             return model_verdict<Result, known, Spec, Loss, Optimizer>();
@@ -325,7 +321,7 @@ constexpr void require_trace() {
 }
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 constexpr void require_traces() {
-    if constexpr (!std::is_same_v<Mode, traced>) {
+    if constexpr (!made_at_run_time<Mode>) {
         require_trace<ir::prediction_trace<Model, Spec, true>>();
         if constexpr (source_mode<Mode> && !std::is_same_v<Optimizer, none>)
             require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();

@@ -11,15 +11,21 @@
 
 namespace tapegraph {
 
-/// Like the functions of nn/compile.hpp, for a model whose batches are sharded.
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+namespace detail {
+template <class Mode>
+inline constexpr bool made_at_run_time<sharded_mode<Mode>> = made_at_run_time<Mode>;
+} // namespace detail
+
+/// Like the functions of nn/compile.hpp, for a model whose batches are sharded. `traced` needs
+/// nn/traced_sharded.hpp.
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)
     -> typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
                                       decltype(detail::called_loss<Loss>::template call<Loss>(0)),
                                       detail::sharded_mode<Mode>, Model, Spec, Loss, Optimizer>::type {
     return detail::make_model<detail::sharded_mode<Mode>, Model, Spec>(model, how, loss, optimizer);
 }
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           class... Metrics>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
                            const metrics<Metrics...>& measured_by, const sharded& how) ->

@@ -23,6 +23,10 @@ concept source_mode = std::is_same_v<Mode, graph> || std::is_same_v<Mode, eager>
 template <class Mode>
 concept any_mode = source_mode<Mode> || std::is_same_v<Mode, traced>;
 
+/// Whether the graph is made when the program runs.
+template <class Mode>
+inline constexpr bool made_at_run_time = std::is_same_v<Mode, traced>;
+
 // Whether a callable takes arguments of some types, determined without instantiating its body:
 // overload resolution between it and functions that take anything is ambiguous if it does.
 // Instantiating the body would print its errors.

@@ -23,6 +23,14 @@ bool has_places(const ir::program_view& traced) {
     return false;
 }
 
+/// The same for device names only.
+template <class = void>
+bool has_devices(const ir::program_view& traced) {
+    for (const ir::entry& e : traced.nodes)
+        if (e.place != place::anywhere) return true;
+    return false;
+}
+
 /// Owns the programs of all parts, which are one whole program if nothing is placed.
 template <class = void>
 class basic_traced_parts {
@@ -68,6 +76,7 @@ basic_traced_parts<X>::basic_traced_parts(std::unique_ptr<ir::traced_program> wh
 using traced_parts = basic_traced_parts<>;
 
 TG_COMPILED(nn, bool has_places<void>(const ir::program_view&))
+TG_COMPILED(nn, bool has_devices<void>(const ir::program_view&))
 TG_COMPILED(nn, class basic_traced_parts<void>)
 
 } // namespace tapegraph::detail
