@@ -131,9 +131,6 @@ TEST_CASE("what export writes is loaded and predicts the same, for any batch") {
 TEST_CASE("recurrent layers, of any number of steps") {
     const support::temporary_folder folder;
     const auto path = (folder.path() / "series.onnx").string();
-    // Other sources of this program have these layers without tapegraph/traced.hpp (docs/run_time_graphs.md).
-    tg::register_kernels<tg::recurrent_op<tg::detail::lstm_layer_cell, 0>, float>();
-    tg::register_kernels<tg::recurrent_op<tg::detail::gru_layer_cell, 8>, float>();
     auto model = tg::compile<tg::traced>(series{}, tg::spec<float, tg::dyn, tg::dim<"time">, 3>{});
     tg::io::export_onnx(model, path);
     const auto net = tg::io::load_onnx(path);

@@ -4,6 +4,7 @@
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/runtime/interpreted_kernels.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
@@ -81,6 +82,33 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
+/// An operation that is in no list: its kernels register when a graph first asks for them.
+class waiting_registration {
+public:
+    constexpr waiting_registration(const operation* op, void (*run)()) : op_(op), run_(run) {}
+
+    /// Called before main(), by each source that instantiates the operation.
+    void enlist() {
+        if (listed_.exchange(true)) return;
+        next_ = first_.load();
+        while (!first_.compare_exchange_weak(next_, this)) {}
+    }
+    /// Registers the kernels of an operation; returns false if no source has enlisted it.
+    static bool run(const operation* op) {
+        for (const waiting_registration* each = first_.load(); each != nullptr; each = each->next_)
+            if (each->op_ == op) return each->run_(), true;
+        return false;
+    }
+
+private:
+    const operation* op_;
+    void (*run_)();
+    std::atomic<bool> listed_{false};
+    waiting_registration* next_ = nullptr;
+    static std::atomic<waiting_registration*> first_;
+};
+inline constinit std::atomic<waiting_registration*> waiting_registration::first_{nullptr};
+
 /// Holds all registered kernels: those of the library's operations from the first lookup on, and
 /// those that users register (register_kernels). Safe from several threads.
 class kernel_registry {
@@ -108,9 +136,7 @@ public:
     /// The pointer stays valid.
     const registered_kernel* find(const operation* op, dtype type) const {
         const registered_kernel* found = look_up(op, type);
-        if (found != nullptr || op->registration == nullptr) return found;
-        op->registration();
-        return look_up(op, type);
+        return found == nullptr && waiting_registration::run(op) ? look_up(op, type) : found;
     }
 
 private:
@@ -211,7 +237,10 @@ void register_where_used() {
 
 template <class Op>
 struct kernel_registration {
-    static void run() { detail::register_where_used<Op>(); }
+    static constexpr bool wanted() { return detail::has_per_node_kernel<Op>() || detail::registers_where_used<Op>(); }
+    static inline constinit waiting_registration waiting{&descriptor_of<Op>, &detail::register_where_used<Op>};
+    // Early, because programs may make graphs for objects that are initialized before main().
+    [[gnu::constructor(200)]] static void enlist() { waiting.enlist(); }
 };
 
 } // namespace tapegraph::ir

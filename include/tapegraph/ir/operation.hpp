@@ -53,9 +53,6 @@ struct operation {
         const kernel_call&); ///< names the algorithm of a call, where there are several; null: there is only one
     cost_function bytes;     ///< bytes read and written by a call; null: operands and results, each once
     std::uint64_t spelling;  ///< hash of the type's spelling, where `same_operation` needs it
-    /// Registers the operation's kernels for graphs made at run time; null where the source makes
-    /// no such graphs.
-    void (*registration)();
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -63,8 +60,8 @@ struct operation {
     }
 };
 
-/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; sources without
-/// that header compile no kernels for it.
+/// Registers the kernels of one operation for graphs that are made at run time.
+/// graph/kernel_registry.hpp defines it; sources without that header compile no kernels for it.
 template <class Op>
 struct kernel_registration;
 
@@ -240,12 +237,16 @@ constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, 
     else
         return nullptr;
 }
+template <auto>
+struct instantiated {};
+/// Instantiates, where kernel_registration is known, the function that enlists the operation before
+/// main(). Descriptors know nothing of it: they are the same in all sources.
 template <class Op>
-constexpr auto registration_of() -> void (*)() {
+constexpr bool enlists_kernels() {
     if constexpr (requires { sizeof(kernel_registration<Op>); })
-        return &kernel_registration<Op>::run;
-    else
-        return nullptr;
+        if constexpr (kernel_registration<Op>::wanted())
+            return sizeof(instantiated<&kernel_registration<Op>::enlist>) > 0;
+    return true;
 }
 // Defined in ir/node.hpp, where handles are known.
 template <class Op>
@@ -295,7 +296,6 @@ inline constexpr operation descriptor_of{
     .method = detail::method_of_call<Op>(),
     .bytes = detail::bytes_of_call<Op>(),
     .spelling = detail::spelling_of<Op>(),
-    .registration = detail::registration_of<Op>(),
 };
 
 template <class Op>
@@ -303,6 +303,7 @@ struct operation_binding {
     // first, because circular derivatives ask for it while the line below is being instantiated
     static constexpr bool bound = true;
     friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+    static_assert(detail::enlists_kernels<Op>());
 };
 
 /// The type of the operation at an address.

@@ -27,12 +27,12 @@ template <class = void>
 void variables_to_inputs(model_trace& t) {
     const list<input_entry> before = t.inputs;
     t.inputs.clear();
-    const auto add = [&](std::string_view name, int node) {
-        entry& e = t.nodes[node];
+    const auto add = [&](std::string_view name, int at) {
+        entry& e = t.nodes[at];
         e.op = &descriptor_of<input_op>;
         e.sealed = true;
         e.words = t.words.push_back(t.inputs.size());
-        t.inputs.push_back({name, node});
+        t.inputs.push_back({name, at});
     };
     for (const input_entry& x : before)
         if (!x.scalar_parameter) add(x.name, x.node);
@@ -196,8 +196,8 @@ private:
                              nullptr};
         call.programs = graph.gradients;
         tape_index place = detail::record_program(call);
-        for (auto* const all : {&found, &losses})
-            for (any_tensor& each : *all) {
+        for (auto* const values : {&found, &losses})
+            for (any_tensor& each : *values) {
                 if (is_floating(each.type())) each.set_tape_index(place);
                 ++place.index;
             }

@@ -6,8 +6,6 @@
 #include <tapegraph/ops/recurrent/lstm.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
-#include <mutex>
-
 /// LSTM, GRU and RNN through the library's recurrences, whose gates are in another order.
 
 namespace tapegraph::io::onnx_import {
@@ -26,28 +24,7 @@ inline node reversed_steps(const node& x, const node& lengths) {
     return gather(x, eval(where(t < l, l - 1 - t, t)), 1, 1);
 }
 
-/// Registers the kernels of a cell's recurrences: they are in no list, and a program with layers of
-/// its own that were compiled without the registry may bring descriptors that register nothing.
-/// `Extras`: which operands follow R (ops/recurrent/recurrent_gradient.hpp).
-template <class Cell, int... Extras>
-void register_recurrences() {
-    (ir::detail::register_where_used<recurrent_op<Cell, Extras>>(), ...);
-    (ir::detail::register_where_used<recurrent_states_op<Cell, Extras>>(), ...);
-    (ir::detail::register_where_used<recurrent_result_op<Cell, Extras>>(), ...);
-    (ir::detail::register_where_used<recurrent_gradient_op<Cell, Extras>>(), ...);
-}
-inline void register_recurrences() {
-    static std::once_flag done;
-    std::call_once(done,
-                   [] { // with initial states, with and without a mask, of a GRU also with the bias of its last product
-                       register_recurrences<tapegraph::detail::lstm_layer_cell, 4, 5>();
-                       register_recurrences<tapegraph::detail::gru_layer_cell, 4, 5, 12, 13>();
-                       register_recurrences<tapegraph::detail::simple_rnn_layer_cell, 4, 5>();
-                   });
-}
-
 inline void recurrent(call& c, const recurrent_kind& kind) {
-    register_recurrences();
     const std::string direction = c.text("direction", "forward");
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
         refuse("direction = '" + direction + "'");
