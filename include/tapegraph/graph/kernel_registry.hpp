@@ -85,7 +85,7 @@ private:
 /// An operation that is in no list: its kernels register when a graph first asks for them.
 class waiting_registration {
 public:
-    constexpr waiting_registration(const operation* op, void (*run)()) : op_(op), run_(run) {}
+    constexpr waiting_registration(const operation* op, void (*function)()) : op_(op), run_(function) {}
 
     /// Called before main(), by each source that instantiates the operation.
     void enlist() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/scan_cells.hpp>
 #include <tapegraph/graph/scan_kernel.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
@@ -235,10 +236,8 @@ namespace tapegraph {
 template <>
 struct mode_scan<graph> {
     template <class Cell, class State, class Mask, class... W>
-    static constexpr auto run(const Cell&, const State& state, const graph_node& xs, const Mask& mask,
+    static constexpr auto run(const Cell& user, const State& state, const graph_node& xs, const Mask& mask,
                               const scan_options& o, std::source_location where, const W&... weights) {
-        static_assert(std::is_empty_v<Cell>,
-                      "scan: in graph mode a cell cannot capture: pass what it needs as an argument");
         constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
         constexpr int states = [] {
             if constexpr (handle<State>)
@@ -266,7 +265,14 @@ struct mode_scan<graph> {
         a.recompute = o.recompute;
         graph_node flat[carries + 1];
         for (graph_node& each : flat) each = xs;
-        trace_scan<cell>(t, a, args, where, flat);
+        if constexpr (std::is_empty_v<Cell>) {
+            trace_scan<cell>(t, a, args, where, flat);
+        } else if (std::is_constant_evaluated()) {
+            t.fail("scan: in graph mode a cell cannot capture: pass what it needs as an argument, or take tg::traced");
+        } else {
+            record<states, masked, sizeof...(W)>(t, user, a, args, where);
+            if (t.error.what == nullptr) trace_scan<ir::recorded_scan_cell>(t, a, args, where, flat);
+        }
         if constexpr (states == 0)
             return scan_values<graph_node, graph_node>{flat[1], flat[0]};
         else
@@ -277,6 +283,31 @@ struct mode_scan<graph> {
     }
 
 private:
+    // Calls a cell that exists only at run time, once.
+    template <int States, bool Masked, int Constants, class Cell>
+    static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
+                       std::source_location where) {
+        if (!sequences_fit(t, a, args)) return;
+        list<operand_info> in;
+        for (const int arg : args) in.push_back(t.info(arg));
+        ir::cell_recording recording(t);
+        ir::scan_step step;
+        step.where = where;
+        ir::detail::trace_cell<States, Constants, Masked>(
+            t, user, in.begin(), a, step, recording.first_node(),
+            [&](dtype type, const shape& dims) { return recording.input(type, dims); });
+        t.line = t.intern(where);
+        if (t.error.what == nullptr) recording.finish(step, a, args);
+        if (t.error.what != nullptr) return;
+        const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
+        for (int i = 0; i < cell.nodes.size(); ++i) {
+            for (int k = 0; k < cell.nodes[i].rank; ++k)
+                a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
+            if (cell.is(i, ir::descriptor_of<ir::extent_op>))
+                a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
+        }
+    }
+
     template <class Cell>
     static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
                                      graph_node* results) {

@@ -20,6 +20,7 @@ struct scan_attributes {
     std::int64_t symbols = 0; ///< bit i: symbol i (an atom of the extent table) is in their shapes
     std::int64_t axis = 0;    ///< the time axis
     std::int64_t recompute = 0;
+    std::int64_t cell = 0; ///< which recorded cell it is (graph/scan_cells.hpp); 0 for a type without members
     std::int64_t
         /// Operands whose derivative is requested, for the first derivative, the second, ...
         wanted[most_scan_derivatives]{};
@@ -81,89 +82,97 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
     t.fail(what, in, 2);
 }
 
+template <int States, bool Masked, int Constants>
+constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
+    constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+    for (int k = 0; k < carries; ++k) {
+        const shape before = given[k].shape(), after = value[k].shape();
+        bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
+        for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
+        if (!same)
+            return refuse_step(t, "scan: the cell's new state has another shape or type than the state", value[k].id(),
+                               given[k].id());
+    }
+    const dtype type = given[0].type();
+    const auto fits = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
+    bool one_type = is_floating(type) && value[carries].type() == type;
+    for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && fits(given[k]);
+    if (!one_type)
+        return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
+                           given[0].id(), value[carries].id());
+    if (value[carries].rank() < axis)
+        return refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
+                           value[carries].id(), given[carries].id());
+    for (int k = 0; Masked && k <= carries; ++k)
+        if (value[k].rank() < given[carries + 1].rank())
+            return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
+                               given[carries + 1].id());
+    for (int i = first_node; i < t.nodes.size(); ++i) {
+        const operation_kind kind = t.nodes[i].op->kind;
+        if (kind != operation_kind::random && kind != operation_kind::effect) continue;
+        t.line = t.nodes[i].line;
+        return t.fail(
+            "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
+            "be part of xs or of the weights");
+    }
+}
+
+/// Traces a cell. States: the number of tensors in its state's tuple; 0 for a single tensor.
+/// `input(type, dims)` appends an input; the nodes of the cell begin at first_node.
+template <int States, int Constants, bool Masked, class Cell, class Input>
+constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, const scan_attributes& a, scan_step& step,
+                          int first_node, const Input& input) {
+    constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+    const int axis = static_cast<int>(a.axis);
+    node given[first_constant + Constants];
+    for (int k = 0; k < first_constant + Constants; ++k) {
+        const scan_role role = k < carries          ? scan_role::carry
+                               : k < first_constant ? scan_role::sequence
+                                                    : scan_role::constant;
+        const shape dims = role == scan_role::sequence ? without_time(in[k].dims, axis) : in[k].dims;
+        given[k] = {&t, input(in[k].type, dims)};
+        step.inputs.push_back({role, given[k].id(), k, axis, -1});
+    }
+    const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>, std::index_sequence<W...>) {
+        if constexpr (States == 0)
+            return tapegraph::detail::sealed_step<node>(
+                cell(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
+        else
+            return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
+                cell(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
+                step.where);
+    }
+    (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
+    node value[carries + 1];
+    [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
+    (std::make_index_sequence<carries + 1>{});
+    check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
+    if (t.error.what != nullptr) return;
+    if constexpr (Masked) {
+        for (int k = 0; k < carries; ++k)
+            value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
+        // The previous output is part of the state, because masked steps repeat it.
+        const node before(&t, input(value[carries].type(), value[carries].shape()));
+        value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
+        step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
+    }
+    step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
+    for (int k = 0; k < carries; ++k) {
+        step.inputs[k].next = value[k].id();
+        step.outputs.push_back({scan_role::carry, k, -1, 0});
+    }
+}
+
 } // namespace detail
 
-/// The user's cell. States: the number of tensors in its state's tuple; 0 for a single tensor.
+/// The user's cell, a type without members.
 template <class Cell, int States, int Constants, bool Masked>
 struct scan_cell {
     static constexpr int depth = 0; // number of derivatives taken
 
     static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-        constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
-        const int axis = static_cast<int>(a.axis);
-        node given[first_constant + Constants];
-        for (int k = 0; k < first_constant + Constants; ++k) {
-            const scan_role role = k < carries          ? scan_role::carry
-                                   : k < first_constant ? scan_role::sequence
-                                                        : scan_role::constant;
-            const shape dims = role == scan_role::sequence ? detail::without_time(in[k].dims, axis) : in[k].dims;
-            given[k] = {&t, t.input("", in[k].type, dims)};
-            step.inputs.push_back({role, given[k].id(), k, axis, -1});
-        }
-        const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>,
-                                                                     std::index_sequence<W...>) {
-            if constexpr (States == 0)
-                return tapegraph::detail::sealed_step<node>(
-                    Cell{}(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
-            else
-                return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
-                    Cell{}(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
-                    step.where);
-        }
-        (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
-        node value[carries + 1];
-        [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
-        (std::make_index_sequence<carries + 1>{});
-        check(t, given, value, axis);
-        if (t.error.what != nullptr) return;
-        if constexpr (Masked) {
-            for (int k = 0; k < carries; ++k)
-                value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-            // The previous output is part of the state, because masked steps repeat it.
-            const node before(&t, t.input("", value[carries].type(), value[carries].shape()));
-            value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
-            step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
-        }
-        step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
-        for (int k = 0; k < carries; ++k) {
-            step.inputs[k].next = value[k].id();
-            step.outputs.push_back({scan_role::carry, k, -1, 0});
-        }
-    }
-
-private:
-    static constexpr void check(trace& t, const node* given, const node* value, int axis) {
-        constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
-        for (int k = 0; k < carries; ++k) {
-            const shape before = given[k].shape(), after = value[k].shape();
-            bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
-            for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
-            if (!same)
-                return detail::refuse_step(t, "scan: the cell's new state has another shape or type than the state",
-                                           value[k].id(), given[k].id());
-        }
-        const dtype type = given[0].type();
-        const auto fits = [&](const node& n) { return !detail::is_floating(n.type()) || n.type() == type; };
-        bool one_type = detail::is_floating(type) && value[carries].type() == type;
-        for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && fits(given[k]);
-        if (!one_type)
-            return detail::refuse_step(t, "scan: state, output and floating-point operands must have one element type",
-                                       given[0].id(), value[carries].id());
-        if (value[carries].rank() < axis)
-            return detail::refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
-                                       value[carries].id(), given[carries].id());
-        for (int k = 0; Masked && k <= carries; ++k)
-            if (value[k].rank() < given[carries + 1].rank())
-                return detail::refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
-                                           given[carries + 1].id());
-        for (int i = 0; i < t.nodes.size(); ++i) {
-            const operation_kind kind = t.nodes[i].op->kind;
-            if (kind != operation_kind::random && kind != operation_kind::effect) continue;
-            t.line = t.nodes[i].line;
-            return t.fail(
-                "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
-                "be part of xs or of the weights");
-        }
+        detail::trace_cell<States, Constants, Masked>(
+            t, Cell{}, in, a, step, 0, [&](dtype type, const shape& dims) { return t.input("", type, dims); });
     }
 };
 

@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/region_assembler.hpp>
+#include <tapegraph/graph/scan_cells.hpp>
 #include <tapegraph/graph/traced_program_declaration.hpp>
 #include <tapegraph/graph/traced_scan.hpp>
 #include <tapegraph/ir/text.hpp>
@@ -38,6 +39,8 @@ TG_DEFINITION traced_program::~traced_program() = default;
 
 TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<const trace_builder> stages, bool lowers) {
     auto p = std::make_unique<traced_program>();
+    p->cells_ = std::make_shared<scan_cells>();
+    const scan_cells_now cells(*p->cells_, p->trace_);
     bool first = true;
     for (const trace_builder build : stages) {
         if (!first) begin_stage(p->trace_);
@@ -50,8 +53,11 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<con
 }
 
 TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*build)(const void*, model_trace&),
-                                                                      const void* callable, bool lowers) {
+                                                                      const void* callable, bool lowers,
+                                                                      std::shared_ptr<scan_cells> shared) {
     auto p = std::make_unique<traced_program>();
+    p->cells_ = shared ? std::move(shared) : std::make_shared<scan_cells>();
+    const scan_cells_now cells(*p->cells_, p->trace_);
     build(callable, p->trace_);
     p->finish(lowers);
     return p;
@@ -59,7 +65,10 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*bui
 
 TG_DEFINITION void traced_program::finish(bool lowers) {
     throw_if_ill_formed();
-    if (lowers) lower();
+    if (lowers) {
+        const scan_cells_now cells(*cells_, trace_); // kernels of scans trace their cells
+        lower();
+    }
     look();
 }
 

@@ -16,6 +16,8 @@
 
 namespace tapegraph::ir {
 
+struct scan_cells;
+
 namespace detail {
 
 /// Formats the error of a trace as one line: the problem, both operands, the scope and the line.
@@ -65,11 +67,13 @@ public:
     /// Continues a copy of the trace of `before`, which is not lowered, with f(model_trace&), and lowers it.
     template <class F>
     static std::unique_ptr<traced_program> continued(const traced_program& before, const F& f) {
-        return made_by([&](model_trace& t) {
+        const auto build = [&](model_trace& t) {
             t = before.trace_;
             begin_stage(t);
             f(t);
-        });
+        };
+        return make_by([](const void* callable, model_trace& t) { (*static_cast<decltype(&build)>(callable))(t); },
+                       &build, true, before.cells_);
     }
     /// Lowers a graph that was traced without.
     void lower_now() { finish(true); }
@@ -87,7 +91,8 @@ private:
 
     static std::unique_ptr<traced_program> make(std::span<const trace_builder> stages, bool lowers);
     static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, model_trace&),
-                                                   const void* callable, bool lowers);
+                                                   const void* callable, bool lowers,
+                                                   std::shared_ptr<scan_cells> cells = nullptr);
     void finish(bool lowers);
     static void begin_stage(model_trace& t);
     void throw_if_ill_formed() const;
@@ -99,6 +104,7 @@ private:
     void look();
 
     model_trace trace_;
+    std::shared_ptr<scan_cells> cells_; // shared with the parts that are cut out of it
     schedule schedule_;
     std::vector<runtime::kernel_pair> functions_;
     std::vector<const cpu::interpreted_region*> interpreted_;
