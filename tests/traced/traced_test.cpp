@@ -163,6 +163,31 @@ TEST_CASE("run-time graphs: inputs are checked as in the other modes") {
     CHECK_THROWS_AS(model.train_on_batch(noise<float>({3, 6}, 1), classes(4, 3, 1)), tg::shape_error);
 }
 
+TEST_CASE("run-time graphs: predictions of the element types that are asked for") {
+    const auto classified = [](auto scope, auto x) {
+        const auto scores = tg::dense(scope / "out", x, {.units = 3});
+        return tg::outputs{tg::output<"class">(tg::argmax(scores, 1)), tg::output<"score">(tg::eval(max(scores, {1})))};
+    };
+    const auto sure = [](auto scope, auto x) {
+        return tg::eval(max(tg::dense(scope / "out", x, {.units = 3}), {1}) > 0);
+    };
+    const auto model = tg::compile<tg::traced>(classified, mlp_spec<float>{}, {.seed = 3});
+    const auto x = noise<float>({5, 6}, 1);
+    const auto found = model.predict<std::int32_t, float>(x);
+    const auto plain = model.predict_any(std::vector<tg::any_tensor>{x});
+    CHECK(same_bits(found.get<"class">(), tg::tensor<std::int32_t>(plain[0])));
+    CHECK(same_bits(found.get<"score">(), tg::tensor<float>(plain[1])));
+    tg::data::dataset set;
+    set.add("x", x.to_vector(), {6});
+    CHECK(same_bits(model.predict<std::int32_t, float>(set, 2).get<"class">(), found.get<"class">()));
+    CHECK_THROWS_WITH_AS(model.predict(x), doctest::Contains("would be a tensor of f32"), tg::dtype_error);
+    CHECK_THROWS_WITH_AS((model.predict<std::int64_t, float>(x)), doctest::Contains("ask predict<T>"), tg::dtype_error);
+    CHECK_THROWS_AS((model.predict<std::int32_t, float>(noise<float>({5, 7}, 1))), tg::shape_error);
+    const auto one = tg::compile<tg::traced>(sure, mlp_spec<float>{}, {.seed = 3});
+    const tg::tensor<bool> yes = one.predict<bool>(x);
+    for (std::int64_t i = 0; i < 5; ++i) CHECK(yes(i) == (found.get<"score">()(i) > 0));
+}
+
 TEST_CASE("run-time functions: values and gradients have the bits of graph mode") {
     using spec = tg::spec<float, tg::dyn, 9>;
     auto graph = tg::function<tg::graph>(normalized_products, spec{}, tg::spec<float, 9, 9>{});

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -98,22 +99,29 @@ template <class T>
 tensor<T> typed_result(any_tensor&& value, const char* who) {
     if (value.type() != dtype_of<T>)
         throw dtype_error(std::string(who) + ": the result is " + name_of(value.type()) + " and would be a tensor of " +
-                          name_of(dtype_of<T>) + ": cast it in the model, or ask predict_any");
+                          name_of(dtype_of<T>) + ": cast it in the model, or ask predict<T>");
     return tensor<T>(std::move(value));
 }
-/// Returns all results in the structure in which the nodes are returned.
-template <class Result, class T>
+/// The element type of result I: its own one of several, or that of all.
+template <std::size_t I, class... T>
+using element_of_result = std::tuple_element_t<sizeof...(T) == 1 ? 0 : I, std::tuple<T...>>;
+/// Returns all results in the structure in which the nodes are returned, of these element types.
+template <class Result, class... T>
 auto typed_results(std::vector<any_tensor> found, const char* who) {
     if constexpr (is_outputs<Result>) {
         return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
+            static_assert(sizeof...(T) == 1 || sizeof...(T) == sizeof...(Handles),
+                          "predict<T...>: one element type for all outputs, or one for each");
             return [&]<std::size_t... I>(std::index_sequence<I...>) {
-                return outputs{named_output<Names, tensor<T>>{typed_result<T>(std::move(found[I]), who)}...};
+                return outputs{named_output<Names, tensor<element_of_result<I, T...>>>{
+                    typed_result<element_of_result<I, T...>>(std::move(found[I]), who)}...};
             }
             (std::index_sequence_for<Handles...>{});
         }
         (static_cast<const Result*>(nullptr));
     } else {
-        return typed_result<T>(std::move(found[0]), who);
+        static_assert(sizeof...(T) == 1, "predict<T>: the model has one output");
+        return typed_result<element_of_result<0, T...>>(std::move(found[0]), who);
     }
 }
 /// The functions that make the initial values of variables.

@@ -31,6 +31,7 @@ protected:
     using model = at_run_time<Model>;
     using training = ir::training_trace<model, Spec, Loss, Optimizer>;
     using prediction = ir::prediction_trace<model, Spec>;
+    using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::model_trace&>()));
     friend base;
 
     template <class Options>
@@ -48,6 +49,24 @@ protected:
     }
 
 public:
+    using base::predict;
+    /// The outputs for a batch as tensors of these element types, one for all of them or one for
+    /// each: `predict<std::int32_t>(x)`. predict without types gives the inputs' floating type.
+    /// Throws dtype_error if an output is of another type, otherwise as predict does.
+    template <class... T, class... X>
+        requires(sizeof...(T) > 0)
+    auto predict(const tensor<X>&... x) const {
+        static_assert(sizeof...(X) == static_cast<std::size_t>(input_pack<Spec>::count),
+                      "predict<T>: a tensor for each input");
+        const any_tensor inputs[]{x...};
+        return typed_results<result, T...>(this->predict_any(inputs), "predict");
+    }
+    /// The same for all records of a data set.
+    template <class... T>
+        requires(sizeof...(T) > 0)
+    auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
+        return typed_results<result, T...>(this->predict_any(set, batch_size), "predict");
+    }
     Optimizer& optimizer() { return optimizer_; }
     const Model& definition() const { return model_; }
     /// Traces the prediction again, for the export (io/onnx.hpp).
@@ -90,7 +109,6 @@ protected:
     template <class... T>
     auto predict_once(const tensor<T>&... x) const {
         const any_tensor inputs[]{x...};
-        using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::model_trace&>()));
         return typed_results<result, value_type>(predict_any_once(inputs), "predict");
     }
     // Runs a program in parts on several devices or tasks.
