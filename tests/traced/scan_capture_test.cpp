@@ -71,7 +71,8 @@ auto made(const F& f) {
 /// Both functions have the same results, one tensor or several.
 template <class A, class B>
 void check_alike(const A& a, const B& b) {
-    auto right = made(a), found = made(b);
+    auto right = made(a);
+    auto found = made(b);
     for (const std::int64_t batch : {2, 1})
         for (const std::int64_t time : {4, 1, 7}) {
             const auto x = arguments(batch, time);
