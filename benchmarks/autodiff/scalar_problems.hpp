@@ -113,8 +113,8 @@ struct layers {
     }
 };
 
-/// The log likelihood of points under K Gaussians in D dimensions: by_hand::mixture without its prior. The numbers are
-/// a [K], m [K, D], q [K, D], l [K, D, D].
+/// The log likelihood of points under K Gaussians in D dimensions: by_hand::mixture without its prior (gamma and wishart
+/// 0). The numbers are a [K], m [K, D], q [K, D], l [K, D, D].
 struct mixture {
     std::size_t dims, parts;
     const std::vector<double>* points; ///< [N, D]
@@ -150,6 +150,9 @@ struct mixture {
             for (std::size_t k = 0; k < K; ++k) sum += exp(term[k] - top);
             total += top + log(sum);
         }
+        R weights = 0;
+        for (std::size_t k = 0; k < K; ++k) weights += exp(a[k]);
+        total -= static_cast<double>(points->size() / D) * log(weights);
         return total;
     }
 };
