@@ -61,9 +61,9 @@ struct jet {
             else
                 return x == T(0);
         };
-        bool all = zero(value);
-        for (int k = 0; k < N; ++k) all &= zero(derivative[k]);
-        return all;
+        bool zeros = zero(value);
+        for (int k = 0; k < N; ++k) zeros &= zero(derivative[k]);
+        return zeros;
     }
 };
 
@@ -133,11 +133,11 @@ TG_INLINE constexpr void add_operand(J& y, bool& first, const Operand& x, const 
     if constexpr (std::is_same_v<Operand, J> && differentiable<Op, static_cast<int>(K), T, V..., T>) {
         const T slope = scalar_rule<Op, T>::template slope<static_cast<int>(K)>(T(1), values..., y.value);
         constexpr bool finite = Op::finite_slopes || Op::zeros == zero_adjoint::passes;
-        constexpr auto all = std::make_index_sequence<sizeof(y.derivative) / sizeof(T)>{};
+        constexpr auto places = std::make_index_sequence<sizeof(y.derivative) / sizeof(T)>{};
         if (first)
-            add_scaled<true, finite>(y, slope, x, all);
+            add_scaled<true, finite>(y, slope, x, places);
         else
-            add_scaled<false, finite>(y, slope, x, all);
+            add_scaled<false, finite>(y, slope, x, places);
         first = false;
     }
 }

@@ -53,8 +53,8 @@ auto converted(const Make& make, const X&... x) {
 /// The arguments' derivatives, numbered as the arguments' numbers are.
 template <class T, class Get, class... X>
 auto gradient_like(const Get& get, const X&... x) {
-    auto all = converted<T>([&](const T&, std::size_t index) { return T(get(index)); }, x...);
-    return detail::unwrapped(std::move(all));
+    auto parts = converted<T>([&](const T&, std::size_t index) { return T(get(index)); }, x...);
+    return detail::unwrapped(std::move(parts));
 }
 
 /// f recorded at x: its result, and the tape's places of all arguments' numbers.
