@@ -217,7 +217,9 @@ struct called_function
 template <class Result, class Mode, class F, class... Specs>
 constexpr auto function_verdict() {
     constexpr bool at_run_time = std::is_same_v<Mode, traced>;
-    if constexpr (!std::is_empty_v<F> && !at_run_time) {
+    if constexpr (at_run_time && !is_defined<Mode>) {
+        return std::type_identity<traced_undefined>{};
+    } else if constexpr (!std::is_empty_v<F> && !at_run_time) {
         return std::type_identity<
             ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
                        "tg::function<tg::traced>">>{};

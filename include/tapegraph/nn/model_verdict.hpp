@@ -260,9 +260,11 @@ using traced_call = ir::advice<
     "\"out\", x, {.units = units}); }">;
 
 /// The verdict where the graph is made at run time, which finds all but mistakes in calls.
-template <class Result, class LossResult, class Model, class Spec>
+template <class Mode, class Result, class LossResult, class Model, class Spec>
 constexpr auto traced_verdict() {
-    if constexpr (std::is_same_v<LossResult, reported>)
+    if constexpr (!is_defined<Mode>)
+        return std::type_identity<traced_undefined>{};
+    else if constexpr (std::is_same_v<LossResult, reported>)
         return std::type_identity<reported>{};
     else
         return call_verdict<Result, Model, Spec, traced_call>();
@@ -275,7 +277,7 @@ struct checked_model {
     using known = typename known_model<Mode, Model>::type;
     static constexpr auto verdict() {
         if constexpr (made_at_run_time<Mode>)
-            return traced_verdict<Result, LossResult, known, Spec>();
+            return traced_verdict<Mode, Result, LossResult, known, Spec>();
         else
             return model_verdict<Result, known, Spec, Loss, Optimizer>();
     }

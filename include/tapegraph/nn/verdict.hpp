@@ -107,6 +107,15 @@ struct fits {};
 struct reported {};
 
 #ifndef __CUDACC__ // see nn/model_verdict.hpp
+/// The mode without its header: `traced` is declared here and defined there.
+using traced_undefined = ir::advice<"tg::traced needs #include <tapegraph/traced.hpp>">;
+template <class Mode>
+constexpr bool is_defined = requires {
+    sizeof(Mode);
+};
+#endif
+
+#ifndef __CUDACC__ // see nn/model_verdict.hpp
 /// The verdict on a trace: `fits`, `reported`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
