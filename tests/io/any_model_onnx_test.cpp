@@ -1,4 +1,4 @@
-#include <tapegraph/io/load_onnx.hpp>
+#include <tapegraph/io/any_onnx.hpp>
 #include <tapegraph/io/onnx.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/hidden_model.hpp>
@@ -61,6 +61,40 @@ TEST_CASE("any_model: an ONNX file that only predicts") {
     CHECK_THROWS_AS(tg::any_model(tg::compile<tg::traced>(net, spec{}))
                         .train_on_batch(numbers({2, 5}, 1), tg::tensor<std::int32_t>{0, 1}),
                     tg::argument_error);
+}
+
+TEST_CASE("any_model: an ONNX file without compiling anything") {
+    const support::temporary_folder folder;
+    const auto path = (folder.path() / "network.onnx").string(), weights = (folder.path() / "w.safetensors").string();
+    tg::io::export_onnx(tg::compile<tg::traced>(network{}, spec{}, {.seed = 2}), path);
+    const auto net = tg::io::load_onnx(path);
+    tg::any_model model = tg::io::any_onnx(path);
+    CHECK(model.mode() == "onnx");
+    CHECK(!model.trains());
+    REQUIRE(model.signature().inputs.size() == 1);
+    CHECK(model.signature().inputs[0].text() == "f32[?, 5]");
+    CHECK(model.signature().outputs[0].type == tg::dtype::f32);
+    const auto x = numbers({7, 5}, 4);
+    const tg::any_tensor right = net.predict({x})[0];
+    CHECK(same_bits(model.predict(x).only(), right));
+    CHECK(same_bits(model.predict({{net.inputs()[0].name, x}}).only(), right));
+    tg::data::dataset set;
+    set.add("x", x.to_vector(), {5});
+    CHECK(distance(tg::tensor<float>(model.predict(set, 3)), tg::tensor<float>(right)) <
+          1e-6); // batches of other sizes
+    CHECK(model.variable_names().size() == static_cast<std::size_t>(net.variables().size()));
+    CHECK(model.parameter_count() == 5 * 8 + 8 + 8 * 3 + 3);
+    CHECK(model.summary().find("1 input (input: f32[?, 5])\n1 output (") == 0);
+    model.save(weights);
+    const std::string name = model.variable_names()[0];
+    const tg::any_tensor before = model.value(name);
+    model.assign(name, tg::zeros<float>(before.shape()));
+    CHECK(!same_bits(model.predict(x).only(), right));
+    model.load(weights);
+    CHECK(same_bits(model.predict(x).only(), right));
+    CHECK_THROWS_AS(model.predict(numbers({7, 4}, 4)), tg::shape_error);
+    CHECK_THROWS_AS(model.fit(x, x), tg::argument_error);
+    CHECK_THROWS_AS(model.learning_rate(), tg::argument_error);
 }
 
 TEST_CASE("any_model: an ONNX file is trained on, saved, and exported again") {

@@ -17,6 +17,10 @@
 /// compiler. docs/onnx.md says what is imported. Link the component (docs/compile_time.md), which
 /// holds the rules of the operators; without it they are compiled here.
 
+namespace tapegraph::detail {
+class hidden_onnx;
+}
+
 namespace tapegraph::io {
 
 namespace onnx_import {
@@ -90,6 +94,7 @@ public:
     }
 
 private:
+    friend class tapegraph::detail::hidden_onnx;
     explicit onnx_model(std::shared_ptr<onnx_import::state> s) : state_(std::move(s)) {}
     tapegraph::detail::model_base& base() const;
     graph_node the_only(const std::vector<graph_node>& results) const;
