@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/scan_cells.hpp>
 #include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/compiled_traces.hpp>
 #include <tapegraph/nn/graph_trainer.hpp>
@@ -72,6 +73,8 @@ public:
     /// Traces the prediction again, for the export (io/onnx.hpp).
     void trace_prediction(ir::model_trace& t) const {
         const traced_now<Model> now(model_);
+        ir::scan_cells cells; // of the trace, whose scans the export refuses by name
+        const ir::scan_cells_now recorded(cells);
         static_assert(ir::detail::count_stages<prediction>() == 1);
         prediction::build(t);
         if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));

@@ -75,7 +75,7 @@ struct traced_run {
 } // namespace detail
 
 /// A session whose model is a callable, which is copied: `make_session<traced>(model)`. Each set of
-/// fetches calls it once, with a scope, when it is first run. Use it from one thread at a time.
+/// fetches calls it once more, with a scope, when it is first run. Use it from one thread at a time.
 template <class Model>
 class session<Model, traced> : public detail::session_files<session<Model, traced>> {
     using base = detail::session_files<session>;
@@ -167,14 +167,34 @@ public:
     }
 
 private:
+    struct operations {
+        table optimizers;
+        std::vector<std::string_view> initializing;
+    };
     session(const Model& m, std::uint64_t seed, runtime::device_runtime* where, task_group* tasks)
-        : base(seed, where, &first_state, tasks), model_(std::make_unique<Model>(m)), table_(optimizers_in(*model_)) {
+        : session(std::make_unique<Model>(m), operations_in(m), seed, where, tasks) {}
+    session(std::unique_ptr<Model> m, operations found, std::uint64_t seed, runtime::device_runtime* where,
+            task_group* tasks)
+        : base(seed, where, &first_state, tasks),
+          model_(std::move(m)),
+          table_(found.optimizers),
+          initializing_(std::move(found.initializing)) {
         alone_ = traced_for<detail::fetch_trace<model, fetch_names, given_names, true>>({}, {});
     }
 
-    static table optimizers_in(const Model& m) {
+    // Calls the model for what its fetches are.
+    static operations operations_in(const Model& m) {
         const detail::traced_now<Model> now(m);
-        return detail::traced_optimizers<model>();
+        ir::trace t;
+        t.training = false;
+        const auto result = model{}(graph_scope(&t, 0));
+        return std::apply(
+            [](const auto&... item) {
+                operations found{detail::joined_tables(detail::optimizers_of(item)...), {}};
+                ((detail::initializes(&item.value) ? found.initializing.push_back(item.name) : void()), ...);
+                return found;
+            },
+            result.items);
     }
 
     const ir::model_view& variables_made_by_model() { return alone_->view(); }
@@ -217,11 +237,7 @@ private:
         using training = detail::session_update_trace<model, fetch_names, given_names>;
         made->parts = detail::traced_parts(made->trains ? traced_for<training>(fetches, replaced)
                                                         : traced_for<alone>(fetches, replaced));
-        {
-            const detail::traced_now<Model> now(*model_);
-            fetch_names::set(fetches);
-            made->initializes = detail::wants_first_values<model, fetch_names>();
-        }
+        made->initializes = std::any_of(initializing_.begin(), initializing_.end(), wanted);
         return *runs_.emplace_back(std::move(made));
     }
 
@@ -279,6 +295,7 @@ private:
 
     std::unique_ptr<Model> model_; // held by pointer, because a lambda is not assigned to
     table table_;
+    std::vector<std::string_view> initializing_; // fetches of initialize_variables
     std::unique_ptr<ir::traced_program> alone_, everything_;
     std::vector<std::unique_ptr<detail::traced_run>> runs_;
 };
