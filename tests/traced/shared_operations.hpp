@@ -21,7 +21,7 @@ struct mirrored_op : tg::custom_op<1> {
     static constexpr auto vjp(const attributes&, auto dy, auto, auto);
 };
 template <tg::handle X>
-constexpr auto mirrored(const X& x, std::source_location where = std::source_location::current()) {
+constexpr X mirrored(const X& x, std::source_location where = std::source_location::current()) {
     return tg::invoke<mirrored_op>({}, nullptr, where, x);
 }
 template <int I>

@@ -27,6 +27,9 @@ namespace tapegraph {
 class session_results : public any_outputs {
 public:
     using any_outputs::any_outputs;
+    using any_outputs::operator[];
+    // An exact match: otherwise a text might be subscripted by the number to which results convert.
+    const any_tensor& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
     /// Throws argument_error if there are several, and shape_error for several elements.
     template <arithmetic T>
     operator T() const { // NOLINT: implicit on purpose
