@@ -166,14 +166,12 @@ struct linearization<number_mode, F, X...> {
         std::size_t count = 0;
         std::apply([&](const X&... each) { ((count += scalars::count_numbers(each)), ...); }, x);
         // The inside of a gradient is recorded by a tape of its own, so only jets pass through it.
-        if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>) {
-            return forward_jacobian(count);
-        } else if constexpr (Direction == sweep_direction::reverse) {
+        if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>)
+            return forward_jacobian<false>(count);
+        else if constexpr (Direction == sweep_direction::reverse)
             return reverse_jacobian();
-        } else {
-            if (count <= 8) return forward_jacobian(count); // one run of jets
-            return reverse_jacobian();
-        }
+        else
+            return forward_jacobian<true>(count);
     }
 
 private:
@@ -194,6 +192,9 @@ private:
             },
             structure);
     }
+    // By runs of jets. If the tape may be chosen, the first run tells how many results there are: a sweep of lanes takes
+    // about as long as three runs, and so does recording.
+    template <bool Choose>
     auto forward_jacobian(std::size_t count) const {
         constexpr int width = 8;
         using jets = jet<T, width>;
@@ -206,7 +207,10 @@ private:
         std::vector<T> rows;
         std::size_t first = 0;
         auto y = run(0);
-        rows.resize(scalars::count_numbers(y) * count);
+        const std::size_t results = scalars::count_numbers(y);
+        if constexpr (Choose)
+            if ((count - 1) / width > 3 + 3 * ((results + width - 1) / width)) return reverse_jacobian();
+        rows.resize(results * count);
         for (;;) {
             std::size_t row = 0;
             scalars::for_each_number(
