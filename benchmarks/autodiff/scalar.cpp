@@ -132,22 +132,8 @@ void enter(std::vector<timed>& all, Contestant& contestant, const F& f, const ve
         {Contestant::name, [&contestant, &f, &x, g]() mutable { contestant(f, x, g); }, &contestant.bytes, {}});
 }
 
-template <class F>
-void compare(const char* title, const F& f, const vector& x, double budget) {
-    vector expected(x.size());
-    by_hand::gradient(f, x, expected);
-    std::vector<timed> all;
-    volatile double sink = 0;
-    const std::size_t none = 0;
-    all.push_back({"value alone", [&] { sink = f(x); }, &none, {}});
-    enter(all, hand, f, x, expected);
-    enter(all, reals, f, x, expected);
-#ifdef BENCH_CODIPACK
-    enter(all, codipack, f, x, expected);
-#endif
-#ifdef BENCH_ADEPT
-    enter(all, adept_numbers, f, x, expected);
-#endif
+// Prints the medians of calls that alternate.
+void print(const char* title, std::vector<timed> all, double budget) {
     const double until = seconds() + budget;
     while (seconds() < until || all[0].times.size() < 5) {
         for (timed& one : all) {
@@ -159,14 +145,32 @@ void compare(const char* title, const F& f, const vector& x, double budget) {
             one.times.push_back((now - start) / calls);
         }
     }
-    std::printf("%-34s", title);
+    std::printf("%-36s", title);
     for (timed& one : all) {
-        std::nth_element(one.times.begin(), one.times.begin() + static_cast<std::ptrdiff_t>(one.times.size() / 2),
-                         one.times.end());
-        std::printf("  %s %.2f", one.name.c_str(), 1e6 * one.times[one.times.size() / 2]);
-        if (*one.bytes > 0) std::printf(" (%zu KiB)", *one.bytes / 1024);
+        const auto middle = one.times.begin() + static_cast<std::ptrdiff_t>(one.times.size() / 2);
+        std::nth_element(one.times.begin(), middle, one.times.end());
+        std::printf("  %s %.2f", one.name.c_str(), 1e6 * *middle);
+        if (one.bytes != nullptr && *one.bytes > 0) std::printf(" (%zu KiB)", *one.bytes / 1024);
     }
     std::printf("\n");
+}
+
+template <class F>
+void compare(const char* title, const F& f, const vector& x, double budget) {
+    vector expected(x.size());
+    by_hand::gradient(f, x, expected);
+    std::vector<timed> all;
+    volatile double sink = 0;
+    all.push_back({"value alone", [&] { sink = f(x); }, nullptr, {}});
+    enter(all, hand, f, x, expected);
+    enter(all, reals, f, x, expected);
+#ifdef BENCH_CODIPACK
+    enter(all, codipack, f, x, expected);
+#endif
+#ifdef BENCH_ADEPT
+    enter(all, adept_numbers, f, x, expected);
+#endif
+    print(title, std::move(all), budget);
 }
 
 vector numbers(std::size_t count, double low, double high) {
@@ -177,6 +181,60 @@ vector numbers(std::size_t count, double low, double high) {
         each = low + (high - low) * static_cast<double>(state >> 8) / 16777216.0;
     }
     return x;
+}
+
+// The Jacobian of 100 results by 100 numbers.
+void jacobians(double budget) {
+    const std::size_t n = 100;
+    const vector x = numbers(n, -1, 1);
+    const problems::dense f;
+    volatile double sink = 0;
+    std::vector<timed> all{{"tg::jacobian", [&] { sink = tg::jacobian(f)(x)[3][4]; }, nullptr, {}}};
+#ifdef BENCH_CODIPACK
+    vector forward(n * n);
+    all.push_back({"CoDiPack, 8 directions",
+                   [&] {
+                       using number = codi::RealForwardGen<double, codi::Direction<double, 8>>;
+                       for (std::size_t first = 0; first < n; first += 8) {
+                           const std::size_t used = std::min<std::size_t>(8, n - first);
+                           std::vector<number> v(x.begin(), x.end());
+                           for (std::size_t k = 0; k < used; ++k) v[first + k].gradient()[k] = 1;
+                           const auto y = f(v);
+                           for (std::size_t i = 0; i < n; ++i)
+                               for (std::size_t k = 0; k < used; ++k)
+                                   forward[i * n + first + k] = y[i].getGradient()[k];
+                       }
+                   },
+                   nullptr,
+                   {}});
+#endif
+#ifdef BENCH_ADEPT
+    vector whole(n * n);
+    all.push_back({"Adept",
+                   [&] {
+                       adept::Stack& stack = *adept::active_stack();
+                       std::vector<adept::adouble> v(x.begin(), x.end());
+                       stack.new_recording();
+                       const auto y = f(v);
+                       stack.independent(v.data(), v.size());
+                       stack.dependent(y.data(), y.size());
+                       stack.jacobian(whole.data());
+                   },
+                   nullptr,
+                   {}});
+#endif
+    print("Jacobian 100 x 100", std::move(all), budget);
+}
+
+// The Hessian and a product with it.
+void second_derivatives(double budget) {
+    const auto twenty = numbers(20, -1, 1), thousand = numbers(1000, -1, 1);
+    const problems::rosenbrock short_one{20}, long_one{1000};
+    volatile double sink = 0;
+    print("second derivatives of Rosenbrock's",
+          {{"tg::hessian of 20", [&] { sink = tg::hessian(short_one)(twenty)[1][1]; }, nullptr, {}},
+           {"tg::hvp of 1,000", [&] { sink = tg::hvp(long_one)(thousand, thousand).product[0]; }, nullptr, {}}},
+          budget);
 }
 
 } // namespace
@@ -193,4 +251,6 @@ int main(int argc, char** argv) {
     compare("functions of 1,000 numbers", problems::chain{1000}, numbers(1000, -1, 1), budget);
     compare("two layers of 64, one input", problems::layers{64}, numbers(2 * 64 * 64 + 64, -0.2, 0.2), budget);
     compare("Gaussian mixture, d 2, K 5, n 1,000", problems::mixture{2, 5, &points}, numbers(45, -0.5, 0.5), budget);
+    jacobians(budget);
+    second_derivatives(budget);
 }

@@ -57,6 +57,13 @@ public:
     /// The same of all numbers of a range.
     template <scalars::range_of<real<T>> R>
     void watch(R&& numbers) {
+        scalars::recorder<T>& end = state();
+        if (end.used == 0 && memory_.current == 0) {
+            std::uint32_t last = end.statements;
+            for (real<T>& x : numbers) x.place = {++last, end.tape};
+            end.statements = last;
+            return;
+        }
         for (real<T>& x : numbers) watch(x);
     }
 
@@ -187,6 +194,9 @@ public:
     bool grow(std::uint32_t count) {
         if (paused_) return false;
         scalars::recorder<T>& end = state();
+        // The mark of a first operand is the highest bit; a chunk has room for 2^18 operands, or for one statement.
+        if (scalars::operand_rows<T>::begins - end.statements <= std::max<std::uint32_t>(count, 1u << 18))
+            scalars::refuse_length();
         memory_.next_chunk(end.used, count);
         end.rows = memory_.chunks[memory_.current].rows();
         end.used = 0;
@@ -222,7 +232,12 @@ private:
         while (end->owner != this && end->owner != nullptr) end = &static_cast<real_tape*>(end->owner)->outer_;
         return end->owner == this ? end : nullptr;
     }
-    scalars::recorder<T>& state() const {
+    TG_INLINE scalars::recorder<T>& state() const {
+        if (scalars::recorder_of<T>.owner == this) [[likely]]
+            return scalars::recorder_of<T>;
+        return state_inside();
+    }
+    [[gnu::noinline]] scalars::recorder<T>& state_inside() const {
         scalars::recorder<T>* const end = find_end();
         if (end == nullptr) scalars::refuse_thread();
         return *end;

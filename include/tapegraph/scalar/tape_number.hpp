@@ -52,6 +52,9 @@ inline std::uint32_t new_tape_number() {
     throw argument_error("real_tape::statement: " + std::to_string(operands) + " operands and " +
                          std::to_string(slopes) + " derivatives");
 }
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_length() {
+    throw range_error("real_tape: more than 2147483647 statements");
+}
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_lanes() {
     throw argument_error("adjoint_lanes: the tape has grown or was rewound since; call clear()");
 }
