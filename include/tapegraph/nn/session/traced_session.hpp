@@ -188,7 +188,7 @@ private:
     // Calls the model for what its fetches are.
     static operations operations_in(const Model& m) {
         const detail::traced_now<Model> now(m);
-        ir::trace t;
+        ir::model_trace t;
         t.training = false;
         const auto result = model{}(graph_scope(&t, 0));
         return std::apply(
