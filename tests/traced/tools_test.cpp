@@ -59,12 +59,12 @@ TEST_CASE("run-time graphs: explain, summary and profile tell what they tell of 
     };
     CHECK(numbers_of(traced) == numbers_of(compiled));
     CHECK(tg::explain(traced.training_view(), {.batch_size = 3}).find("matmul") != std::string::npos);
-    const auto [x, y] = batch(8, 1);
+    const auto records = batch(8, 1); // named, because clang's OpenMP captures no bindings
     tg::profile_options few;
     few.steps = 2;
     few.warm_up = 1;
     const auto profiled = [&](auto& model) {
-        tg::profile_result r = tg::profile(model, x, y, few);
+        tg::profile_result r = tg::profile(model, records.first, records.second, few);
         std::stable_sort(r.calls.begin(), r.calls.end(),
                          [](const auto& p, const auto& q) { return p.number < q.number; });
         return r;
