@@ -74,7 +74,7 @@ public:
     void trace_prediction(ir::model_trace& t) const {
         const traced_now<Model> now(model_);
         ir::scan_cells cells; // of the trace, whose scans the export refuses by name
-        const ir::scan_cells_now recorded(cells);
+        const ir::scan_cells_now recorded(cells, t);
         static_assert(ir::detail::count_stages<prediction>() == 1);
         prediction::build(t);
         if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));
