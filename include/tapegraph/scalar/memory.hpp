@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,23 +15,44 @@
 
 namespace tapegraph::scalars {
 
+/// Owns what `new` gave: std::unique_ptr without the rest of <memory>, which takes 0.1 s to compile.
+template <class T>
+class owner {
+    using element = std::remove_extent_t<T>;
+
+public:
+    owner() = default;
+    explicit owner(element* given) : pointer_(given) {}
+    owner(owner&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+    owner& operator=(owner&& other) noexcept {
+        std::swap(pointer_, other.pointer_);
+        return *this;
+    }
+    ~owner() {
+        if constexpr (std::is_array_v<T>)
+            delete[] pointer_;
+        else
+            delete pointer_;
+    }
+    element* get() const { return pointer_; }
+    element* operator->() const { return pointer_; }
+
+private:
+    element* pointer_ = nullptr;
+};
+
 /// A run of operands. Statements do not straddle chunks.
 template <class T>
 struct tape_chunk {
-    std::unique_ptr<T[]> slopes;
-    std::unique_ptr<std::uint32_t[]> statements;
+    owner<T[]> slopes;
+    owner<std::uint32_t[]> statements;
     std::uint32_t room = 0;
     std::uint32_t used = 0; ///< of chunks before the current one
 
     tape_chunk() = default;
-    explicit tape_chunk(std::uint32_t count) : room(count) {
-        // Not initialised: pages that nothing is written to cost nothing.
-        if constexpr (std::is_trivially_default_constructible_v<T>)
-            slopes = std::make_unique_for_overwrite<T[]>(count);
-        else
-            slopes = std::unique_ptr<T[]>(new T[count]);
-        statements = std::make_unique_for_overwrite<std::uint32_t[]>(count);
-    }
+    // Not initialised: pages that nothing is written to cost nothing.
+    explicit tape_chunk(std::uint32_t count)
+        : slopes(new T[count]), statements(new std::uint32_t[count]), room(count) {}
     operand_rows<T> rows() const { return {slopes.get(), statements.get()}; }
     std::size_t bytes() const { return room * (sizeof(T) + sizeof(std::uint32_t)); }
 };

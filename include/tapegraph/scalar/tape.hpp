@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -140,7 +139,7 @@ public:
             depends |= x.on_a_tape();
         }
         if (paused_ || !depends) return results;
-        auto call = std::make_unique<scalars::external_of<T, Pull>>(std::move(pull));
+        scalars::owner<scalars::external_call<T>> call(new scalars::external_of<T, Pull>(std::move(pull)));
         for (const real<T>& x : inputs) call->inputs.push_back(x.place.at);
         call->at = end_now();
         if (call->at.used == 0 && call->at.chunk == 0) { // results are to have rows of their own
@@ -245,7 +244,7 @@ private:
 
     scalars::tape_memory<T> memory_;
     scalars::recorder<T> outer_; ///< the end of the tape that was active before
-    std::vector<std::unique_ptr<scalars::external_call<T>>> externals_;
+    std::vector<scalars::owner<scalars::external_call<T>>> externals_;
     bool paused_ = false;
 };
 
