@@ -10,11 +10,12 @@
 
 namespace tapegraph {
 
+// Only where streams are known, so that programs may ask whether numbers can be written.
 template <class C, class Traits, recording X>
-std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const X& x) {
-    return out << x.value();
-}
+    requires requires(std::basic_ostream<C, Traits>& stream, const X& number) { stream << number.value(); }
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const X& x) { return out << x.value(); }
 template <class C, class Traits, class T, int N>
+    requires requires(std::basic_ostream<C, Traits>& stream, const T& number) { stream << number; }
 std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const jet<T, N>& x) {
     return out << x.value;
 }
