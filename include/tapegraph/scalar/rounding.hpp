@@ -24,16 +24,24 @@ TG_INLINE constexpr auto innermost(const T& x) {
         return innermost(x.value);
 }
 template <class... X>
-struct number_of_operands {
+concept has_recorded_value = requires {
+    typename recorded_value<X...>::type;
+};
+template <class... X>
+struct number_of_operands {};
+template <class... X>
+    requires has_recorded_value<X...>
+struct number_of_operands<X...> {
     using type = real<typename recorded_value<X...>::type>;
 };
 template <class... X>
-    requires is_jet<typename recorded_value<X...>::type> &&(!recording<X> && ...) struct number_of_operands<X...> {
-        using type = typename recorded_value<X...>::type;
-    };
-    /// The number that a formula of X... becomes.
-    template <class... X>
-    using number_of = typename number_of_operands<X...>::type;
+    requires(has_recorded_value<X...>)
+&&is_jet<typename recorded_value<X...>::type> && (!recording<X> && ...) struct number_of_operands<X...> {
+    using type = typename recorded_value<X...>::type;
+};
+/// The number that a formula of X... becomes; there is none where nothing records.
+template <class... X>
+using number_of = typename number_of_operands<X...>::type;
 
 } // namespace scalars
 

@@ -37,7 +37,7 @@ inline constexpr bool is_jet<jet<T, N>> = true;
 
 /// The type of values of several operands: that of the first that records; of jets, the jet.
 template <class... X>
-struct recorded_value;
+struct recorded_value {}; // of operands of which none records
 template <class T, int N>
 struct recorded_value<jet<T, N>> {
     using type = jet<T, N>;
