@@ -1,4 +1,4 @@
-#include <tapegraph/io/crc32c.hpp>
+#include <tapegraph/formats/crc32c.hpp>
 
 #if __has_include(<protozero/pbf_writer.hpp>)
 #include <tapegraph/io/tensorboard.hpp>

@@ -1,8 +1,8 @@
 #include "../examples/models/cats_and_dogs.hpp"
 #include "fma_peak.hpp"
 
-#include <tapegraph/nn/callbacks.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
+#include <tapegraph/train/callbacks.hpp>
 
 #include <algorithm>
 #include <cmath>

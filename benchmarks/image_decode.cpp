@@ -1,6 +1,6 @@
 #include <tapegraph/data/images.hpp>
 #include <tapegraph/data/readers/image_folder.hpp>
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 #if __has_include(<turbojpeg.h>)
 #include <tapegraph/data/readers/jpeg.hpp>
 #endif

@@ -1,7 +1,7 @@
 /// Times reading a file of weights that is in the page cache: the system's read() into existing
 /// memory, and this library.
 
-#include <tapegraph/io/safetensors_reader.hpp>
+#include <tapegraph/formats/safetensors_reader.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -53,7 +53,7 @@ def value_of(literal):
 
 def main():
     errors, met = [], set()
-    for path in sorted([*INCLUDE.glob("nn/**/*.hpp"), *INCLUDE.glob("ops/**/*.hpp")]):
+    for path in sorted(path for folder in ("model", "nn", "ops", "train") for path in INCLUDE.glob(f"{folder}/**/*.hpp")):
         name = path.relative_to(INCLUDE).as_posix()
         if KERNEL.search(path.name):
             continue

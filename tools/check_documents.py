@@ -124,7 +124,9 @@ def check_directions(page, text, report):
     drawn = {}
     for row in rows[1].splitlines():
         folders, included = (re.findall(r"`([^`]+)`", cell) for cell in row.strip("|").split("|"))
-        drawn.update(dict.fromkeys(folders, check_includes.EVERYTHING if "everything" in row else set(included)))
+        included = {name for each in included for name in check_includes.DIRECTIONS  # nn/*: nn and its rooms
+                    if name == each or each.endswith("/*") and f"{name}/".startswith(each[:-1])}
+        drawn.update(dict.fromkeys(folders, included))
     for folder, included in check_includes.DIRECTIONS.items():
         if folder and drawn.get(folder) != included:
             report(page, text, rows, f"check_includes.py lets {folder} include {', '.join(sorted(included)) or 'nothing'}")

@@ -16,11 +16,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
+# A folder of include/tapegraph (or cuda/tapegraph), or a room of one, and what its headers may include; always itself, too.
 # "" is the umbrella. docs/design.md has the same table. In a room of ops/ the files that KERNEL_FILE matches are the
 # operations' kernels; no operation that every program reads includes them.
-EVERYTHING = {"core", "expr", "cpu", "runtime", "scalar", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data",
-              "io", "profile", "distributed"}
 DIRECTIONS = {
     "core": set(),
     "expr": {"core"},
@@ -30,16 +28,35 @@ DIRECTIONS = {
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},
     "ir": {"core", "expr", "ops"},
-    "graph": {"core", "expr", "ops", "runtime", "ops kernels", "ir"},
-    "eager": {"core", "expr", "cpu", "ops", "runtime", "ops kernels", "ir"},
-    "cuda": {"core", "expr", "ops", "ops kernels", "runtime", "ir", "graph", "eager", "io"},
-    "nn": EVERYTHING,
-    "data": EVERYTHING,
-    "io": EVERYTHING,
-    "profile": EVERYTHING,
-    "distributed": {"core", "cpu", "io", "nn"},
-    "": EVERYTHING,
+    "graph": {"core", "expr", "runtime", "ops", "ops kernels", "ir"},
+    "eager": {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir"},
+    "formats": {"core", "eager"},
+    "cuda": {"core", "expr", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "formats"},
+    "data": {"core", "cpu", "eager", "formats"},
+    "model": {"core", "expr", "ops", "ops kernels", "ir", "graph", "eager"},
+    "nn/losses": {"core", "ops", "graph", "eager", "model"},
+    "nn": {"core", "expr", "ops", "graph", "eager", "model", "nn/losses"},
+    "nn/metrics": {"core", "ops", "eager", "model", "nn/losses"},
+    "nn/layers": {"core", "expr", "ops", "ops kernels", "cuda", "model", "nn/losses", "nn"},
+    "nn/optimizers": {"core", "expr", "runtime", "ops", "eager", "model"},
+    "train": {"core", "cpu", "graph", "eager", "formats", "data", "model", "nn/losses", "nn", "nn/metrics", "nn/layers",
+              "nn/optimizers"},
+    "compile": {"core", "expr", "runtime", "ir", "graph", "eager", "data", "model", "nn/losses", "nn", "nn/metrics",
+                "nn/layers", "nn/optimizers", "train"},
+    "io": {"core", "ops", "ir", "graph", "eager", "formats", "data", "model", "nn/losses", "nn", "nn/metrics",
+           "nn/layers", "nn/optimizers", "train", "compile"},
+    "session": {"core", "runtime", "ir", "graph", "eager", "formats", "model", "nn/losses", "nn", "nn/metrics",
+                "nn/layers", "nn/optimizers", "train", "compile", "io"},
+    "cluster/ranks": {"core", "cpu"},
+    "cluster": {"core", "cpu", "runtime", "ops", "graph", "eager", "formats", "data", "model", "nn/losses", "nn",
+                "nn/metrics", "nn/layers", "nn/optimizers", "train", "compile", "io", "cluster/ranks"},
+    "any_model": {"core", "data", "model", "nn/losses", "nn", "nn/metrics", "nn/layers", "nn/optimizers", "train",
+                  "compile", "io"},
+    "profile": {"core", "cpu", "runtime", "graph", "eager", "formats", "data", "model", "nn/losses", "nn", "nn/metrics",
+                "nn/layers", "nn/optimizers", "train", "compile", "io"},
 }
+EVERYTHING = set(DIRECTIONS)
+DIRECTIONS[""] = EVERYTHING
 KERNEL_FILE = re.compile(r"tapegraph/ops/((?:kernels|compiled_kernels|compiled_regions)\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")
 
 # What FIRST itself includes.
@@ -51,7 +68,8 @@ def folder_of(name):
     parts = name.split("/")
     if KERNEL_FILE.fullmatch(name):
         return "ops kernels"
-    return parts[1] if len(parts) > 2 else ""
+    room = "/".join(parts[1:3])  # of a folder whose rooms have an order
+    return room if room in DIRECTIONS else parts[1] if len(parts) > 2 else ""
 
 
 # Single files that may do what their folder may not: (file, folder or header). Operations that the umbrella does not have bring their
@@ -59,7 +77,7 @@ def folder_of(name):
 EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp"),
               *((f"tapegraph/ops/recurrent/{name}.hpp", "tapegraph/ops/recurrent/layers_kernel.hpp")
                 for name in ("lstm", "gru", "simple_rnn")),
-              ("tapegraph/cuda/nccl.cuh", "tapegraph/distributed/nccl_exchange.hpp")}
+              ("tapegraph/cuda/nccl.cuh", "tapegraph/cluster/ranks/nccl_exchange.hpp")}
 
 # The header that says what the compiler must be; every other one reads it first, by its first include or that one's.
 FIRST = "tapegraph/core/config.hpp"
@@ -70,7 +88,7 @@ NOT_IN_ALL = {"tapegraph/graph/passes/verify.hpp", "tapegraph/scalar/eigen.hpp"}
 
 MODULE = "tapegraph/tapegraph.cppm"
 # Umbrellas by concern, and the folders that they must not reach.
-WITHOUT = {"tapegraph/tensor.hpp": {"graph", "nn", "data", "io", "cuda"}}
+WITHOUT = {"tapegraph/tensor.hpp": EVERYTHING - {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "eager"}}
 
 # Folders that every program includes stay light.
 LIGHT = {"core", "expr", "ops", "ops kernels", "ir", "graph", "eager", "cpu", "runtime"}
@@ -178,6 +196,25 @@ def check_everything(graph, known, report):
             report(path, 1, "tapegraph/all.hpp does not reach this header")
 
 
+def check_order(report):
+    """The folders have an order: none may include one that may include it, by however many others."""
+    done, path = set(), []
+
+    def visit(folder):
+        if folder in path:
+            report(pathlib.Path(__file__).resolve(), 1, "DIRECTIONS has a circle: "
+                   + " -> ".join([*path[path.index(folder):], folder]))
+        elif folder not in done:
+            path.append(folder)
+            for other in sorted(DIRECTIONS[folder] - {folder}):
+                visit(other)
+            path.pop()
+            done.add(folder)
+
+    for folder in DIRECTIONS:
+        visit(folder)
+
+
 def check_circles(graph, known, report):
     done, path = set(), []
 
@@ -200,8 +237,8 @@ def check_circles(graph, known, report):
 # Headers that make files themselves: what must be whole or not at all, and what processes that are killed leave, is the first three's affair;
 # the others write line by line, and a line that is cut is looked for when they go on, or are asked for by name once.
 WRITES = re.compile(r'\bO_CREAT\b|\bstd::ofstream\b|\bmks?temp\b|\bmkdtemp\b|\btmpfile\b|\brename(at2?)?\(|fopen\([^;]*"[wa]')
-WRITERS = {"tapegraph/io/file.hpp", "tapegraph/io/atomic_folder.hpp", "tapegraph/io/folder_claim.hpp", "tapegraph/io/csv.hpp",
-           "tapegraph/io/tensorboard/event_file.hpp", "tapegraph/nn/callbacks/csv_logger.hpp", "tapegraph/nn/history.hpp"}
+WRITERS = {"tapegraph/formats/file.hpp", "tapegraph/formats/atomic_folder.hpp", "tapegraph/formats/folder_claim.hpp", "tapegraph/formats/csv.hpp",
+           "tapegraph/io/tensorboard/event_file.hpp", "tapegraph/train/callbacks/csv_logger.hpp", "tapegraph/train/history.hpp"}
 
 
 def check_writers(report):
@@ -211,7 +248,7 @@ def check_writers(report):
                 continue
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if WRITES.search(line.split("//")[0]):
-                    report(path, number, "makes a file itself: io::atomic_file (io/file.hpp) and io::atomic_folder leave nothing behind")
+                    report(path, number, "makes a file itself: io::atomic_file (formats/file.hpp) and io::atomic_folder leave nothing behind")
 
 
 # doctest shows a value by a lambda, and clang captures no structured binding in one where OpenMP is on.
@@ -263,6 +300,7 @@ def main():
         (warnings if warning else errors).append(
             f"{path.relative_to(ROOT)}:{line}: {'warning: ' if warning else ''}{message}")
 
+    check_order(report)
     check_library(report)
     check_writers(report)
     check_habits(report)

@@ -54,7 +54,7 @@ def functions(like=""):
 
 # What the names are of; the headers that have them; how they are found there; the files one of which has to say tg::NAME or "NAME". The rows
 # below the first four are of what is tried where formulas are joined (seams): derivatives to the third against differences from both sides.
-LOSSES = [NN + "losses.hpp", NN + "losses/*.hpp"]
+LOSSES = [NN + "losses/*.hpp"]
 LISTS = [
     ("loss", LOSSES, structures("string_view name"), ["tests/nn/every_loss.hpp"]),
     ("metric", [NN + "metrics/*.hpp"], structures("string_view name"), ["tests/nn/every_loss.hpp"]),
@@ -80,11 +80,11 @@ ELEMENTS_BY_HAND = {
     "include/tapegraph/io/onnx_import/read_model.hpp": "numbers of ONNX",
     "include/tapegraph/io/onnx/wire.hpp": "numbers of ONNX",
     "include/tapegraph/io/graph_def.hpp": "numbers and names of TensorFlow",
-    "include/tapegraph/io/dlpack.hpp": "codes of DLPack",
-    "include/tapegraph/io/npy_format.hpp": "what NumPy has",
-    "include/tapegraph/io/hdf5_file.hpp": "names of Keras",
-    "include/tapegraph/io/safetensors_header.hpp": "names of safetensors",
-    "include/tapegraph/io/pytorch_walk.hpp": "names of PyTorch",
+    "include/tapegraph/formats/dlpack.hpp": "codes of DLPack",
+    "include/tapegraph/formats/npy_format.hpp": "what NumPy has",
+    "include/tapegraph/formats/hdf5_file.hpp": "names of Keras",
+    "include/tapegraph/formats/safetensors_header.hpp": "names of safetensors",
+    "include/tapegraph/formats/pytorch_walk.hpp": "names of PyTorch",
     "cuda/tapegraph/cuda/ops/product/blas.cuh": "numbers of cuBLAS",
     "cuda/tapegraph/cuda/kernels/instructions.cuh": "names of instructions",
     "cuda/tapegraph/cuda/kernels/warpgroup_instructions.cuh": "names of instructions",

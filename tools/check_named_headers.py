@@ -4,7 +4,7 @@
     tools/check_named_headers.py [--compiler g++] [--precompiled HEADER] [--component LIBRARY SETS] [--short]
                                  [-- more compiler arguments]
 
-Each header of operations, eager mode and layers (ops/, eager/, nn/) that README.md or a page of docs/ names needs a call in CALLS, or stands in a
+Each header of operations, eager mode and layers (ops/, eager/, model/, nn/, train/, compile/) that README.md or a page of docs/ names needs a call in CALLS, or stands in a
 block that check_snippets.py compiles, or is about how things are made (INNER). Every call is a program of its own, with no other
 header of the library than the umbrella, that is compiled, linked and run; --short: one program of those of ops/ that the umbrella has not. Headers of
 data/, io/ and others have no kernels for element types that another header could have; tests/headers compiles and links them.
@@ -63,17 +63,17 @@ CALLS = {
     "ops/random/random.hpp": LAYER % ("x + tg::random::normal(x, {2, 3})", "2, 3", "2, 3"),
     "eager/random.hpp": statements("tg::random::set_seed(1); tg::random::normal<float>({2}).values();"),
     "eager/tensor.hpp": statements("const tg::tensor<float> x{1, 2}, y = 2 * x; y.values();"),
-    "nn/losses.hpp": statements(
+    "nn/losses/basic.hpp": statements(
         "const tg::tensor<float> x{1, 2}; if (tg::mean_squared_error{}(x, x).item() != 0) return 1;"),
     "nn/losses/regression.hpp": statements(
         "const tg::tensor<float> x{1, 2}; if (tg::huber{}(x, x).item() != 0) return 1;"),
     "nn/losses/ctc.hpp": statements(
         "const auto x = tg::ones<float>({1, 3, 2}); tg::ctc{}(x, tg::tensor<std::int32_t>{{1}}).item();"),
     "nn/metrics/auc.hpp": statements("const double none = tg::auc{}.numbers()[0]; return static_cast<int>(none);"),
-    "nn/optimizers.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
+    "nn/optimizers/basic.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
     "nn/optimizers/chain.hpp": statements("tg::chain both{tg::sgd{}}; both.main().learning_rate = 0.5;"),
-    "nn/variables.hpp": statements("tg::variable_list none; return none.size();"),
-    "nn/model.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
+    "model/variables.hpp": statements("tg::variable_list none; return none.size();"),
+    "train/trainable_model.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
     "nn/layers/resizing.hpp": LAYER % ("tg::dense(scope / \"d\", tg::up_sampling2d(x), {.units = 1})", *IMAGE),
     "nn/layers/transposed_convolution.hpp": LAYER % ("tg::conv2d_transpose(scope / \"c\", x, {.filters = 1})", *IMAGE),
     "nn/layers/synchronized_normalization.hpp": LAYER % (
@@ -163,7 +163,7 @@ def main():
     errors = []
     for page, text in texts.items():
         for name in sorted(named_headers(text, known)):
-            if name.split("/")[0] in {"ops", "eager", "nn"} and name not in compiled | CALLS.keys() | INNER:
+            if name.split("/")[0] in {"ops", "eager", "model", "nn", "train", "compile"} and name not in compiled | CALLS.keys() | INNER:
                 errors.append(f"{page.relative_to(ROOT)}: names {name}; give tools/check_named_headers.py a call that needs it alone")
     umbrella = reached("tapegraph.hpp", set())
     errors += [f"tools/check_named_headers.py: there is no {header}" for header in CALLS if header not in known]

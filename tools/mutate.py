@@ -96,7 +96,7 @@ PROGRAMS = {
     "nn/layers/recurrent_layer": [("nn/recurrent_test",), (SEQUENCE,), ("nn/gru_test",)],
     "nn/layers/sequence": [(SEQUENCE,)],
     "nn/layers/simple_rnn": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
-    "nn/optimizers": [("nn/optimizers_test",)],
+    "nn/optimizers/basic": [("nn/optimizers_test",)],
     "nn/layers/group_normalization": [DEFAULTS, ("nn/stored_layers_test",)],
     "ops/pooling/lp_pooling": table("pooling", "nn/stored_layers_test"),
     "ops/product/einsum": table("einsum", "ops/contraction_corner_test"),

@@ -31,7 +31,7 @@ INCLUDE = ROOT / "include"
 SINGLE = {"tapegraph/tapegraph.hpp": "tapegraph/nn.hpp", "tapegraph/all.hpp": "tapegraph/all.hpp"}
 FIRST = "tapegraph/tapegraph.hpp"
 # The parts of nn.hpp that are in the second file, so that the first one stays below the limit.
-LATER = ("tapegraph/nn/all_optimizers.hpp", "tapegraph/nn/losses_all.hpp", "tapegraph/nn/metrics_all.hpp",
+LATER = ("tapegraph/nn/optimizers/all.hpp", "tapegraph/nn/losses/all.hpp", "tapegraph/nn/metrics/all.hpp",
          "tapegraph/nn/layers/augmentation.hpp", "tapegraph/nn/layers/affine_augmentation.hpp", "tapegraph/graph/dot.hpp",
          "tapegraph/graph/explain.hpp")
 OUTPUT = ROOT / "single_include"
@@ -77,12 +77,13 @@ TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
 BEHIND_THE_SCENES = re.compile(
     r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|graph_|\w*kernel|\w*geometry|\w*batching)|ops/vmap"
-    r"|core/(component|list|agreement|call|philox|task_group|partial_array|stream|hash)"
+    r"|core/(component|list|agreement|call|philox|partial_array|stream|hash)"
     r"|ops/(refusal|recurrent/recurrent_|scan/step_mask|movement/index_map|reduction/axes|gather/rows)"
-    r"|nn/(placed_programs|taped_program|shared_terms|path_matches|instance|gradient_list|log_list|step/|training_state|weight_rules"
-    r"|optimizers/(applied|hand_slots|weights_after)|masked"
-    r"|session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
-    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)"
+    r"|model/(eager_|taped_|outputs|columns|path_matches|gradient_list|shared_terms|state_archive|weight_rules|task_group)"
+    r"|nn/(loss_part|layers/masked|optimizers/(applied|hand_slots|weights_after|graph_|eager_))"
+    r"|train/(log_list|training_state|fit\.|fit_run|objective|measured)"
+    r"|compile/(placed/|step/|instance|compile_by_nvcc|graph_|\w*verdict|\w*_model)"
+    r"|session/(trace|runner)|any_model/\w*_model|formats/(safetensors|quoted|host)"
     r"|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"
     r"|numeric_check|searching))"
     r"|.*/math/")

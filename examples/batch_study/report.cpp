@@ -1,7 +1,7 @@
 #include "report.hpp"
 #include "../study/svg_chart.hpp"
 
-#include <tapegraph/io/csv.hpp>
+#include <tapegraph/formats/csv.hpp>
 
 #include <algorithm>
 #include <cmath>

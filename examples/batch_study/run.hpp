@@ -3,7 +3,7 @@
 #include "data.hpp"
 #include "options.hpp"
 
-#include <tapegraph/nn/history.hpp>
+#include <tapegraph/train/history.hpp>
 
 #include <cstdint>
 #include <string>

@@ -7,7 +7,7 @@
 
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/data/text/windows.hpp>
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
-#include <tapegraph/nn/history.hpp>
+#include <tapegraph/train/history.hpp>
 
 #include <cstdint>
 #include <string>

@@ -10,7 +10,7 @@
 #include <tapegraph/data/images.hpp>
 #include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/readers/image_folder.hpp>
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 #if defined(IMAGE_PIPELINE_TURBO)
 #include <tapegraph/data/readers/jpeg.hpp>
 #endif

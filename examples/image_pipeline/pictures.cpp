@@ -2,8 +2,8 @@
 
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/images/image.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/png.hpp> // which includes stb_image_write, for JPEG
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/png.hpp> // which includes stb_image_write, for JPEG
 
 #include <cmath>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "report.hpp"
 #include "../study/svg_chart.hpp"
 
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 
 #include "options.hpp"
 
-#include <tapegraph/io/csv.hpp>
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/csv.hpp>
+#include <tapegraph/formats/file.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "interruption.hpp"
 #include "memory.hpp"
 
-#include <tapegraph/io/progress.hpp>
+#include <tapegraph/train/progress.hpp>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,13 +4,13 @@
 /// third-party libraries: define TG_NO_THIRD_PARTY to leave out the headers that need them.
 
 #include <tapegraph/nn.hpp>
-#include <tapegraph/nn/hidden_model.hpp>
-#include <tapegraph/nn/traced_instance.hpp>
-#include <tapegraph/nn/traced_sharded.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/version.hpp>
 
+#include <tapegraph/any_model/hidden_model.hpp>
+#include <tapegraph/cluster/traced_sharded.hpp>
+#include <tapegraph/compile/traced_instance.hpp>
 #include <tapegraph/data.hpp>
 #include <tapegraph/distributed.hpp>
 #include <tapegraph/io.hpp>

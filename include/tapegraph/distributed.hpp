@@ -3,15 +3,15 @@
 /// Steps that are cut into shards, and what connects ranks: sums by one tree, threads as ranks,
 /// names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
-#include <tapegraph/distributed/agreement.hpp>
-#include <tapegraph/distributed/collectives.hpp>
-#include <tapegraph/distributed/imitated_network.hpp>
-#include <tapegraph/distributed/nccl_exchange.hpp>
-#include <tapegraph/distributed/rank_checkpoints.hpp>
-#include <tapegraph/distributed/row_gather.hpp>
-#include <tapegraph/distributed/server.hpp>
-#include <tapegraph/distributed/thread_exchange.hpp>
-#include <tapegraph/distributed/tree_accumulator.hpp>
+#include <tapegraph/cluster/parameter_servers.hpp>
+#include <tapegraph/cluster/rank_checkpoints.hpp>
+#include <tapegraph/cluster/ranks/agreement.hpp>
+#include <tapegraph/cluster/ranks/collectives.hpp>
+#include <tapegraph/cluster/ranks/imitated_network.hpp>
+#include <tapegraph/cluster/ranks/nccl_exchange.hpp>
+#include <tapegraph/cluster/ranks/row_gather.hpp>
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
+#include <tapegraph/cluster/ranks/tree_accumulator.hpp>
+#include <tapegraph/cluster/server.hpp>
+#include <tapegraph/cluster/sharded.hpp>
 #include <tapegraph/nn/layers/synchronized_normalization.hpp>
-#include <tapegraph/nn/parameter_servers.hpp>
-#include <tapegraph/nn/sharded.hpp>

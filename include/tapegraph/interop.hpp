@@ -5,4 +5,4 @@
 
 #include <tapegraph/eager/borrow.hpp>
 
-#include <tapegraph/io/dlpack.hpp>
+#include <tapegraph/formats/dlpack.hpp>

@@ -3,7 +3,7 @@
 /// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and
 /// link tapegraph::mpi.
 
-#include <tapegraph/distributed/mpi_exchange.hpp>
+#include <tapegraph/cluster/ranks/mpi_exchange.hpp>
 
 #include <type_traits>
 

@@ -6,11 +6,10 @@
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/tapegraph.hpp>
 
-#include <tapegraph/nn/all_optimizers.hpp>
-#include <tapegraph/nn/callbacks.hpp>
+#include <tapegraph/compile/features.hpp>
+#include <tapegraph/compile/instance.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/constraint.hpp>
-#include <tapegraph/nn/features.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activation.hpp>
 #include <tapegraph/nn/layers/activity_regularization.hpp>
 #include <tapegraph/nn/layers/affine_augmentation.hpp>
@@ -30,13 +29,14 @@
 #include <tapegraph/nn/layers/simple_rnn.hpp>
 #include <tapegraph/nn/layers/transposed_convolution.hpp>
 #include <tapegraph/nn/layers/weight_normalization.hpp>
-#include <tapegraph/nn/losses_all.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 #include <tapegraph/nn/mixed_precision.hpp>
+#include <tapegraph/nn/optimizers/all.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/scan.hpp>
 #include <tapegraph/nn/sequential.hpp>
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/train/callbacks.hpp>
 
 #include <tapegraph/graph/dot.hpp>
 #include <tapegraph/graph/explain.hpp>

@@ -25,29 +25,29 @@
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/model/scope.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
-#include <tapegraph/nn/session/operations.hpp>
+#include <tapegraph/session/operations.hpp>
 #include <tapegraph/data/dataset.hpp>
-#include <tapegraph/nn/model_base.hpp>
-#include <tapegraph/nn/model.hpp>
+#include <tapegraph/train/model_base.hpp>
+#include <tapegraph/train/trainable_model.hpp>
 // clang-format on
 
+#include <tapegraph/compile/compile.hpp>
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/graph/transforms.hpp>
-#include <tapegraph/nn/compile.hpp>
-#include <tapegraph/nn/compiled_training.hpp>
-#include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/nn/layers/layer.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
-#include <tapegraph/nn/losses.hpp>
-#include <tapegraph/nn/optimizers.hpp>
-#include <tapegraph/nn/session.hpp>
+#include <tapegraph/nn/losses/basic.hpp>
+#include <tapegraph/nn/optimizers/basic.hpp>
+#include <tapegraph/session/session.hpp>
 #include <tapegraph/tensor.hpp>
+#include <tapegraph/train/compiled_training.hpp>
 
 #ifdef TG_CUDA
 #include <tapegraph/cuda/backend.cuh>

@@ -4,7 +4,7 @@
 /// tg::function<tg::traced>. Link the component (docs/compile_time.md): without it every kernel of
 /// the library is compiled here.
 
-#include <tapegraph/nn/session/traced_session.hpp>
-#include <tapegraph/nn/step/traced_step.hpp>
-#include <tapegraph/nn/traced_function.hpp>
+#include <tapegraph/compile/step/traced_step.hpp>
+#include <tapegraph/compile/traced_function.hpp>
+#include <tapegraph/session/traced_session.hpp>
 #include <tapegraph/tapegraph.hpp>

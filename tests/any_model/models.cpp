@@ -1,6 +1,6 @@
 #include <any_model/models.hpp>
 
-#include <tapegraph/nn/hidden_model.hpp>
+#include <tapegraph/any_model/hidden_model.hpp>
 #include <tapegraph/traced.hpp>
 
 #include <sstream>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/any_model.hpp>
+#include <tapegraph/any_model/any_model.hpp>
 
 #include <string>
 

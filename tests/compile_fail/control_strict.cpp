@@ -2,18 +2,18 @@
 // -fsanitize=undefined g++ does not know that two variables have two addresses, which traces must not need.
 // expect-success
 // flags: -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsanitize=undefined
+#include <tapegraph/compile/features.hpp>
 #include <tapegraph/data/synthetic.hpp>
 #include <tapegraph/graph/explain.hpp>
 #include <tapegraph/io/onnx.hpp>
-#include <tapegraph/nn/features.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/gru.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
 #include <tapegraph/nn/layers/simple_rnn.hpp>
 #include <tapegraph/nn/scan.hpp>
-#include <tapegraph/nn/summary.hpp>
 #include <tapegraph/tapegraph.hpp>
+#include <tapegraph/train/summary.hpp>
 
 #include <cstdio>
 #include <iostream>

@@ -1,6 +1,6 @@
 // expect: block/9: features: the model has no layer and no named value of this path
 // expect: {"body"}
-#include <tapegraph/nn/features.hpp>
+#include <tapegraph/compile/features.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,7 +1,7 @@
 // A step that minimizes on a condition.
 // expect: a model has no values yet: write tg::where(condition, a, b) for if and ?:, tg::scan for loops
 // expect-longer-clang: clang prints the way into a step in twelve lines
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,7 +1,7 @@
 // expect: ill_formed_model<
 // expect: jacobian: more than 64 rows or columns to unroll
 // expect: {"f32[70]"}
-#include <tapegraph/nn/function.hpp>
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 namespace tg = tapegraph;

@@ -1,6 +1,6 @@
 // expect: ill_formed_model<
 // expect: jacobian: extents must be numbers
-#include <tapegraph/nn/function.hpp>
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 namespace tg = tapegraph;

@@ -2,7 +2,7 @@
 // expect: jvp: shape or element type of a direction differs
 // expect: {"f32[4]"}
 // expect: {"f32[3]"}
-#include <tapegraph/nn/function.hpp>
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 namespace tg = tapegraph;

@@ -2,7 +2,7 @@
 // expect: step.minimize(loss, "generator") takes a scalar of the step and a pattern of variables
 // expect-longer-clang: clang prints the way into a model in twelve lines
 // expect-errors-clang: 2, of the template and of what it is made into
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

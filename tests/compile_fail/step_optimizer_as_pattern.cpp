@@ -3,7 +3,7 @@
 // expect: step.template minimize<1>(loss, "generator")
 // expect-longer-clang: clang prints the way into a model in twelve lines
 // expect-errors-clang: 2, of the template and of what it is made into
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,7 +1,7 @@
 // expect: add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)
 // expect-elsewhere: compile_step says it where it looks
 // expect-longer-clang: the same
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,6 +1,6 @@
 // A step of one's own that has data members.
 // expect: this step has data members
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,6 +1,6 @@
 // A step of one's own that is compiled without an optimizer.
 // expect: tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}})
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

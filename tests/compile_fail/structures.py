@@ -76,7 +76,7 @@ CALLS = {
     "zip_options": "tg::io::zip_writer(\"a\", WRONG)",
 }
 # Where the other structures are whose members users set: optimizers, schedules, losses, metrics, callbacks. All of them are looked at.
-ROOMS = ["optimizers.hpp", "losses.hpp", "optimizers", "losses", "metrics", "callbacks"]
+ROOMS = ["nn/optimizers", "nn/losses", "nn/metrics", "train/callbacks", "io/callbacks"]
 WITH_MEMBERS = re.compile(r"(?<!>\n)^struct (\w+)(?: : [^\n{]*)? \{|^using (\w+) = (?:detail::)?basic_\w+<", re.MULTILINE)
 # Templates there that no alias names.
 TEMPLATES = ["confusion_matrix<3>", "io_u<3>", "loss_mean<tg::mean_squared_error>", "mean_io_u<3>",
@@ -111,8 +111,7 @@ def blocks_of(output, name):
 def members_of(folder):
     """The public structures of a folder, without those of its namespaces detail."""
     for room in ROOMS:
-        path = folder / "nn" / room
-        for each in sorted(path.glob("*.hpp")) if path.is_dir() else [path]:
+        for each in sorted((folder / room).glob("*.hpp")):
             first, *others = each.read_text(encoding="utf-8").split("namespace detail {")
             public = first + "".join(part.split("} // namespace detail", 1)[-1] for part in others)
             yield from (name or alias for name, alias in WITH_MEMBERS.findall(public))

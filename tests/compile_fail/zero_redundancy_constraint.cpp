@@ -2,8 +2,8 @@
 // expect: zero_redundancy: a constraint looks at a whole variable, of which a rank updates a slice
 // expect-elsewhere: the update is compiled where the step is
 // expect-longer: the chain from there names the whole model twice
+#include <tapegraph/cluster/sharded.hpp>
 #include <tapegraph/nn/constraint.hpp>
-#include <tapegraph/nn/sharded.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -2,7 +2,7 @@
 // expect: zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode
 // expect-elsewhere: a static_assert in the model's constructor
 // expect-longer: the chain from there names the whole model twice
-#include <tapegraph/nn/sharded.hpp>
+#include <tapegraph/cluster/sharded.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -2,8 +2,8 @@
 // expect: zero_redundancy: the update of a variable, of which a rank has a slice, must be elementwise
 // expect-elsewhere: the update is compiled where the step is
 // expect-longer: the chain from there names the whole model twice
+#include <tapegraph/cluster/sharded.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
-#include <tapegraph/nn/sharded.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,7 +1,7 @@
 #include <cuda/whole_programs.hpp>
 
+#include <tapegraph/compile/instance.hpp>
 #include <tapegraph/graph/explain.hpp>
-#include <tapegraph/nn/instance.hpp>
 
 #include <cuda/imitated_convolutions.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <cuda/shards_on_devices.hpp>
 
-#include <tapegraph/distributed/thread_exchange.hpp>
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,10 +2,10 @@
 
 #include <tapegraph/tapegraph.hpp>
 
+#include <tapegraph/cluster/sharded.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/synchronized_normalization.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>
-#include <tapegraph/nn/sharded.hpp>
 
 #include <string>
 #include <vector>

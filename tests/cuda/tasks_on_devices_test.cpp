@@ -1,7 +1,7 @@
 #include <cuda/whole_programs.hpp>
 
-#include <tapegraph/distributed/server.hpp>
-#include <tapegraph/distributed/thread_exchange.hpp>
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
+#include <tapegraph/cluster/server.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>
 

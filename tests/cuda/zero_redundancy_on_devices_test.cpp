@@ -1,7 +1,7 @@
 #include <cuda/whole_programs.hpp>
 
-#include <tapegraph/distributed/thread_exchange.hpp>
-#include <tapegraph/nn/sharded.hpp>
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
+#include <tapegraph/cluster/sharded.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 #include <damaged/target.hpp>
 
+#include <tapegraph/formats/json_reader.hpp>
+#include <tapegraph/formats/safetensors_reader.hpp>
 #include <tapegraph/io/checkpoint_state.hpp>
-#include <tapegraph/io/json_reader.hpp>
-#include <tapegraph/io/safetensors_reader.hpp>
 
 // JSON by itself, as the index of a sharded model, whose files are not opened here, and as the state of a checkpoint.
 

@@ -1,6 +1,6 @@
 #include <damaged/folder.hpp>
 
-#include <tapegraph/io/npy.hpp>
+#include <tapegraph/formats/npy.hpp>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // needs: zlib
 #include <damaged/folder.hpp>
 
-#include <tapegraph/io/npz.hpp>
+#include <tapegraph/formats/npz.hpp>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // needs: zlib
 #include <damaged/folder.hpp>
 
-#include <tapegraph/io/pytorch.hpp>
+#include <tapegraph/formats/pytorch.hpp>
 
 #include <span>
 #include <string>

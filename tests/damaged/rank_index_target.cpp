@@ -1,6 +1,6 @@
 #include <damaged/folder.hpp>
 
-#include <tapegraph/distributed/rank_checkpoints.hpp>
+#include <tapegraph/cluster/rank_checkpoints.hpp>
 
 #include <vector>
 

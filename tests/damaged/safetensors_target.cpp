@@ -1,6 +1,6 @@
 #include <damaged/folder.hpp>
 
-#include <tapegraph/io/safetensors.hpp>
+#include <tapegraph/formats/safetensors.hpp>
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // needs: zlib
 #include <damaged/folder.hpp>
 
-#include <tapegraph/io/zip.hpp>
+#include <tapegraph/formats/zip.hpp>
 
 #include <string>
 #include <vector>

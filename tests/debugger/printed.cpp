@@ -11,7 +11,7 @@
 // shown: dims = [4, 5]
 // shown: type = bf16
 // shown: kernel = "dense/kernel" f32[2, 3] {0.5, 1, 1.5, 2, 0.1, nan}, not trainable
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/model/variables.hpp>
 #include <tapegraph/tensor.hpp>
 
 namespace tg = tapegraph;

@@ -1,8 +1,8 @@
 #include <support/builders.hpp>
 
 #include <tapegraph/graph/compile.hpp>
+#include <tapegraph/model/scope.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/scope.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
+#include <tapegraph/any_model/hidden_model.hpp>
 #include <tapegraph/io/any_onnx.hpp>
 #include <tapegraph/io/onnx.hpp>
 #include <tapegraph/io/weights.hpp>
-#include <tapegraph/nn/hidden_model.hpp>
 #include <tapegraph/traced.hpp>
 
 #include <support/temporary_folder.hpp>

@@ -1,7 +1,7 @@
 #include <io/stored_values.hpp>
 
+#include <tapegraph/compile/instance.hpp>
 #include <tapegraph/io/keras.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/depthwise_convolution.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/gru.hpp>

@@ -1,5 +1,5 @@
+#include <tapegraph/compile/instance.hpp>
 #include <tapegraph/io/pytorch_weights.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <support/temporary_folder.hpp>

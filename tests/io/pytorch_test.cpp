@@ -1,7 +1,7 @@
 #include <io/stored_values.hpp>
 
+#include <tapegraph/compile/instance.hpp>
 #include <tapegraph/io/pytorch_weights.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/depthwise_convolution.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>

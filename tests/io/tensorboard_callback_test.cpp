@@ -1,7 +1,7 @@
+#include <tapegraph/io/callbacks/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>
 #include <tapegraph/io/weights.hpp>
-#include <tapegraph/nn/callbacks.hpp>
-#include <tapegraph/nn/callbacks/tensorboard.hpp>
+#include <tapegraph/train/callbacks.hpp>
 
 #include <tapegraph/tapegraph.hpp>
 

@@ -7,8 +7,8 @@
 #include <tapegraph/nn.hpp>
 
 #include <tapegraph/distributed.hpp>
-#include <tapegraph/nn/callbacks.hpp>
-#include <tapegraph/nn/callbacks/checkpoints.hpp>
+#include <tapegraph/io/callbacks/checkpoints.hpp>
+#include <tapegraph/train/callbacks.hpp>
 
 #include <cinttypes>
 #include <cstdlib>

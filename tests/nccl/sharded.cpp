@@ -4,8 +4,8 @@
 
 #include <cuda/shards_on_devices.hpp>
 
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
 #include <tapegraph/cuda/nccl.cuh>
-#include <tapegraph/distributed/thread_exchange.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-#include <tapegraph/distributed/nccl_exchange.hpp>
-#include <tapegraph/distributed/thread_exchange.hpp>
-#include <tapegraph/distributed/tree_accumulator.hpp>
+#include <tapegraph/cluster/ranks/nccl_exchange.hpp>
+#include <tapegraph/cluster/ranks/thread_exchange.hpp>
+#include <tapegraph/cluster/ranks/tree_accumulator.hpp>
 
 #include <atomic>
 #include <doctest/doctest.h>

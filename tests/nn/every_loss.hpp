@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/nn/losses_all.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 
 /// Every loss and every metric, for what has to hold for all of them. tools/check_lists.py compares these lists with the headers.
 

@@ -1,9 +1,9 @@
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/optimizers/adagrad.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
 #include <tapegraph/nn/optimizers/loss_scaling.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/training_step.hpp>
 
 #include <nn/models.hpp>
 

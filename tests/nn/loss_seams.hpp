@@ -2,7 +2,7 @@
 
 #include <support/one_sided.hpp>
 
-#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
 
 #include <doctest/doctest.h>
 

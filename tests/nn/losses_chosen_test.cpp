@@ -2,7 +2,7 @@
 #include <nn/stored_losses.hpp>
 
 #include <support/temporary_folder.hpp>
-#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 #include <nn/models.hpp>
 
-#include <tapegraph/nn/losses_all.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 
 namespace losses_model_test {
 

@@ -1,7 +1,7 @@
 #include <nn/models.hpp>
 #include <nn/stored_losses.hpp>
 
-#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
 
 #include <cmath>
 

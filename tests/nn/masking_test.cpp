@@ -4,7 +4,7 @@
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
 #include <tapegraph/nn/layers/simple_rnn.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 #include <tapegraph/nn/mixed_precision.hpp>
 #include <tapegraph/nn/sequential.hpp>
 

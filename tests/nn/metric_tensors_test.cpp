@@ -1,5 +1,5 @@
 #include <tapegraph/data/pipeline.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 
 #include <nn/models.hpp>
 

@@ -1,7 +1,7 @@
 #include <nn/models.hpp>
 
 #include <support/temporary_folder.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 
 #include <array>
 #include <cmath>

@@ -1,10 +1,10 @@
 #include <nn/models.hpp>
 
+#include <tapegraph/compile/instance.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/constraint.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/training_step.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#include <tapegraph/nn/all_optimizers.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/optimizers/all.hpp>
 
 #include <nn/hand_gradients.hpp>
 

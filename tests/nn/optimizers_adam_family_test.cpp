@@ -1,4 +1,4 @@
-#include <tapegraph/nn/all_optimizers.hpp>
+#include <tapegraph/nn/optimizers/all.hpp>
 
 #include <nn/hand_gradients.hpp>
 

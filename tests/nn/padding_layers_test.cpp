@@ -1,7 +1,7 @@
 #include <nn/every_masked_layer.hpp>
 #include <nn/models.hpp>
 
-#include <tapegraph/nn/instance.hpp>
+#include <tapegraph/compile/instance.hpp>
 
 #include <cmath>
 #include <limits>

@@ -1,12 +1,12 @@
 #include <nn/models.hpp>
+#include <tapegraph/compile/instance.hpp>
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/constraint.hpp>
-#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activity_regularization.hpp>
 #include <tapegraph/nn/layers/group_normalization.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/session.hpp>
-#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/session/session.hpp>
 
 namespace penalties_test {
 

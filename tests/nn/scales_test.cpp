@@ -2,7 +2,7 @@
 
 #include <tapegraph/nn/constraint.hpp>
 #include <tapegraph/nn/layers/group_normalization.hpp>
-#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
 #include <tapegraph/nn/optimizers/lamb.hpp>

@@ -1,7 +1,7 @@
 #include <support/messages.hpp>
 
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/nn/function.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // shared library
 // Functions that dlpack.py calls by ctypes.
-#include <tapegraph/io/dlpack.hpp>
+#include <tapegraph/formats/dlpack.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

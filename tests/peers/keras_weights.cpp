@@ -1,8 +1,8 @@
 // needs: zlib
 // needs: hdf5
 // Writes the arrays of a file of Keras as an .npz, by the names of their layers, and prints these in its order: keras_weights IN OUT.npz
+#include <tapegraph/formats/npz.hpp>
 #include <tapegraph/io/keras.hpp>
-#include <tapegraph/io/npz.hpp>
 
 #include <cstdio>
 #include <exception>

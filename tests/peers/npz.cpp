@@ -1,6 +1,6 @@
 // needs: zlib
 // Reads an .npz of NumPy's and writes it again, stored and deflated, and each array as an .npy: npz IN.npz FOLDER
-#include <tapegraph/io/npz.hpp>
+#include <tapegraph/formats/npz.hpp>
 
 #include <cstdio>
 #include <exception>

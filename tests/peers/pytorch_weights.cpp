@@ -1,8 +1,8 @@
 // needs: zlib
 // Writes the tensors of a file of torch.save as an .npz, bf16 as f32: pytorch_weights IN.pt OUT.npz
-#include <tapegraph/io/foreign_values.hpp>
-#include <tapegraph/io/npz.hpp>
-#include <tapegraph/io/pytorch.hpp>
+#include <tapegraph/formats/foreign_values.hpp>
+#include <tapegraph/formats/npz.hpp>
+#include <tapegraph/formats/pytorch.hpp>
 
 #include <cstdio>
 #include <exception>

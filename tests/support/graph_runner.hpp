@@ -3,7 +3,7 @@
 #include <support/finite_differences.hpp>
 #include <support/run_time_graph.hpp>
 
-#include <tapegraph/nn/function.hpp>
+#include <tapegraph/compile/function.hpp>
 
 #include <cstdio>
 #include <cstring>

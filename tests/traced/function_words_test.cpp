@@ -1,8 +1,8 @@
 #include <support/run_time_graph.hpp>
 #include <traced/words.hpp>
 
+#include <tapegraph/compile/function.hpp>
 #include <tapegraph/graph/compile.hpp>
-#include <tapegraph/nn/function.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 #include <nn/models.hpp>
 #include <support/messages.hpp>
 
+#include <tapegraph/compile/traced_instance.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/traced_instance.hpp>
 #include <tapegraph/traced.hpp>
 
 #include <string>

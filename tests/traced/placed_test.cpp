@@ -1,7 +1,7 @@
 #include <nn/models.hpp>
 #include <support/captured_stderr.hpp>
 
-#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/metrics/all.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
 #include <tapegraph/traced.hpp>
 

@@ -1,3 +1,4 @@
+#include <tapegraph/cluster/traced_sharded.hpp>
 #include <tapegraph/distributed.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/synchronized_normalization.hpp>
@@ -5,7 +6,6 @@
 #include <tapegraph/nn/optimizers/chain.hpp>
 #include <tapegraph/nn/optimizers/loss_scaling.hpp>
 #include <tapegraph/nn/regularizer.hpp>
-#include <tapegraph/nn/traced_sharded.hpp>
 
 #include <nn/models.hpp>
 #include <support/messages.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/cluster/ranks/nccl_exchange.hpp>
 #include <tapegraph/cuda/device_elements.hpp>
 #include <tapegraph/cuda/kernels/add.cuh>
-#include <tapegraph/distributed/nccl_exchange.hpp>
 
 #include <algorithm>
 #include <cstddef>

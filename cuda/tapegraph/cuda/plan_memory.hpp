@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -27,8 +27,8 @@ struct scope_members {
     int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
-/// A restriction of a variable in training: a regularizer or a constraint of nn/weight_rules.hpp,
-/// its kind and numbers.
+/// A restriction of a variable in training: a regularizer or a constraint of
+/// model/weight_rules.hpp, its kind and numbers.
 struct weight_rule {
     int variable = 0, kind = 0;
     double a = 0, b = 0, c = 0;

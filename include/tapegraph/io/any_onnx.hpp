@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/any_model/hidden_model.hpp>
 #include <tapegraph/io/load_onnx.hpp>
-#include <tapegraph/nn/hidden_model.hpp>
-#include <tapegraph/nn/predict_set.hpp>
+#include <tapegraph/train/predict_set.hpp>
 
 #include <memory>
 #include <string>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <tapegraph/io/atomic_folder.hpp>
+#include <tapegraph/formats/atomic_folder.hpp>
+#include <tapegraph/formats/folder_claim.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/checkpoint_state.hpp>
-#include <tapegraph/io/folder_claim.hpp>
-#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/folder.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/folder.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/json_reader.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/json_reader.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <cstdint>
 #include <limits>

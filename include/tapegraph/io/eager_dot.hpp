@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/compile/eager_model.hpp>
 #include <tapegraph/graph/dot.hpp>
-#include <tapegraph/nn/eager_model.hpp>
 
 #include <string>
 #include <type_traits>

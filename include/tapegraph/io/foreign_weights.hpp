@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/eager/any_tensor.hpp>
-#include <tapegraph/io/foreign_values.hpp>
-#include <tapegraph/nn/model.hpp>
-#include <tapegraph/nn/path_matches.hpp>
+#include <tapegraph/formats/foreign_values.hpp>
+#include <tapegraph/model/path_matches.hpp>
+#include <tapegraph/train/trainable_model.hpp>
 
 #include <algorithm>
 #include <cstddef>

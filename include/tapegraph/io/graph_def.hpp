@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
-#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/tensorboard/wire.hpp>
 
 #include <cstdint>

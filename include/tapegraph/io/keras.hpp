@@ -1,10 +1,10 @@
 #pragma once
 
+#include <tapegraph/formats/hdf5_file.hpp>
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/zip.hpp>
 #include <tapegraph/io/foreign_weights.hpp>
-#include <tapegraph/io/hdf5_file.hpp>
 #include <tapegraph/io/keras_config.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/io/zip.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/formats/json_reader.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <tapegraph/compile/compile.hpp>
+#include <tapegraph/compile/instance.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/onnx/file.hpp>
 #include <tapegraph/io/onnx/rules.hpp>
-#include <tapegraph/io/path.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/simplify.hpp>
-#include <tapegraph/nn/compile.hpp>
-#include <tapegraph/nn/instance.hpp>
 
 #include <string>
 #include <utility>

@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/train/model_base.hpp>
 
 #include <initializer_list>
 #include <map>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/pytorch.hpp>
 #include <tapegraph/io/foreign_weights.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/io/pytorch.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/io/safetensors.hpp>
-#include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/formats/safetensors.hpp>
+#include <tapegraph/train/model_base.hpp>
 
 #include <charconv>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/tensorboard/event_file.hpp>
 #include <tapegraph/io/tensorboard/histogram.hpp>
 #include <tapegraph/io/tensorboard/hyperparameters.hpp>
@@ -21,7 +21,7 @@
 ///     tg::io::event_writer events("logs/first");
 ///     events.scalar("loss", 0.31, step);
 ///
-/// Needs protozero, and for images zlib. `tg::tensorboard` (nn/callbacks/tensorboard.hpp) logs fit.
+/// Needs protozero, and for images zlib. `tg::tensorboard` (io/callbacks/tensorboard.hpp) logs fit.
 
 namespace tapegraph::io {
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/io/safetensors.hpp>
-#include <tapegraph/io/safetensors_shards.hpp>
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/safetensors.hpp>
+#include <tapegraph/formats/safetensors_shards.hpp>
 #include <tapegraph/io/stored_model.hpp>
-#include <tapegraph/nn/model.hpp>
+#include <tapegraph/train/trainable_model.hpp>
 
 #include <map>
 #include <string>

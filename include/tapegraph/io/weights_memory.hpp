@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
 #include <cstddef>

@@ -26,7 +26,7 @@ struct entry {
     int scope = 0, line = 0;
     dtype type{};
     bool sealed = false;    // the last node of its formula, which may be stored in a buffer
-    std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
+    std::uint8_t place = 0; // where a session computes it (model/place.hpp)
     std::uint8_t task = 0;  // the task of a cluster that computes it, counted from 1; 0: unplaced
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/model/eager_scope.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
 /// Constraints of weights, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: every update

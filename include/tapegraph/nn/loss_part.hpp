@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/nn/columns.hpp>
-#include <tapegraph/nn/losses.hpp>
-#include <tapegraph/nn/metric_values.hpp>
+#include <tapegraph/model/columns.hpp>
+#include <tapegraph/model/metric_values.hpp>
+#include <tapegraph/nn/losses/basic.hpp>
 
 #include <array>
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/half.hpp>
-#include <tapegraph/nn/columns.hpp>
-#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/model/columns.hpp>
+#include <tapegraph/model/scope.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 
 #include <cstddef>

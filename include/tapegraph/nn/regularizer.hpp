@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/model/eager_scope.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/apply.hpp>
-#include <tapegraph/nn/columns.hpp>
+#include <tapegraph/model/columns.hpp>
 
 #include <cstddef>
 #include <tuple>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/profile/result.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/train/model_base.hpp>
 
 #include <cstdint>
 #include <vector>

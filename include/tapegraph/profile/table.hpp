@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/csv_field.hpp>
 #include <tapegraph/graph/text_table.hpp>
-#include <tapegraph/io/csv_field.hpp>
 #include <tapegraph/profile/result.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "table.hpp"
 
-#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/losses/all.hpp>
 
 namespace tapegraph::testing {
 

@@ -10,8 +10,8 @@
 
 namespace tapegraph::cuda::kernels {
 
-/// sum[i] = left[i] + right[i], as in distributed/sum_kind.hpp: 16-bit types are added as float and
-/// rounded once. The result may be either operand.
+/// sum[i] = left[i] + right[i], as in cluster/ranks/sum_kind.hpp: 16-bit types are added as float
+/// and rounded once. The result may be either operand.
 template <class T>
 __global__ void add(const T* left, const T* right, std::int64_t count, T* sum) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

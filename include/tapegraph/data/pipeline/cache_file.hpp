@@ -2,9 +2,9 @@
 
 #include <tapegraph/data/pipeline/set.hpp>
 #include <tapegraph/data/pipeline/stored_element.hpp>
-#include <tapegraph/io/crc32c.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/crc32c.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <cerrno>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/data/pipeline/set.hpp>
-#include <tapegraph/io/csv_reader.hpp>
+#include <tapegraph/formats/csv_reader.hpp>
 
 #include <cstddef>
 #include <memory>

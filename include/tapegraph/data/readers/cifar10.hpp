@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -2,9 +2,9 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/host_array.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/host_array.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <zlib.h>
 

@@ -4,8 +4,8 @@
 #include <tapegraph/data/readers/image.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
 #include <tapegraph/data/readers/stb.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/folder.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/folder.hpp>
 
 #include <algorithm>
 #include <cstddef>

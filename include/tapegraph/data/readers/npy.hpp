@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/data/dataset.hpp>
-#include <tapegraph/io/npy.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/npy.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <memory>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/data/readers/npy.hpp>
-#include <tapegraph/io/npz.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/npz.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <memory>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/crc32c.hpp>
-#include <tapegraph/io/inflate.hpp>
+#include <tapegraph/formats/crc32c.hpp>
+#include <tapegraph/formats/inflate.hpp>
 
 #include <cstddef>
 #include <cstdint>

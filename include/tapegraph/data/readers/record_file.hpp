@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/data/readers/record_compression.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/io/record_framing.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/record_framing.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 
 #include <tapegraph/data/pipeline/set.hpp>
 #include <tapegraph/data/readers/record_compression.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/record_framing.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/record_framing.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/data/dataset.hpp>
-#include <tapegraph/io/csv_reader.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/csv_reader.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/data/tables/encoding.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/json_reader.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/json_reader.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 
 #include <tapegraph/data/text/byte_pair.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
-#include <tapegraph/io/json_reader.hpp>
-#include <tapegraph/io/path.hpp>
+#include <tapegraph/formats/json_reader.hpp>
+#include <tapegraph/formats/path.hpp>
 
 #include <algorithm>
 #include <cstddef>

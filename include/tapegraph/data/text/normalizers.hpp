@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/data/text/unicode.hpp>
-#include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/formats/json_reader.hpp>
 
 #include <array>
 #include <cstdint>

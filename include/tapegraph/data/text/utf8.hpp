@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/utf8.hpp>
+#include <tapegraph/formats/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/path.hpp>
-#include <tapegraph/io/quoted_text.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/quoted_text.hpp>
 
 #include <algorithm>
 #include <cstddef>

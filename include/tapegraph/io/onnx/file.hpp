@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/onnx/graph.hpp>
-#include <tapegraph/io/path.hpp>
 
 #include <string>
 #include <utility>

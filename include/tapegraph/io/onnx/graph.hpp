@@ -2,8 +2,8 @@
 
 #include <tapegraph/io/onnx/weight.hpp>
 #include <tapegraph/ir/text.hpp>
-#include <tapegraph/nn/first_values.hpp>
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/model/first_values.hpp>
+#include <tapegraph/model/variables.hpp>
 
 #include <algorithm>
 #include <bit>

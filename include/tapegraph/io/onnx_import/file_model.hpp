@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/io/file.hpp>
+#include <tapegraph/formats/file.hpp>
 #include <tapegraph/io/onnx_import/array.hpp>
 #include <tapegraph/io/onnx_import/wire_reader.hpp>
 

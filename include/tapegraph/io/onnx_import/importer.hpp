@@ -2,7 +2,7 @@
 
 #include <tapegraph/graph/traced_program.hpp>
 #include <tapegraph/io/onnx_import/file_model.hpp>
-#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/model/scope.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <algorithm>

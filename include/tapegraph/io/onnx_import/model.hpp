@@ -4,8 +4,8 @@
 #include <tapegraph/io/onnx_import/rules.hpp>
 #include <tapegraph/io/onnx_import/walk.hpp>
 #include <tapegraph/io/onnx_model.hpp>
-#include <tapegraph/nn/outputs.hpp>
-#include <tapegraph/nn/taped_program.hpp>
+#include <tapegraph/model/outputs.hpp>
+#include <tapegraph/model/taped_program.hpp>
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/quoted_text.hpp>
+#include <tapegraph/formats/quoted_text.hpp>
 
 #include <cstdint>
 #include <cstring>

@@ -2,9 +2,9 @@
 
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/folder.hpp>
-#include <tapegraph/io/record_framing.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/folder.hpp>
+#include <tapegraph/formats/record_framing.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/io/file.hpp>
-#include <tapegraph/io/folder.hpp>
-#include <tapegraph/io/record_framing.hpp>
+#include <tapegraph/formats/file.hpp>
+#include <tapegraph/formats/folder.hpp>
+#include <tapegraph/formats/record_framing.hpp>
 #include <tapegraph/io/tensorboard/event_file.hpp>
 
 #if !__has_include(<protozero/pbf_reader.hpp>)

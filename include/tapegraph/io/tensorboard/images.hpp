@@ -3,7 +3,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/tensorboard/histogram.hpp>
 #if __has_include(<stb/stb_image_write.h>) || __has_include(<stb_image_write.h>)
-#include <tapegraph/io/png.hpp>
+#include <tapegraph/formats/png.hpp>
 #endif
 
 #include <algorithm>

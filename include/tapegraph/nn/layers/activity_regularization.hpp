@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 
 /// A penalty on a layer's output instead of its weights. Not part of tapegraph.hpp: programs

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fill_mode.hpp>
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/augmentation.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/math/root.hpp>
-#include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/initializer.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/product/einsum.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/cast_like.hpp>
 #include <tapegraph/nn/layers/noise.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>

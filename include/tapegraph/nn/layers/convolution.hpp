@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/initializer.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 

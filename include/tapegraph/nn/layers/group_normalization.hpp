@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>

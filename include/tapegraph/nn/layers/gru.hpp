@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/gru.hpp>
 #ifdef TG_CUDA

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/layer.hpp>
+#include <tapegraph/nn/layers/masked.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/layers/synchronized_normalization.hpp>
-#include <tapegraph/nn/masked.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>

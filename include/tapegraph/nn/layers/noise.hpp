@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/math/root.hpp>
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/random/random.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/math/logarithm.hpp>
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/cast_like.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/ops/elementwise/exponential.hpp>

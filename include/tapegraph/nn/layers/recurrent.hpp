@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/lstm.hpp>
 #ifdef TG_CUDA

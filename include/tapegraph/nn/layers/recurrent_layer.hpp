@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/model/initializer.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/recurrent/recurrent.hpp>
 

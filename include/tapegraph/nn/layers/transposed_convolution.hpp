@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/layer_scope.hpp>
+#include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/model/initializer.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
 /// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.

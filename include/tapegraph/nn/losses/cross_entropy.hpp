@@ -3,7 +3,7 @@
 #include <tapegraph/nn/losses/loss.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
-/// Cross-entropies of probabilities, and label smoothing. nn/losses.hpp has those of logits.
+/// Cross-entropies of probabilities, and label smoothing. nn/losses/basic.hpp has those of logits.
 
 namespace tapegraph {
 

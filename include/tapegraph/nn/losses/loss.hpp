@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/nn/losses.hpp>
+#include <tapegraph/nn/losses/basic.hpp>
 
 #include <array>
 #include <cmath>

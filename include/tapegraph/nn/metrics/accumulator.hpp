@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/nn/columns.hpp>
+#include <tapegraph/model/columns.hpp>
 #include <tapegraph/nn/metrics/metric.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/model/metric_values.hpp>
 #include <tapegraph/nn/losses/loss.hpp>
-#include <tapegraph/nn/metric_values.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 
 /// Building blocks of metrics. A metric is a plain struct with

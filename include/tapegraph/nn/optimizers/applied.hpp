@@ -2,11 +2,11 @@
 
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/model/shared_terms.hpp>
+#include <tapegraph/model/variables.hpp>
+#include <tapegraph/nn/optimizers/basic.hpp>
 #include <tapegraph/nn/optimizers/hand_slots.hpp>
 #include <tapegraph/nn/optimizers/hyperparameter.hpp>
-#include <tapegraph/nn/shared_terms.hpp>
-#include <tapegraph/nn/variables.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/model/shared_terms.hpp>
 #include <tapegraph/nn/optimizers/hyperparameter.hpp>
-#include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/ops/elementwise/comparison.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 

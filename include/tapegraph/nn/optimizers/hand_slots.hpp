@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/nn/eager_slots.hpp>
-#include <tapegraph/nn/path_matches.hpp>
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/model/path_matches.hpp>
+#include <tapegraph/model/variables.hpp>
+#include <tapegraph/nn/optimizers/eager_slots.hpp>
 
 #include <algorithm>
 #include <cstdint>

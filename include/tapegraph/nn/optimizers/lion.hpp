@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/optimizers/basic.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
 namespace tapegraph {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/optimizers/basic.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
 /// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/model/variables.hpp>
 #include <tapegraph/nn/optimizers/chain.hpp>
-#include <tapegraph/nn/variables.hpp>
 
 namespace tapegraph {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/shard_group.hpp>
+#include <tapegraph/ops/shards/shard_group.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 

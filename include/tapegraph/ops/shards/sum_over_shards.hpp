@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/core/shard_group.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/shards/shard_group.hpp>
 
 /// sum_over_shards: combines values of all shards of a batch.
 
@@ -28,8 +28,8 @@ struct sum_over_shards_op {
     static double flops(const kernel_call&) { return 0; }
 };
 
-/// The sum over the shards of a step's batch (nn/sharded.hpp), of all ranks; x itself where the
-/// batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
+/// The sum over the shards of a step's batch (cluster/sharded.hpp), of all ranks; x itself where
+/// the batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
 /// double, of a shape that is the same on all shards, such as [channels]. Every shard must call it
 /// equally often. The derivative by x is the sum of all shards' derivatives.
 template <tensor_like X>

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <tapegraph/compile/placed/parts.hpp>
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/graph/traced_program.hpp>
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The parts of a program whose graph is made at run time (compile/placed/parts.hpp): the model is
+/// traced once, and each part is cut out of a copy of its trace.
+
+namespace tapegraph::detail {
+
+/// Whether a trace has parts on other devices or tasks.
+template <class = void>
+bool has_places(const ir::program_view& traced) {
+    for (const ir::entry& e : traced.nodes)
+        if (!(place_of(e) == part_place{})) return true;
+    return false;
+}
+
+/// The same for device names only.
+template <class = void>
+bool has_devices(const ir::program_view& traced) {
+    for (const ir::entry& e : traced.nodes)
+        if (e.place != place::anywhere) return true;
+    return false;
+}
+
+/// Owns the programs of all parts, which are one whole program if nothing is placed.
+template <class = void>
+class basic_traced_parts {
+public:
+    basic_traced_parts() = default;
+    /// Takes a trace that is not lowered. Throws as traced_program::of does.
+    explicit basic_traced_parts(std::unique_ptr<ir::traced_program> whole);
+
+    bool made() const { return whole_ != nullptr; }
+    std::span<const compiled_part> all() const { return parts_; }
+    /// The whole: inputs, outputs and variables.
+    const ir::program_view& view() const { return whole_->view(); }
+
+private:
+    std::unique_ptr<ir::traced_program> whole_;
+    std::vector<std::unique_ptr<ir::traced_program>> programs_;
+    std::vector<compiled_part> parts_;
+};
+
+template <class X>
+basic_traced_parts<X>::basic_traced_parts(std::unique_ptr<ir::traced_program> whole) : whole_(std::move(whole)) {
+    list<part_place> places{part_place{}};
+    if (has_places<>(whole_->view())) {
+        ir::trace t = whole_->traced(); // the graph alone
+        ir::eliminate_dead_nodes(t);
+        places = find_parts(t.nodes, t.arguments, t.nodes.size()).places;
+    }
+    if (places.size() == 1 && places[0] == part_place{}) {
+        whole_->lower_now();
+        parts_.push_back({&whole_->view(), &whole_->view(), 0, {}, true});
+        return;
+    }
+    for (int k = 0; k < places.size(); ++k) {
+        programs_.push_back(ir::traced_program::continued(*whole_, [&](ir::model_trace& t) {
+            keep_needed_nodes(t);
+            cut_part(t, k);
+        }));
+        const std::string_view task =
+            places[k].task == 0 ? std::string_view() : whole_->view().tasks[places[k].task - 1];
+        parts_.push_back({&programs_.back()->view(), &whole_->view(), places[k].place, task, false});
+    }
+}
+using traced_parts = basic_traced_parts<>;
+
+TG_COMPILED(nn, bool has_places<void>(const ir::program_view&))
+TG_COMPILED(nn, bool has_devices<void>(const ir::program_view&))
+TG_COMPILED(nn, class basic_traced_parts<void>)
+
+} // namespace tapegraph::detail

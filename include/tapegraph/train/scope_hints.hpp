@@ -1,0 +1,84 @@
+#pragma once
+
+#include <tapegraph/train/output_hints.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// What `compile` says of scopes whose names are alike: where weights were to be shared and one of two names is misspelt, there are two
+/// sets of weights, and such a model trains. One line on stderr, once a process.
+
+namespace tapegraph {
+namespace detail {
+
+/// Whether two names look like one and a misspelling of it: a letter inside a word is another, missing or doubled, or two have changed
+/// places. Numbers, letters that are words ("q_proj", "k_proj") and endings ("encode", "encoder") are names.
+template <class = void>
+bool look_misspelt(std::string_view a, std::string_view b) {
+    if (a.size() > b.size()) std::swap(a, b);
+    if (a.size() < 5 || b.size() > a.size() + 1 || a == b) return false;
+    const auto letter = [](std::string_view s, std::size_t i) {
+        return i < s.size() && std::isalpha(static_cast<unsigned char>(s[i])) != 0;
+    };
+    const auto at = static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
+    if (!letter(b, at)) return false;
+    if (a.size() < b.size()) {
+        const bool doubled = at > 0 && b[at] == b[at - 1];
+        return a.substr(at) == b.substr(at + 1) && (doubled || (at > 0 && letter(b, at - 1) && letter(b, at + 1)));
+    }
+    if (!letter(a, at)) return false;
+    if (a.substr(at + 1) == b.substr(at + 1)) return at > 0 && letter(a, at - 1) && letter(a, at + 1);
+    return letter(a, at + 1) && a[at] == b[at + 1] && a[at + 1] == b[at] && a.substr(at + 2) == b.substr(at + 2);
+}
+
+/// The same of paths, which differ in one name.
+template <class = void>
+bool paths_look_misspelt(std::string_view a, std::string_view b) {
+    const auto first =
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin())
+            .first;
+    const auto different = static_cast<std::size_t>(first - a.begin());
+    const std::size_t begin = different == 0 ? std::string_view::npos : a.rfind('/', different - 1);
+    const std::size_t from = begin == std::string_view::npos ? 0 : begin + 1;
+    const std::string_view x = a.substr(from), y = b.substr(from);
+    const std::size_t ends[]{std::min(x.find('/'), x.size()), std::min(y.find('/'), y.size())};
+    return x.substr(ends[0]) == y.substr(ends[1]) && look_misspelt(x.substr(0, ends[0]), y.substr(0, ends[1]));
+}
+
+/// Whether two layers are of one type and have variables of the same shapes.
+template <class = void>
+bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
+    const int count = a.last_variable - a.first_variable;
+    if (a.type != b.type || count == 0 || b.last_variable - b.first_variable != count) return false;
+    for (int i = 0; i < count; ++i) {
+        const ir::entry& x = v.nodes[v.variables[a.first_variable + i].node];
+        const ir::entry& y = v.nodes[v.variables[b.first_variable + i].node];
+        if (x.rank != y.rank) return false;
+        for (int k = 0; k < x.rank; ++k)
+            if (v.pool[x.dims + k] != v.pool[y.dims + k]) return false;
+    }
+    return true;
+}
+
+template <class = void>
+void hint_of_scopes(const ir::model_view& v) {
+    if (!hints_setting().load(std::memory_order_relaxed)) return;
+    for (int i = 0; i < v.layers.size(); ++i)
+        for (int k = i + 1; k < v.layers.size(); ++k) {
+            if (!same_weights(v, v.layers[i], v.layers[k])) continue;
+            const std::string a = path_of(v.scopes, v.layers[i].scope), b = path_of(v.scopes, v.layers[k].scope);
+            if (paths_look_misspelt(a, b))
+                tell_once("layers '" + a + "' and '" + b +
+                          "' have weights of the same shapes, and each its own: to share "
+                          "them, make the scope once and give it to both");
+        }
+}
+
+} // namespace detail
+
+TG_COMPILED(nn, void detail::hint_of_scopes<void>(const ir::model_view&))
+
+} // namespace tapegraph
