@@ -62,7 +62,7 @@ TEST_CASE("a thread counts as one caller while it predicts or trains, also betwe
             static void look(void* of) noexcept {
                 auto& mine = *static_cast<seen*>(of);
                 ++mine.calls;
-                if (const int now = tg::cpu::detail::caller_count<>::at_least(100); now != 1) mine.callers = now;
+                if (const int now = tg::cpu::detail::caller_count::at_least(100); now != 1) mine.callers = now;
             }
         } mine{.calls = 0, .callers = 1};
         auto model = tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
@@ -77,7 +77,7 @@ TEST_CASE("a thread counts as one caller while it predicts or trains, also betwe
         CHECK(mine.calls > before);
         static_cast<void>(model.evaluate(x, y));
         CHECK(mine.callers == 1);
-        CHECK(tg::cpu::detail::caller_count<>::at_least(100) == 0);
+        CHECK(tg::cpu::detail::caller_count::at_least(100) == 0);
     });
 }
 

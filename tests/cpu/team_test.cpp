@@ -110,11 +110,11 @@ TEST_CASE("callers leave each other processors, and have none but their own wher
     CHECK(members() == 4);
     // Who opens a region inside of a program is one caller, not two; and its workers are none.
     const cpu::at_work program;
-    CHECK(cpu::detail::caller_count<>::at_least(100) == 1);
+    CHECK(cpu::detail::caller_count::at_least(100) == 1);
     std::atomic<int> callers{0};
     cpu::parallel_team(true, [&](int, int) {
         const cpu::at_work inside;
-        if (const int now = cpu::detail::caller_count<>::at_least(100); now != 1) callers = now;
+        if (const int now = cpu::detail::caller_count::at_least(100); now != 1) callers = now;
     });
     CHECK(callers == 0);
 }
@@ -182,7 +182,7 @@ TEST_CASE("a child of fork has threads of its own") {
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(60); // rather than wait for threads that are not there
-        bool right = cpu::detail::caller_count<>::at_least(100) == 1;
+        bool right = cpu::detail::caller_count::at_least(100) == 1;
         for (int again = 0; again < 50; ++again) right = right && each_once(100, 3);
         std::atomic<int> here{0};
         cpu::parallel_team(true, [&](int, int) { ++here; });

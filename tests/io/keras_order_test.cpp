@@ -205,10 +205,10 @@ TEST_CASE("layers whose names or shapes tell need no order; repeated names give 
 
     using tg::io::detail::keras_config, tg::io::detail::order_by_config, tg::io::detail::keras_stem;
     std::vector<std::pair<std::string, std::string>> groups{{"cell", "same"}, {"cell_1", "same"}};
-    CHECK(!order_by_config<>(groups, {keras_config{"same"}, keras_config{"same"}}));
+    CHECK(!order_by_config(groups, {keras_config{"same"}, keras_config{"same"}}));
     groups = {{"a", "x"}, {"b", "y"}};
-    CHECK(!order_by_config<>(groups, {keras_config{"y"}}));
-    CHECK(order_by_config<>(groups, {keras_config{"y"}, keras_config{"z"}, keras_config{"x"}}));
+    CHECK(!order_by_config(groups, {keras_config{"y"}}));
+    CHECK(order_by_config(groups, {keras_config{"y"}, keras_config{"z"}, keras_config{"x"}}));
     CHECK(groups.front().first == "b");
     CHECK(keras_stem("dense_12") == "dense");
     CHECK(keras_stem("conv2d") == "conv2d");
@@ -217,15 +217,15 @@ TEST_CASE("layers whose names or shapes tell need no order; repeated names give 
 
 TEST_CASE("the layers in a wrapper, and the cells of a recurrent layer, have an order by the configuration") {
     using tg::io::detail::keras_config_of;
-    const auto config = keras_config_of<>(
+    const auto config = keras_config_of(
         layer_config("TimeDistributed", "t",
                      R"(, "layer": )" + layer_config("Sequential", "s", list_of({layer_config("Dense", "d")}))));
     REQUIRE(config.find("layer") != nullptr);
     CHECK(config.find("layer")->front().find("layers")->front().name == "d");
     CHECK(config.find("backward_layer") == config.find("layer"));
     CHECK(config.find("cell") == nullptr);
-    CHECK(keras_config_of<>("").find("layers") == nullptr);
-    CHECK(keras_config_of<>(R"({"config": {"name": "x", "rate": NaN}})").name.empty());
+    CHECK(keras_config_of("").find("layers") == nullptr);
+    CHECK(keras_config_of(R"({"config": {"name": "x", "rate": NaN}})").name.empty());
 }
 
 TEST_CASE("arrays of types that are not read have a name and a reason; booleans and bfloat16 are read") {

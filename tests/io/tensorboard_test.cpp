@@ -152,7 +152,7 @@ TEST_CASE("buckets of histograms: equal values, none, what is not finite, the en
 
 TEST_CASE("pictures: shapes, types, and how many") {
     const auto strings = [](const tg::any_tensor& t, int most = 3) {
-        return tg::io::detail::basic_encoded_images<>(t, most).texts;
+        return tg::io::detail::encoded_images(t, most).texts;
     };
     const auto gray = strings(tg::tensor<float>{{0, 0.5f, 1}, {-1, 2, std::nanf("")}});
     REQUIRE(gray.size() == 3);
@@ -244,7 +244,7 @@ TEST_CASE("an event whose making throws leaves nothing behind") {
 TEST_CASE("a disk that takes nothing is an error that names the file and what is lost") {
     if (!std::filesystem::exists("/dev/full")) return;
     const support::temporary_folder folder;
-    tg::io::detail::basic_event_file<> file(folder.path(), {.flush_seconds = 1e9});
+    tg::io::detail::event_file file(folder.path(), {.flush_seconds = 1e9});
     file.add([](std::string& to) { to += "x"; });
     const int full = ::open("/dev/full", O_WRONLY);
     file.replace_descriptor(full);

@@ -30,8 +30,7 @@ struct task_name {
 
 /// Parses "/job:worker/task:1", also with "/replica:0" and a device after it, as TensorFlow writes
 /// them; a missing task is 0. Throws argument_error for anything else.
-template <class = void>
-task_name parse_task_name(std::string_view text) {
+inline task_name parse_task_name(std::string_view text) {
     const auto refuse = [&] {
         throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
     };
@@ -59,16 +58,15 @@ task_name parse_task_name(std::string_view text) {
 
 /// Jobs, and the addresses of the tasks of each. Tasks are ranks in the order of jobs and, within a
 /// job, of tasks.
-template <class = void>
-class basic_cluster_spec {
+class cluster_spec {
 public:
     using job = std::pair<std::string, std::vector<std::string>>;
 
     /// tg::cluster_spec{{"worker", {"one:2222", "two:2222"}}, {"ps", {"three:2222"}}}. Throws
     /// argument_error for a job named twice, one without a name or a task, and an address without a
     /// host.
-    basic_cluster_spec(std::initializer_list<job> jobs) : basic_cluster_spec(std::vector<job>(jobs)) {}
-    explicit basic_cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
+    cluster_spec(std::initializer_list<job> jobs) : cluster_spec(std::vector<job>(jobs)) {}
+    explicit cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
         if (jobs_.empty()) throw argument_error("cluster_spec: no job");
         for (std::size_t i = 0; i < jobs_.size(); ++i) {
             const auto& [name, tasks] = jobs_[i];
@@ -83,7 +81,7 @@ public:
         }
     }
     /// Parses "worker=one:2222,two:2222;ps=three:2222".
-    static basic_cluster_spec from_string(std::string_view text) {
+    static cluster_spec from_string(std::string_view text) {
         std::vector<job> jobs;
         for (const std::string_view part : split(text, ';')) {
             const std::size_t equals = part.find('=');
@@ -93,22 +91,22 @@ public:
             for (const std::string_view address : split(part.substr(equals + 1), ','))
                 jobs.back().second.emplace_back(address);
         }
-        return basic_cluster_spec(std::move(jobs));
+        return cluster_spec(std::move(jobs));
     }
     /// Parses JSON, {"worker": ["one:2222", ...], ...}, with tasks also by number: {"0":
     /// "one:2222", ...}. Throws data_error that begins with `origin`.
-    static basic_cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
+    static cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
         io::json_reader json(text, origin);
-        basic_cluster_spec result = read(json);
+        cluster_spec result = read(json);
         json.end();
         return result;
     }
-    static basic_cluster_spec from_file(const std::string& path) {
+    static cluster_spec from_file(const std::string& path) {
         const auto bytes = io::read_file(path);
         return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
     }
     /// Reads the next value of a JSON text.
-    static basic_cluster_spec read(io::json_reader& json) {
+    static cluster_spec read(io::json_reader& json) {
         std::vector<job> jobs;
         json.begin_object();
         for (std::string name; json.next_name(name);) {
@@ -128,7 +126,7 @@ public:
             jobs.emplace_back(std::move(name), std::move(tasks));
         }
         try {
-            return basic_cluster_spec(std::move(jobs));
+            return cluster_spec(std::move(jobs));
         } catch (const argument_error& e) {
             json.refuse(e.what());
         }
@@ -219,7 +217,7 @@ public:
         return result;
     }
     // nvcc does not accept a defaulted one in a template.
-    friend bool operator==(const basic_cluster_spec& a, const basic_cluster_spec& b) { return a.jobs_ == b.jobs_; }
+    friend bool operator==(const cluster_spec& a, const cluster_spec& b) { return a.jobs_ == b.jobs_; }
 
 private:
     // The host of "host", "host:2222", "[::1]:2222".
@@ -242,7 +240,6 @@ private:
 
     std::vector<job> jobs_;
 };
-using cluster_spec = basic_cluster_spec<>;
 
 /// A cluster, and the task of this process in it.
 struct cluster_config {
@@ -253,8 +250,7 @@ struct cluster_config {
 /// Parses TF_CONFIG: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}};
 /// nullopt if it is not set. Throws data_error for an invalid value, argument_error or range_error
 /// for a task that the cluster does not have.
-template <class = void>
-std::optional<cluster_config> cluster_of_environment() {
+inline std::optional<cluster_config> cluster_of_environment() {
     const char* const text = detail::environment("TF_CONFIG");
     if (text == nullptr) return std::nullopt;
     io::json_reader json(text, "TF_CONFIG");

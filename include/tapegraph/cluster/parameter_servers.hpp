@@ -259,7 +259,7 @@ private:
             if (!v.assigned) gradients.emplace_back();
         indices.resize(gradients.size());
         const auto apply = [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
-            detail::basic_pushed_values<> values(pushed);
+            detail::pushed_values values(pushed);
             std::size_t next = 0;
             for (std::size_t i = 0; i < held.size(); ++i) {
                 variable& v = variables.at(static_cast<int>(i));
@@ -296,7 +296,7 @@ private:
     parameter_options options_;
     detail::parameter_plan plan_;
     std::vector<std::vector<std::byte>> blocks_;
-    detail::basic_pushed_block<> pushed_values_;
+    detail::pushed_block pushed_values_;
     std::vector<std::byte> assigned_, state_;
     std::int64_t pushed_ = 0;
     bool finished_ = false;

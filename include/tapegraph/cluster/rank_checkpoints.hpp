@@ -39,8 +39,7 @@ inline std::size_t bytes_of(const io::safetensors_entry& e) {
 /// Assigns whole tensors, the largest first, to the rank that has least; a tensor of more than a
 /// fair share is cut into slices, one per rank. The state of a run goes to the chief, because only
 /// the chief has all of it.
-template <class = void>
-rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
+inline rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
     const auto count = static_cast<std::size_t>(ranks);
     rank_plan plan;
     plan.entries.resize(count);
@@ -95,14 +94,13 @@ rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chie
 
 /// A rank among those that write a checkpoint. A thread writes files, and the training thread sends
 /// messages.
-template <class = void>
-class basic_rank_checkpoints final : public checkpoint_parts {
+class rank_checkpoints final : public checkpoint_parts {
 public:
-    explicit basic_rank_checkpoints(distributed::exchange& ranks)
+    explicit rank_checkpoints(distributed::exchange& ranks)
         : ranks_(&ranks), reports_(ranks, "checkpoint, reports of ranks") {}
-    basic_rank_checkpoints(const basic_rank_checkpoints&) = delete;
-    basic_rank_checkpoints& operator=(const basic_rank_checkpoints&) = delete;
-    ~basic_rank_checkpoints() override { abandon(); }
+    rank_checkpoints(const rank_checkpoints&) = delete;
+    rank_checkpoints& operator=(const rank_checkpoints&) = delete;
+    ~rank_checkpoints() override { abandon(); }
 
     bool leads() const override { return ranks_->is_chief(); }
     void take(model_entries all) override {
@@ -255,9 +253,8 @@ private:
 /// Every rank passes the same options, and calls the manager's functions in the same order. Throws
 /// data_error, the same on every rank, that names the rank which could not write, or has other
 /// variables or another step. The exchange must outlive it.
-template <class = void>
-std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
-    return std::make_shared<detail::basic_rank_checkpoints<>>(ranks);
+inline std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
+    return std::make_shared<detail::rank_checkpoints>(ranks);
 }
 
 } // namespace tapegraph

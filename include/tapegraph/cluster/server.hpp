@@ -17,13 +17,12 @@ namespace tapegraph {
 ///
 ///     tg::server server(ranks, spec);              // or server(ranks, spec, {"worker", 1}), checked against the rank
 ///     if (server.is_chief()) ...
-template <class = void>
-class basic_server {
+class server {
 public:
     /// Without a task this rank is the one of its number. Throws exchange_error, the same on every
     /// rank, if the numbers of ranks and tasks differ, or if a rank was given another task, or
     /// another cluster.
-    basic_server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
+    server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
         : ranks_(&ranks), spec_(std::move(spec)) {
         // A difference on one rank shall be an error on all: everything is compared before anything
         // is refused.
@@ -47,8 +46,8 @@ public:
         workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
         tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
     }
-    basic_server(const basic_server&) = delete;
-    basic_server& operator=(const basic_server&) = delete;
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
 
     const cluster_spec& cluster() const { return spec_; }
     /// The task of this rank.
@@ -99,6 +98,5 @@ private:
     std::unique_ptr<distributed::task_exchange> tasks_;
     std::function<void()> service_;
 };
-using server = basic_server<>;
 
 } // namespace tapegraph

@@ -10,10 +10,9 @@ namespace tapegraph::distributed {
 
 /// A task_group over an exchange between the computing tasks of a cluster; `members`: the number of
 /// each in the cluster. All of these must outlive it. Created by tg::server.
-template <class = void>
-class basic_task_exchange final : public task_group {
+class task_exchange final : public task_group {
 public:
-    basic_task_exchange(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
+    task_exchange(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
         : messages_(ranks, cluster, members) {}
 
     int rank() const override { return messages_.rank(); }
@@ -23,12 +22,11 @@ public:
     void barrier(const std::string& label) override { messages_.barrier(label); }
     void gather(variable_list& variables) override { tapegraph::detail::gather_variables(variables, messages_); }
     std::unique_ptr<tapegraph::detail::part_transfers> transfers() override {
-        return std::make_unique<tapegraph::detail::basic_task_values<>>(*this, messages_);
+        return std::make_unique<tapegraph::detail::task_values>(*this, messages_);
     }
 
 private:
     task_messages messages_;
 };
-using task_exchange = basic_task_exchange<>;
 
 } // namespace tapegraph::distributed

@@ -19,17 +19,16 @@ namespace tapegraph::distributed {
 
 /// Messages over an exchange between the computing tasks of a cluster; `members`: the number of
 /// each in the cluster. All of these must outlive it.
-template <class = void>
-class basic_task_messages {
+class task_messages {
 public:
     /// A message in flight.
     using message = int;
 
-    basic_task_messages(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
+    task_messages(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
         : ranks_(&ranks), cluster_(&cluster), members_(&members) {}
-    basic_task_messages(const basic_task_messages&) = delete;
-    basic_task_messages& operator=(const basic_task_messages&) = delete;
-    ~basic_task_messages() {
+    task_messages(const task_messages&) = delete;
+    task_messages& operator=(const task_messages&) = delete;
+    ~task_messages() {
         for (request& each : under_way_) ranks_->cancel(each);
     }
 
@@ -114,6 +113,5 @@ private:
     std::vector<request> under_way_;
     std::vector<message> free_;
 };
-using task_messages = basic_task_messages<>;
 
 } // namespace tapegraph::distributed

@@ -261,9 +261,9 @@ protected:
 /// A model in eager mode: the optimizer updates the variables after each step's tape.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
-    : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::basic_trainer<>,
-                                       Model, Spec, Loss, Optimizer> {
-    using base = detail::basic_eager_model<compiled_model, detail::basic_trainer<>, Model, Spec, Loss, Optimizer>;
+    : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::trainer_base, Model,
+                                       Spec, Loss, Optimizer> {
+    using base = detail::basic_eager_model<compiled_model, detail::trainer_base, Model, Spec, Loss, Optimizer>;
     using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
     template <class, class, class, class, class>
     friend class trainable_model;

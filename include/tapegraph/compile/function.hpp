@@ -37,7 +37,7 @@ struct returned<R> {
     static constexpr int count = 1;
     static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
     template <class Elements, int First>
-    static auto rebuild(call_results<>& from, tape_index first) {
+    static auto rebuild(call_results& from, tape_index first) {
         auto value = Elements::template typed<First>(from.take(First));
         if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
         return value;
@@ -53,7 +53,7 @@ struct returned<std::tuple<R...>> {
             values);
     }
     template <class Elements, int First>
-    static auto rebuild(call_results<>& from, tape_index first) {
+    static auto rebuild(call_results& from, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             // The type is spelled out, so that a tuple within a tuple stays two levels.
             return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
@@ -78,7 +78,7 @@ struct returned<R<P...>> {
     static constexpr int count = parts::count;
     static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
     template <class Elements, int First>
-    static auto rebuild(call_results<>& from, tape_index first) {
+    static auto rebuild(call_results& from, tape_index first) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
                           parts::template rebuild<Elements, First>(from, first));
     }
@@ -123,7 +123,7 @@ public:
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
         const random_state random = random_.next();
-        detail::call_results<> results(*program_);
+        detail::call_results results(*program_);
         program_->run(random);
         const detail::tape_storage& tape = detail::tape_storage::instance();
         tape_index place;
@@ -207,7 +207,6 @@ template <class... Specs>
 struct call_of_function {
     template <class F>
     static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
-    template <class>
     static reported call(...);
 };
 template <class F, class... Specs>
@@ -249,7 +248,6 @@ struct checked_function : checked_result<typename decltype(function_verdict<Resu
 #else // see compile/model_verdict.hpp
 template <class F, class... Specs>
 struct called_function {
-    template <class>
     static none call(int);
 };
 

@@ -80,9 +80,9 @@ protected:
 /// A model in graph mode.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<graph, Model, Spec, Loss, Optimizer>
-    : public detail::basic_graph_model<compiled_model<graph, Model, Spec, Loss, Optimizer>,
-                                       detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer> {
-    using base = detail::basic_graph_model<compiled_model, detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer>;
+    : public detail::basic_graph_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, detail::graph_trainer,
+                                       Model, Spec, Loss, Optimizer> {
+    using base = detail::basic_graph_model<compiled_model, detail::graph_trainer, Model, Spec, Loss, Optimizer>;
     using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
 
 public:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/model/gradient_list.hpp>
 #include <tapegraph/model/outputs.hpp>
 #include <tapegraph/model/taped_program.hpp>
@@ -15,13 +16,12 @@ namespace tapegraph::detail {
 
 /// Connects a model's programs in graph mode to its variables and runs them, for models of any
 /// type.
-template <class = void>
-class basic_graph_trainer : public basic_trainer<> {
+class graph_trainer : public trainer_base {
 protected:
-    using basic_trainer<>::basic_trainer;
-    basic_graph_trainer(basic_graph_trainer&&) = default;
-    basic_graph_trainer& operator=(basic_graph_trainer&&) = default;
-    ~basic_graph_trainer(); // not in the class, where programs that link the component would compile it
+    using trainer_base::trainer_base;
+    graph_trainer(graph_trainer&&) = default;
+    graph_trainer& operator=(graph_trainer&&) = default;
+    ~graph_trainer(); // not in the class, where programs that link the component would compile it
 
     /// Sets the numbers that the program calls `name`, "loss" or "optimizer".
     static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
@@ -75,8 +75,9 @@ private:
     std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();
 };
 
-template <class X>
-void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void graph_trainer::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
     int i = 0; // flags of frozen variables may stand between the numbers of two optimizers
     for (const double number : numbers) {
         while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
@@ -84,33 +85,28 @@ void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, 
     }
 }
 
-template <class X>
-ir::program& basic_graph_trainer<X>::training_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::training_program_of(const ir::program_view& program) {
     if (!training_) training_ = std::make_unique<ir::program>(program);
     return *training_;
 }
 
-template <class X>
-ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::evaluation_program_of(const ir::program_view& program) {
     if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
     return *evaluation_;
 }
 
-template <class X>
-ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::prepared_step(const ir::program_view& program) {
     ir::program& p = training_program_of(program);
     set_frozen(p);
     return p;
 }
 
-template <class X>
-ir::program& basic_graph_trainer<X>::gradient_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::gradient_program_of(const ir::program_view& program) {
     if (!derivatives_) derivatives_ = std::make_unique<ir::program>(program);
     return *derivatives_;
 }
 
-template <class X>
-void basic_graph_trainer<X>::set_frozen(ir::program& p) {
+TG_DEFINITION void graph_trainer::set_frozen(ir::program& p) {
     for (int i = 0; i < p.view().variables.size(); ++i)
         if (const int input = p.view().variables[i].frozen_input; input > 0)
             p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
@@ -118,8 +114,7 @@ void basic_graph_trainer<X>::set_frozen(ir::program& p) {
 
 // After loss and accuracy the program's outputs are gradients and assigned values, with their
 // variables' numbers, counted from 1.
-template <class X>
-gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
+TG_DEFINITION gradient_list graph_trainer::gradients_with(ir::program& p, batch_columns columns) {
     set_frozen(p);
     const step_result measured = run(p, columns, options_.check_finite);
     gradient_list list;
@@ -139,8 +134,7 @@ gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_colum
     return list;
 }
 
-template <class X>
-launched_step basic_graph_trainer<X>::launch_step(ir::program& p, batch_columns columns) {
+TG_DEFINITION launched_step graph_trainer::launch_step(ir::program& p, batch_columns columns) {
     launch(p, columns, false);
     launched_step s;
     s.loss = p.publish_output(0);
@@ -148,16 +142,14 @@ launched_step basic_graph_trainer<X>::launch_step(ir::program& p, batch_columns 
     return s;
 }
 
-template <class X>
-step_result basic_graph_trainer<X>::published(const launched_step& s) {
+TG_DEFINITION step_result graph_trainer::published(const launched_step& s) {
     step_result r;
     r.loss = training_->published_output(0, s.loss);
     if (s.accuracy >= 0) r.accuracy = training_->published_output(1, s.accuracy);
     return r;
 }
 
-template <class X>
-void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool check) {
+TG_DEFINITION void graph_trainer::launch(ir::program& p, batch_columns columns, bool check) {
     if (&p == training_.get())
         connect_step(p);
     else
@@ -168,8 +160,7 @@ void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool 
     p.run(random, check);
 }
 
-template <class X>
-step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
+TG_DEFINITION step_result graph_trainer::run(ir::program& p, batch_columns columns, bool check) {
     launch(p, columns, check);
     double loss_and_accuracy[2]{};
     const auto& outputs = p.view().outputs;
@@ -179,15 +170,13 @@ step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, b
 
 // Programs run on the model's variables in place; the first ones are the same in every trace. These
 // programs only read them.
-template <class X>
-void basic_graph_trainer<X>::connect(ir::program& p) const {
+TG_DEFINITION void graph_trainer::connect(ir::program& p) const {
     for (int i = 0; i < p.view().variables.size(); ++i)
         p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
 }
 
 // Evaluations also write the accumulators of metrics.
-template <class X>
-void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
+TG_DEFINITION void graph_trainer::connect_evaluation(ir::program& p) {
     for (int i = 0; i < p.view().variables.size(); ++i) {
         variable& v = variables_.at(i);
         p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
@@ -197,8 +186,7 @@ void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
 // A step writes variables in place; one that a prediction on a tape holds is moved first. The step
 // is compiled to update every variable that may change: of a frozen one, and of its optimizer
 // state, it receives a copy.
-template <class X>
-void basic_graph_trainer<X>::connect_step(ir::program& p) {
+TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
     const int count = std::min(p.view().variables.size(), variables_.size()); // later ones belong to others
     frozen_copies_.resize(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
@@ -220,9 +208,8 @@ void basic_graph_trainer<X>::connect_step(ir::program& p) {
     }
 }
 
-template <class X>
-void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
-                                          std::span<any_tensor> results) const {
+TG_DEFINITION void graph_trainer::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
+                                               std::span<any_tensor> results) const {
     predictions_->with(*calls.program, [&](ir::program& p) {
         connect(p);
         bool tracked = false;
@@ -231,7 +218,7 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
             tracked = tracked || tape_storage::instance().tracks(x[i]);
         }
         const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
-        call_results<> made(p);
+        call_results made(p);
         p.run(random);
         for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
         if (calls.gradient == nullptr || !tracked) return;
@@ -247,9 +234,8 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
     });
 }
 
-template <class X>
-basic_graph_trainer<X>::~basic_graph_trainer() = default;
+TG_DEFINITION graph_trainer::~graph_trainer() = default;
 
-TG_COMPILED(nn, class basic_graph_trainer<void>)
+#endif
 
 } // namespace tapegraph::detail

@@ -28,7 +28,7 @@ class model_instance<Model, Spec, std::tuple<Elements...>>
     : public detail::instance_losses<
           Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
           (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
-          detail::basic_trainer<>> {
+          detail::trainer_base> {
     using base = typename model_instance::instance_losses;
 
 public:

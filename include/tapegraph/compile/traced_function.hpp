@@ -27,7 +27,7 @@ public:
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
         const random_state random = random_.next();
-        detail::call_results<> results(*program_);
+        detail::call_results results(*program_);
         program_->run(random);
         const detail::tape_storage& tape = detail::tape_storage::instance();
         tape_index place;

@@ -23,8 +23,7 @@ namespace ir {
 /// Makes inputs of everything that a model reads besides its inputs: each variable, and whether it
 /// is frozen if a layer asks, by its path. So a call of its program is one record of a tape that
 /// hands gradients to variables.
-template <class = void>
-void variables_to_inputs(model_trace& t) {
+inline void variables_to_inputs(model_trace& t) {
     const list<input_entry> before = t.inputs;
     t.inputs.clear();
     const auto add = [&](std::string_view name, int at) {
@@ -69,7 +68,7 @@ struct instance_training_trace {
 template <class Forward>
 struct instance_trace {
     using previous = Forward;
-    static void build(model_trace& t) { variables_to_inputs<>(t); }
+    static void build(model_trace& t) { variables_to_inputs(t); }
 };
 
 /// The gradient of a call by its inputs, and so by variables. Assigned values have none.
@@ -97,7 +96,7 @@ template <class Model, class Spec, class... Elements>
 class traced_instance<Model, Spec, std::tuple<Elements...>>
     : public detail::instance_losses<detail::at_run_time<Model>, typename detail::value_type_of<Spec>::type,
                                      ir::instance_training_trace<detail::at_run_time<Model>, Spec>::regularizes,
-                                     detail::basic_graph_trainer<>> {
+                                     detail::graph_trainer> {
     using base = typename traced_instance::instance_losses;
     using model = detail::at_run_time<Model>;
     using value = typename detail::value_type_of<Spec>::type;
@@ -146,7 +145,7 @@ private:
         graph.runs.with(view, [&](ir::program& p) {
             for (std::size_t i = 0; i < inputs.size(); ++i)
                 p.set_input(static_cast<int>(i), inputs[i].view_on(p.device()));
-            detail::call_results<> made(p);
+            detail::call_results made(p);
             p.run(random);
             int followed = 0;
             for (; followed < view.outputs.size(); ++followed) {

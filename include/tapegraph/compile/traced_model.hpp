@@ -42,8 +42,8 @@ protected:
         const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
         constexpr bool trains = !std::is_same_v<Optimizer, none>;
         const auto whole = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
-        placed_ = has_places<>(layers->view()) || has_places<>(whole->view());
-        on_devices_ = has_devices<>(layers->view());
+        placed_ = has_places(layers->view()) || has_places(whole->view());
+        on_devices_ = has_devices(layers->view());
         model_base::read_traces(*this, layers->view(), whole->view(), first_values_at_run_time<model>(), trains);
         this->set_first_values(optimizer_);
         this->gradients_ = traced_gradient::pool_of(programs_->by_inputs);
@@ -159,10 +159,9 @@ protected:
 /// A model whose graph is made at run time.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<traced, Model, Spec, Loss, Optimizer>
-    : public detail::basic_traced_model<compiled_model<traced, Model, Spec, Loss, Optimizer>,
-                                        detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer> {
-    using whole =
-        detail::basic_traced_model<compiled_model, detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer>;
+    : public detail::basic_traced_model<compiled_model<traced, Model, Spec, Loss, Optimizer>, detail::graph_trainer,
+                                        Model, Spec, Loss, Optimizer> {
+    using whole = detail::basic_traced_model<compiled_model, detail::graph_trainer, Model, Spec, Loss, Optimizer>;
     using typename whole::base;
     using typename whole::model;
     using typename whole::training;

@@ -16,8 +16,8 @@ struct untraced {};
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>, Spec, Loss,
-                             detail::basic_trainer<>> {
-    using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
+                             detail::trainer_base> {
+    using base = trainable_model<compiled_model, Spec, Loss, detail::trainer_base>;
 
 public:
     compiled_model(const compiled_model&);

@@ -105,8 +105,7 @@ inline std::string readable_bytes(std::size_t bytes) {
 }
 
 // The processor's properties, read from Linux; unknown elsewhere.
-template <class = void>
-device_report cpu_report() {
+inline device_report cpu_report() {
     device_report r{device::cpu(), "processor"};
     const auto each_line = [](const char* file, const auto& f) {
         std::FILE* const lines = std::fopen(file, "r");
@@ -147,8 +146,7 @@ inline std::string why_unavailable(device d) {
 } // namespace detail
 
 /// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
+inline std::vector<device_report> list_devices() {
     std::vector<device_report> devices{detail::cpu_report()};
     const detail::device_backend& backend = detail::cuda_backend();
     const int count = backend.count == nullptr ? 0 : backend.count();
@@ -157,8 +155,7 @@ std::vector<device_report> list_devices() {
 }
 
 /// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+inline std::string device_table(const std::vector<device_report>& devices = list_devices()) {
     std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
     for (const device_report& r : devices) {
         const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };

@@ -25,8 +25,16 @@ inline const char* environment(const char* variable) {
 
 /// The index of a variable's value in a list of words; `otherwise` where it is not set. Throws
 /// argument_error that names the variable, its value and the words.
-template <class = void>
-int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise);
+
+/// 0 or 1.
+inline bool environment_flag(const char* variable, bool otherwise) {
+    return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
     const char* const value = environment(variable);
     if (value == nullptr) return otherwise;
     std::string expected;
@@ -39,11 +47,6 @@ int environment_choice(const char* variable, std::initializer_list<const char*> 
     refuse_environment(variable, value, expected);
 }
 
-/// 0 or 1.
-inline bool environment_flag(const char* variable, bool otherwise) {
-    return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
-}
-
-TG_COMPILED(runtime, int environment_choice<void>(const char*, std::initializer_list<const char*>, int))
+#endif
 
 } // namespace tapegraph::detail

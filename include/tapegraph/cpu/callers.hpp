@@ -29,7 +29,6 @@ struct alignas(64) caller_counter {
 };
 
 /// Counters distributed over threads, so that many short calls do not contend for one cache line.
-template <class = void>
 class caller_count {
 public:
     static std::atomic<int>& own() {
@@ -62,8 +61,7 @@ private:
 
 /// 0: as many as the system reports.
 inline std::atomic<int> assumed_processors{0};
-template <class = void>
-int processors() {
+inline int processors() {
     if (const int assumed = assumed_processors.load(std::memory_order_relaxed); assumed > 0) return assumed;
 #if defined(_OPENMP)
     static const int found = omp_get_num_procs();
@@ -82,13 +80,13 @@ public:
     explicit at_work(bool counts = true) : counts_(counts && !detail::counted_as_caller && !detail::in_team) {
         if (!counts_) return;
         detail::counted_as_caller = true;
-        detail::caller_count<>::own().fetch_add(1, std::memory_order_relaxed);
+        detail::caller_count::own().fetch_add(1, std::memory_order_relaxed);
     }
     at_work(const at_work&) = delete;
     at_work& operator=(const at_work&) = delete;
     ~at_work() {
         if (!counts_) return;
-        detail::caller_count<>::own().fetch_sub(1, std::memory_order_relaxed);
+        detail::caller_count::own().fetch_sub(1, std::memory_order_relaxed);
         detail::counted_as_caller = false;
     }
 
@@ -104,10 +102,9 @@ constexpr int threads_beside(int wanted, int callers, int processors) {
 }
 
 /// The same for the current number of callers, for a thread that is at_work.
-template <class = void>
-int threads_now(int wanted) {
+inline int threads_now(int wanted) {
     const int processors = detail::processors();
-    return threads_beside(wanted, detail::caller_count<>::at_least(processors + 1), processors);
+    return threads_beside(wanted, detail::caller_count::at_least(processors + 1), processors);
 }
 
 } // namespace tapegraph::cpu

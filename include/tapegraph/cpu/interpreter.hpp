@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/widen.hpp>
 

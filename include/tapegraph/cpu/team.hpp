@@ -48,7 +48,6 @@ inline void relax() {
 
 /// Limits spinning. A thread that finds a gap in its own time was descheduled: another process
 /// wants the processor, and spinning wastes this program's share.
-template <class = void>
 class patience {
 public:
     /// Spins until done() holds, for `seconds` at most and only a few microseconds on a crowded
@@ -82,7 +81,6 @@ private:
     inline static std::atomic<double> crowded_until_{0};
 };
 
-template <class = void>
 class thread_team {
 public:
     thread_team* next = nullptr; // in the pool
@@ -93,7 +91,7 @@ public:
         while (static_cast<int>(workers_.size()) < threads - 1 && start()) {}
         const auto seats =
             static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
-        patience<>::crowd(threads);
+        patience::crowd(threads);
         work_ = &work;
         seats_ = seats;
         round_.fetch_add(1, std::memory_order_relaxed);
@@ -108,7 +106,7 @@ public:
         in_team = false;
         if (!all) gate_.fetch_and(~free_mask, std::memory_order_acq_rel);
         const auto done = [this] { return gate_.load(std::memory_order_acquire) == 0; };
-        if (patience<>::lasts(2e-4, done)) return;
+        if (patience::lasts(2e-4, done)) return;
         for (std::uint32_t g; (g = gate_.load(std::memory_order_acquire)) != 0;) gate_.wait(g);
     }
 
@@ -144,7 +142,7 @@ private:
                 last = round_.load(std::memory_order_relaxed); // does not change while a worker is inside
                 work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
                 if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
-            } else if (!patience<>::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
+            } else if (!patience::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
                 bell_.wait(rung);
             }
         }
@@ -172,7 +170,6 @@ private:
 /// The pool of idle teams. When the program ends, or the library that contains this code is
 /// unloaded, their threads are joined, and later regions run on the calling thread alone. A child
 /// of fork() has none of its parent's threads, and creates teams of its own.
-template <class = void>
 class team_shelf {
 public:
     static team_shelf& instance() {
@@ -180,8 +177,8 @@ public:
         return shelf;
     }
     ~team_shelf() {
-        for (thread_team<>* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
-            thread_team<>* const next = team->next;
+        for (thread_team* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
+            thread_team* const next = team->next;
             team->stop();
             delete team;
             team = next;
@@ -189,16 +186,16 @@ public:
     }
 
     /// Returns null once the program ends.
-    static thread_team<>* take() {
+    static thread_team* take() {
         if (!open_.load(std::memory_order_acquire)) return nullptr;
         team_shelf& shelf = instance();
         pthread_mutex_lock(&shelf.lock_);
-        thread_team<>* const team = shelf.spare_;
+        thread_team* const team = shelf.spare_;
         if (team != nullptr) shelf.spare_ = team->next;
         pthread_mutex_unlock(&shelf.lock_);
-        return team != nullptr ? team : new thread_team<>;
+        return team != nullptr ? team : new thread_team;
     }
-    static void put(thread_team<>* team) {
+    static void put(thread_team* team) {
         team_shelf& shelf = instance();
         pthread_mutex_lock(&shelf.lock_);
         team->next = shelf.spare_;
@@ -217,7 +214,7 @@ private:
 
     inline static std::atomic<bool> open_{true};
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
-    thread_team<>* spare_ = nullptr;
+    thread_team* spare_ = nullptr;
 };
 
 /// Opens a region of at most `threads` threads, fewer where other callers need the processors; with
@@ -227,10 +224,10 @@ void run_team(int threads, bool all, const team_work& work);
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
     const at_work here;
     threads = threads_now(threads);
-    thread_team<>* const team = threads > 1 ? team_shelf<>::take() : nullptr;
+    thread_team* const team = threads > 1 ? team_shelf::take() : nullptr;
     if (team == nullptr) return work.call(work.f, 0, 1);
     team->run(threads, all, work);
-    team_shelf<>::put(team);
+    team_shelf::put(team);
 }
 #endif
 

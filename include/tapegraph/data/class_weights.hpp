@@ -16,7 +16,6 @@ namespace detail {
 
 /// Adds a column "sample_weight", if there is none, and multiplies it by the weight of each
 /// record's class.
-template <class = void>
 class class_weighting {
 public:
     class_weighting(std::vector<column_spec> columns, std::vector<double> by_class, std::size_t labels, dtype type)
@@ -85,10 +84,9 @@ private:
 };
 
 /// A data set of numbered records with such a column.
-template <class = void>
 class class_weighted_source final : public source {
 public:
-    class_weighted_source(dataset records, class_weighting<> weighting)
+    class_weighted_source(dataset records, class_weighting weighting)
         : records_(std::move(records)), weighting_(std::move(weighting)) {}
     std::int64_t size() const override { return records_.size(); }
     const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
@@ -99,14 +97,13 @@ public:
 
 private:
     dataset records_;
-    class_weighting<> weighting_;
+    class_weighting weighting_;
 };
 
 /// A source of whole batches, with such a column.
-template <class = void>
 class class_weighted_batches final : public batch_source {
 public:
-    class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting<> weighting)
+    class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting weighting)
         : batches_(std::move(batches)), weighting_(std::move(weighting)) {}
     const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
     std::int64_t size() const override { return batches_->size(); }
@@ -123,7 +120,7 @@ public:
 private:
     class weighted_walk final : public batch_walk {
     public:
-        weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting<>& weighting)
+        weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting& weighting)
             : inner_(std::move(inner)), weighting_(weighting) {}
         void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
             inner_->begin_epoch(epoch, first);
@@ -153,7 +150,7 @@ private:
 
     private:
         std::unique_ptr<batch_walk> inner_;
-        class_weighting<> weighting_;
+        class_weighting weighting_;
         std::vector<double> weights_;
         std::vector<column_spec> columns_;
         std::vector<const std::byte*> data_;
@@ -161,7 +158,7 @@ private:
     };
 
     std::shared_ptr<const batch_source> batches_;
-    class_weighting<> weighting_;
+    class_weighting weighting_;
 };
 
 } // namespace detail
@@ -171,15 +168,19 @@ private:
 /// times the existing weight. Throws dtype_error if labels are not int or weights not float,
 /// argument_error for a weight that is negative or not finite. A label without a weight throws
 /// range_error when its batch is requested.
-template <class = void>
 dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
-                           dtype type = dtype::f32) {
-    detail::class_weighting<> weighting(set.columns(), std::move(by_class), labels, type);
+                           dtype type = dtype::f32);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
+                                         dtype type) {
+    detail::class_weighting weighting(set.columns(), std::move(by_class), labels, type);
     if (set.batches())
-        return dataset(std::make_shared<detail::class_weighted_batches<>>(set.batches(), std::move(weighting)));
-    return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(weighting)));
+        return dataset(std::make_shared<detail::class_weighted_batches>(set.batches(), std::move(weighting)));
+    return dataset(std::make_shared<detail::class_weighted_source>(set, std::move(weighting)));
 }
 
-TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
+#endif
 
 } // namespace tapegraph::data

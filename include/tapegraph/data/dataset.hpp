@@ -32,21 +32,13 @@ struct batch_options {
 };
 
 /// A template, so that programs that include it but read no data do not compile its functions.
-template <class = void>
-class basic_dataset {
-    using dataset = basic_dataset;
-
+class dataset {
 public:
-    basic_dataset();
-    explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
-        if (!source_) throw argument_error("data set: null source");
-    }
+    dataset();
+    explicit dataset(std::shared_ptr<const source> records);
     /// Wraps a source of batches, or of records grouped by batch(), in an order of their own
     /// (data/pipeline.hpp). Use the pipeline's shuffle, subset, take and split.
-    explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
-        batches_ = std::move(batches);
-        if (!batches_) throw argument_error("data set: null source");
-    }
+    explicit dataset(std::shared_ptr<const batch_source> batches);
 
     /// Generates records on demand: `generate(std::int64_t record, const record_writer& out)`
     /// writes one. It runs on the loader's thread; its exceptions are rethrown where the batch is
@@ -91,60 +83,23 @@ public:
     }
 
     /// Visits the records of epoch e in a random order that depends only on (seed, e).
-    dataset shuffle(std::uint64_t seed) const {
-        check_records("shuffle");
-        dataset result = *this;
-        result.shuffle_seed_ = seed;
-        return result;
-    }
+    dataset shuffle(std::uint64_t seed) const;
     // clang-format off
     no_such_option_in<batch_options> batch(any_argument, ...) const TG_MISTAKE;
     // clang-format on
 
     /// Groups records. Throws argument_error for a size below 1.
-    dataset batch(std::int64_t size, batch_options options = {}) const {
-        if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
-        dataset result = *this;
-        result.batch_size_ = size;
-        result.drop_remainder_ = options.drop_remainder;
-        if (!batches_) return result;
-        if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
-        return result;
-    }
+    dataset batch(std::int64_t size, batch_options options = {}) const;
 
     /// Keeps up to `depth` batches ready, assembled by a background thread; 0 assembles each on
     /// request.
-    dataset prefetch(std::int64_t depth) const {
-        if (depth < 0 || depth > 4096)
-            throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
-        dataset result = *this;
-        result.prefetch_depth_ = depth;
-        return result;
-    }
+    dataset prefetch(std::int64_t depth) const;
 
     /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
-    dataset subset(std::span<const std::int64_t> records) const {
-        check_records("subset");
-        auto indices = std::make_shared<std::vector<std::int64_t>>();
-        indices->reserve(records.size());
-        for (const auto record : records) {
-            if (record < 0 || record >= size())
-                throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
-            indices->push_back(record_at(record));
-        }
-        dataset result = *this;
-        result.indices_ = std::move(indices);
-        return result;
-    }
+    dataset subset(std::span<const std::int64_t> records) const;
 
     /// The first `count` records, or all if there are fewer.
-    dataset take(std::int64_t count) const {
-        if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
-        check_records("take");
-        std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
-        for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
-        return subset(records);
-    }
+    dataset take(std::int64_t count) const;
 
     /// The part that one of `parts` ranks reads when they train together: of each batch of n
     /// records the rows [n part / parts, n (part + 1) / parts), those of its shards. Size, batches
@@ -152,32 +107,19 @@ public:
     /// never requested. `fit` of a sharded model takes such a set, and checks over all ranks that
     /// an epoch read every record once; evaluation reads the whole set. Throws argument_error for
     /// an invalid part, and for a pipeline.
-    dataset shard(int part, int parts) const {
-        check_records("shard");
-        if (parts < 1 || part < 0 || part >= parts)
-            throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
-        dataset result = *this;
-        result.part_ = part;
-        result.parts_ = parts;
-        return result;
-    }
+    dataset shard(int part, int parts) const;
     /// The arguments of shard(); 0 of 1 means everything.
     int part() const { return part_; }
     int parts() const { return parts_; }
 
     /// The number of records; negative if a pipeline does not know it.
-    std::int64_t size() const {
-        if (batches_) return batches_->size();
-        return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
-    }
+    std::int64_t size() const;
     const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
     /// The source of whole batches; null if records are numbered.
     const std::shared_ptr<const batch_source>& batches() const { return batches_; }
     const source& records() const { return *source_; }
     /// The source's number of this set's record `position`.
-    std::int64_t record_at(std::int64_t position) const {
-        return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
-    }
+    std::int64_t record_at(std::int64_t position) const;
 
     /// 0 before batch() is called.
     std::int64_t batch_size() const { return batch_size_; }
@@ -187,18 +129,10 @@ public:
     std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
     /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
     /// argument_error before batch() is called.
-    std::int64_t batches_per_epoch() const {
-        if (batches_) return batches_->batches();
-        if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
-        return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
-    }
+    std::int64_t batches_per_epoch() const;
 
 private:
-    void check_records(const char* what) const {
-        if (batches_)
-            throw argument_error(std::string("dataset.") + what +
-                                 ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
-    }
+    void check_records(const char* what) const;
     dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
     std::shared_ptr<const source> source_;
@@ -210,7 +144,6 @@ private:
     int part_ = 0, parts_ = 1;
     bool drop_remainder_ = false;
 };
-using dataset = basic_dataset<>;
 
 struct split_datasets {
     dataset train, validation;
@@ -218,8 +151,98 @@ struct split_datasets {
 
 /// Splits records at random: round(fraction * size) of them, but at least one on either side, are
 /// for validation. Throws argument_error for a fraction outside (0, 1) or fewer than two records.
-template <class = void>
-split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION dataset::dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+    if (!source_) throw argument_error("data set: null source");
+}
+
+TG_DEFINITION dataset::dataset(std::shared_ptr<const batch_source> batches) : dataset() {
+    batches_ = std::move(batches);
+    if (!batches_) throw argument_error("data set: null source");
+}
+
+TG_DEFINITION dataset dataset::shuffle(std::uint64_t seed) const {
+    check_records("shuffle");
+    dataset result = *this;
+    result.shuffle_seed_ = seed;
+    return result;
+}
+
+TG_DEFINITION dataset dataset::batch(std::int64_t size, batch_options options) const {
+    if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
+    dataset result = *this;
+    result.batch_size_ = size;
+    result.drop_remainder_ = options.drop_remainder;
+    if (!batches_) return result;
+    if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
+    return result;
+}
+
+TG_DEFINITION dataset dataset::prefetch(std::int64_t depth) const {
+    if (depth < 0 || depth > 4096)
+        throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+    dataset result = *this;
+    result.prefetch_depth_ = depth;
+    return result;
+}
+
+TG_DEFINITION dataset dataset::subset(std::span<const std::int64_t> records) const {
+    check_records("subset");
+    auto indices = std::make_shared<std::vector<std::int64_t>>();
+    indices->reserve(records.size());
+    for (const auto record : records) {
+        if (record < 0 || record >= size())
+            throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
+        indices->push_back(record_at(record));
+    }
+    dataset result = *this;
+    result.indices_ = std::move(indices);
+    return result;
+}
+
+TG_DEFINITION dataset dataset::take(std::int64_t count) const {
+    if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+    check_records("take");
+    std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
+    for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+    return subset(records);
+}
+
+TG_DEFINITION dataset dataset::shard(int part, int parts) const {
+    check_records("shard");
+    if (parts < 1 || part < 0 || part >= parts)
+        throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
+    dataset result = *this;
+    result.part_ = part;
+    result.parts_ = parts;
+    return result;
+}
+
+TG_DEFINITION std::int64_t dataset::size() const {
+    if (batches_) return batches_->size();
+    return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
+}
+
+TG_DEFINITION std::int64_t dataset::record_at(std::int64_t position) const {
+    return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
+}
+
+TG_DEFINITION std::int64_t dataset::batches_per_epoch() const {
+    if (batches_) return batches_->batches();
+    if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
+    return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
+}
+
+TG_DEFINITION void dataset::check_records(const char* what) const {
+    if (batches_)
+        throw argument_error(std::string("dataset.") + what +
+                             ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
+}
+
+TG_DEFINITION split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
     if (!(fraction > 0 && fraction < 1))
         throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
                              std::to_string(fraction));
@@ -235,12 +258,10 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
             all.subset(numbers.first(static_cast<std::size_t>(held)))};
 }
 
-template <class X>
-basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
+TG_DEFINITION dataset::dataset() : source_(std::make_shared<array_source>()) {}
 
-template <class X>
-basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
-                                               std::int64_t values) {
+TG_DEFINITION dataset& dataset::add_column(column_spec column, std::shared_ptr<const std::byte> data,
+                                           std::int64_t values) {
     const auto* arrays = dynamic_cast<const array_source*>(source_.get());
     if (arrays == nullptr || indices_ || batches_)
         throw argument_error("dataset.add: column '" + column.name +
@@ -252,6 +273,6 @@ basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_p
     return *this;
 }
 
-TG_COMPILED(data, class basic_dataset<void>)
+#endif
 
 } // namespace tapegraph::data

@@ -89,8 +89,7 @@ public:
     }
 
 private:
-    template <class>
-    friend class basic_loader;
+    friend class loader;
     struct alignas(64) line {
         std::byte bytes[64];
     };
@@ -102,95 +101,23 @@ private:
     std::int64_t index_ = 0;
 };
 
-template <class = void> // a template, like basic_dataset
-class basic_loader {
+class loader {
 public:
     /// Allocates all memory and starts the thread. Throws argument_error if the set is empty, has
     /// no batch size, or has fewer records than one batch while the remainder is dropped.
-    explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
-        if (data_.batches()) {
-            walk_ = data_.batches()->walk(data_.prefetch_depth());
-            ring_.resize(1);
-            return;
-        }
-        if (data_.columns().empty()) throw argument_error("data set: no columns");
-        if (data_.size() == 0)
-            throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
-        if (batches_ == 0)
-            throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
-                                 std::to_string(data_.batch_size()) + ", and the remainder is dropped");
-        if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
-        places_.resize(data_.columns().size());
-        // More buffers than batches would never be used; a batch larger than the set is never full.
-        const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
-        const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
-        ring_.resize(static_cast<std::size_t>(slots));
-        for (auto& slot : ring_) {
-            slot.columns_ = &data_.columns();
-            for (const auto& column : data_.columns()) {
-                slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
-                slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
-            }
-        }
-        if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
-    }
-    basic_loader(const basic_loader&) = delete;
-    basic_loader& operator=(const basic_loader&) = delete;
-    ~basic_loader() {
-        if (!thread_.joinable()) return;
-        {
-            const std::lock_guard lock(mutex_);
-            stop_ = true;
-            cancel_ = true;
-        }
-        work_.notify_one();
-    }
+    explicit loader(dataset data);
+    loader(const loader&) = delete;
+    loader& operator=(const loader&) = delete;
+    ~loader();
 
     /// Starts epoch `epoch` at batch `first`, abandoning a running one. Earlier batches are not
     /// assembled. Throws argument_error if the epoch has fewer batches.
-    void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
-        if (first < 0 || (first > batches_ && batches_ >= 0))
-            throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
-                                 std::to_string(batches_));
-        if (walk_) {
-            walk_->begin_epoch(epoch, first);
-            taken_ = first;
-            started_ = true;
-            wait_seconds_ = 0;
-            return;
-        }
-        std::unique_lock lock(mutex_);
-        cancel_ = true;
-        work_.notify_one();
-        ready_.wait(lock, [this] { return !busy_ && !requested_; });
-        failure_ = nullptr;
-        cancel_ = false;
-        started_ = true;
-        epoch_ = epoch;
-        produced_ = taken_ = released_ = first;
-        whole_ = read_ = {};
-        wait_seconds_ = 0;
-        if (thread_.joinable()) {
-            requested_ = true;
-            work_.notify_one();
-        } else {
-            shuffle();
-        }
-    }
+    void begin_epoch(std::uint64_t epoch, std::int64_t first = 0);
 
     /// The next batch, valid until the next call; null at the end of the epoch. Rethrows the
     /// source's exception, after the batches that were complete. Throws argument_error before
     /// begin_epoch().
-    const batch* next() {
-        const double asked = tapegraph::detail::steady_seconds();
-        const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
-        wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
-        if (result != nullptr && data_.parts() > 1) {
-            whole_.add(result->whole_);
-            read_.add(result->read_);
-        }
-        return result;
-    }
+    const batch* next();
 
     /// For a part of a set (dataset.shard): the records of the batches since begin_epoch(), and
     /// those of them that were read here.
@@ -209,7 +136,7 @@ public:
         using difference_type = std::ptrdiff_t;
         using iterator_concept = std::input_iterator_tag;
 
-        explicit iterator(basic_loader* from) : from_(from), current_(from->next()) {}
+        explicit iterator(loader* from) : from_(from), current_(from->next()) {}
         const batch& operator*() const { return *current_; }
         const batch* operator->() const { return current_; }
         iterator& operator++() {
@@ -220,139 +147,42 @@ public:
         bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
     private:
-        basic_loader* from_;
+        loader* from_;
         const batch* current_;
     };
     struct epoch_range {
-        basic_loader* from;
+        loader* from;
         iterator begin() const { return iterator(from); }
         std::default_sentinel_t end() const { return {}; }
     };
 
     /// begin_epoch() for a range-based for loop. The loader must have a name: the loop would outlive a temporary.
-    epoch_range epoch(std::uint64_t number) & {
-        begin_epoch(number);
-        return {this};
-    }
-    template <class = void> // not instantiated together with the class
+    epoch_range epoch(std::uint64_t number) &;
+    template <class Loader = loader>
     epoch_range epoch(std::uint64_t) && {
-        static_assert(sizeof(basic_loader) == 0, // always false, but only once it is called
+        static_assert(sizeof(Loader) == 0, // always false, but only once it is called
                       "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
         return {this};
     }
 
 private:
-    void check_started() const {
-        if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
-    }
+    void check_started() const;
 
-    void shuffle() {
-        if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
-    }
+    void shuffle();
 
-    void fill(batch& to, std::int64_t index) {
-        const std::int64_t first = index * data_.batch_size();
-        const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
-        const std::int64_t begin = count * data_.part() / data_.parts();
-        const std::int64_t end = count * (data_.part() + 1) / data_.parts();
-        for (std::size_t c = 0; c < places_.size(); ++c)
-            places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
-                         static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
-        const auto record_of = [&](std::int64_t i) {
-            return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
-        };
-        if (data_.parts() > 1) {
-            to.whole_ = to.read_ = {};
-            for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
-            if (count != data_.batch_size()) clear_others(to, begin, end, count);
-        }
-        for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
-            data_.records().fill(record_of(i), places_);
-            if (data_.parts() > 1) to.read_.add(record_of(i));
-            for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
-        }
-        to.count_ = count;
-        to.index_ = index;
-    }
+    void fill(batch& to, std::int64_t index);
 
     // A batch of another size has its own rows at other places.
-    void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
-        for (std::size_t c = 0; c < places_.size(); ++c) {
-            const std::size_t row = data_.columns()[c].record_bytes();
-            auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
-            std::memset(at, 0, static_cast<std::size_t>(begin) * row);
-            std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
-        }
-    }
+    void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count);
 
-    const batch* walked() {
-        check_started();
-        batch_view view;
-        if (!walk_->next(view)) return nullptr;
-        batch& b = ring_.front();
-        b.columns_ = view.columns;
-        b.data_ = *view.data;
-        b.count_ = view.count;
-        b.index_ = taken_++;
-        return &b;
-    }
+    const batch* walked();
 
-    const batch* assemble() {
-        check_started();
-        if (taken_ == batches_) return nullptr;
-        fill(ring_.front(), taken_);
-        ++taken_;
-        return &ring_.front();
-    }
+    const batch* assemble();
 
-    const batch* take() {
-        std::unique_lock lock(mutex_);
-        check_started();
-        if (released_ < taken_) {
-            released_ = taken_;
-            work_.notify_one();
-        }
-        ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
-        if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
-        if (failure_) std::rethrow_exception(failure_);
-        return nullptr;
-    }
+    const batch* take();
 
     /// The thread's function: assembles the requested epochs one after the other.
-    void work() {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            work_.wait(lock, [this] { return stop_ || requested_; });
-            if (stop_) return;
-            requested_ = false;
-            busy_ = true;
-            lock.unlock();
-            shuffle();
-            lock.lock();
-            while (produced_ < batches_ && !cancel_ && !failure_) {
-                work_.wait(lock, [this] {
-                    return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
-                });
-                if (cancel_) break;
-                const std::int64_t index = produced_;
-                lock.unlock();
-                std::exception_ptr failure;
-                try {
-                    fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
-                } catch (...) {
-                    failure = std::current_exception();
-                }
-                lock.lock();
-                if (failure)
-                    failure_ = std::move(failure);
-                else if (!cancel_)
-                    ++produced_;
-                ready_.notify_one();
-            }
-            busy_ = false;
-            ready_.notify_one();
-        }
-    }
+    void work();
 
     dataset data_;
     std::int64_t batches_;
@@ -374,8 +204,203 @@ private:
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
     std::jthread thread_; // last, so that it is joined before the members it uses are destroyed
 };
-using loader = basic_loader<>;
 
-TG_COMPILED(data, class basic_loader<void>)
+#if TG_DEFINES(data)
+
+TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+    if (data_.batches()) {
+        walk_ = data_.batches()->walk(data_.prefetch_depth());
+        ring_.resize(1);
+        return;
+    }
+    if (data_.columns().empty()) throw argument_error("data set: no columns");
+    if (data_.size() == 0)
+        throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
+    if (batches_ == 0)
+        throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
+                             std::to_string(data_.batch_size()) + ", and the remainder is dropped");
+    if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
+    places_.resize(data_.columns().size());
+    // More buffers than batches would never be used; a batch larger than the set is never full.
+    const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
+    const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
+    ring_.resize(static_cast<std::size_t>(slots));
+    for (auto& slot : ring_) {
+        slot.columns_ = &data_.columns();
+        for (const auto& column : data_.columns()) {
+            slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+            slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
+        }
+    }
+    if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
+}
+
+TG_DEFINITION loader::~loader() {
+    if (!thread_.joinable()) return;
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+        cancel_ = true;
+    }
+    work_.notify_one();
+}
+
+TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) {
+    if (first < 0 || (first > batches_ && batches_ >= 0))
+        throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
+                             std::to_string(batches_));
+    if (walk_) {
+        walk_->begin_epoch(epoch, first);
+        taken_ = first;
+        started_ = true;
+        wait_seconds_ = 0;
+        return;
+    }
+    std::unique_lock lock(mutex_);
+    cancel_ = true;
+    work_.notify_one();
+    ready_.wait(lock, [this] { return !busy_ && !requested_; });
+    failure_ = nullptr;
+    cancel_ = false;
+    started_ = true;
+    epoch_ = epoch;
+    produced_ = taken_ = released_ = first;
+    whole_ = read_ = {};
+    wait_seconds_ = 0;
+    if (thread_.joinable()) {
+        requested_ = true;
+        work_.notify_one();
+    } else {
+        shuffle();
+    }
+}
+
+TG_DEFINITION const batch* loader::next() {
+    const double asked = tapegraph::detail::steady_seconds();
+    const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
+    wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
+    if (result != nullptr && data_.parts() > 1) {
+        whole_.add(result->whole_);
+        read_.add(result->read_);
+    }
+    return result;
+}
+
+TG_DEFINITION loader::epoch_range loader::epoch(std::uint64_t number) & {
+    begin_epoch(number);
+    return {this};
+}
+
+TG_DEFINITION void loader::check_started() const {
+    if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
+}
+
+TG_DEFINITION void loader::shuffle() {
+    if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
+}
+
+TG_DEFINITION void loader::fill(batch& to, std::int64_t index) {
+    const std::int64_t first = index * data_.batch_size();
+    const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+    const std::int64_t begin = count * data_.part() / data_.parts();
+    const std::int64_t end = count * (data_.part() + 1) / data_.parts();
+    for (std::size_t c = 0; c < places_.size(); ++c)
+        places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
+                     static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
+    const auto record_of = [&](std::int64_t i) {
+        return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
+    };
+    if (data_.parts() > 1) {
+        to.whole_ = to.read_ = {};
+        for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
+        if (count != data_.batch_size()) clear_others(to, begin, end, count);
+    }
+    for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
+        data_.records().fill(record_of(i), places_);
+        if (data_.parts() > 1) to.read_.add(record_of(i));
+        for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
+    }
+    to.count_ = count;
+    to.index_ = index;
+}
+
+TG_DEFINITION void loader::clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
+    for (std::size_t c = 0; c < places_.size(); ++c) {
+        const std::size_t row = data_.columns()[c].record_bytes();
+        auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
+        std::memset(at, 0, static_cast<std::size_t>(begin) * row);
+        std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
+    }
+}
+
+TG_DEFINITION const batch* loader::walked() {
+    check_started();
+    batch_view view;
+    if (!walk_->next(view)) return nullptr;
+    batch& b = ring_.front();
+    b.columns_ = view.columns;
+    b.data_ = *view.data;
+    b.count_ = view.count;
+    b.index_ = taken_++;
+    return &b;
+}
+
+TG_DEFINITION const batch* loader::assemble() {
+    check_started();
+    if (taken_ == batches_) return nullptr;
+    fill(ring_.front(), taken_);
+    ++taken_;
+    return &ring_.front();
+}
+
+TG_DEFINITION const batch* loader::take() {
+    std::unique_lock lock(mutex_);
+    check_started();
+    if (released_ < taken_) {
+        released_ = taken_;
+        work_.notify_one();
+    }
+    ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+    if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
+    if (failure_) std::rethrow_exception(failure_);
+    return nullptr;
+}
+
+TG_DEFINITION void loader::work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        work_.wait(lock, [this] { return stop_ || requested_; });
+        if (stop_) return;
+        requested_ = false;
+        busy_ = true;
+        lock.unlock();
+        shuffle();
+        lock.lock();
+        while (produced_ < batches_ && !cancel_ && !failure_) {
+            work_.wait(lock, [this] {
+                return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
+            });
+            if (cancel_) break;
+            const std::int64_t index = produced_;
+            lock.unlock();
+            std::exception_ptr failure;
+            try {
+                fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            lock.lock();
+            if (failure)
+                failure_ = std::move(failure);
+            else if (!cancel_)
+                ++produced_;
+            ready_.notify_one();
+        }
+        busy_ = false;
+        ready_.notify_one();
+    }
+}
+
+#endif
 
 } // namespace tapegraph::data

@@ -36,33 +36,11 @@ struct column_spec {
 
 namespace detail {
 
-template <class = void>
-std::string text_of(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t axis = 0; axis < shape.size(); ++axis)
-        text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
-    return text += ']';
-}
+std::string text_of(const std::vector<std::int64_t>& shape);
 
-template <class = void>
-void check_record_shape(const column_spec& column) {
-    std::int64_t size = 1;
-    for (const auto extent : column.shape) {
-        if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
-            throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
-                              text_of(column.shape));
-    }
-}
+void check_record_shape(const column_spec& column);
 
-template <class = void>
-std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
-    for (std::size_t c = 0; c < columns.size(); ++c)
-        if (columns[c].name == name) return c;
-    std::string known;
-    for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
-    throw argument_error("data set: no column '" + std::string(name) + "', there are " +
-                         (known.empty() ? "none" : known));
-}
+std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name);
 
 template <class T>
 void check_column_type(const column_spec& column) {
@@ -71,8 +49,34 @@ void check_column_type(const column_spec& column) {
                           name_of(dtype_of<T>));
 }
 
-TG_COMPILED(data, std::string text_of<void>(const std::vector<std::int64_t>&))
-TG_COMPILED(data, void check_record_shape<void>(const column_spec&))
+#if TG_DEFINES(data)
+
+TG_DEFINITION std::string text_of(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+        text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
+    return text += ']';
+}
+
+TG_DEFINITION void check_record_shape(const column_spec& column) {
+    std::int64_t size = 1;
+    for (const auto extent : column.shape) {
+        if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
+            throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
+                              text_of(column.shape));
+    }
+}
+
+TG_DEFINITION std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
+    for (std::size_t c = 0; c < columns.size(); ++c)
+        if (columns[c].name == name) return c;
+    std::string known;
+    for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
+    throw argument_error("data set: no column '" + std::string(name) + "', there are " +
+                         (known.empty() ? "none" : known));
+}
+
+#endif
 
 } // namespace detail
 
@@ -126,25 +130,7 @@ public:
     /// Appends a column of `values` elements. Throws shape_error if they are not a whole number of
     /// records, or a different number than the other columns have; argument_error if the name is
     /// taken.
-    template <class = void>
-    void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-        detail::check_record_shape(column);
-        for (const auto& other : columns_)
-            if (other.name == column.name)
-                throw argument_error("data set: two columns are named '" + column.name + "'");
-        const std::int64_t record = column.record_size();
-        if (values % record != 0)
-            throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-                              " values are no whole number of records of shape " + detail::text_of(column.shape) +
-                              " (" + std::to_string(record) + " values)");
-        if (!columns_.empty() && values / record != size_)
-            throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
-                              " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
-        size_ = values / record;
-        bytes_.push_back(column.record_bytes());
-        data_.push_back(std::move(data));
-        columns_.push_back(std::move(column));
-    }
+    void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
 private:
     std::vector<column_spec> columns_;
@@ -152,8 +138,6 @@ private:
     std::vector<std::size_t> bytes_;
     std::int64_t size_ = 0;
 };
-
-TG_COMPILED(data, void array_source::add<void>(column_spec, std::shared_ptr<const std::byte>, std::int64_t))
 
 /// Records generated on demand by `generate(std::int64_t record, const record_writer& out)`.
 template <class Generate>
@@ -175,5 +159,27 @@ private:
     std::vector<column_spec> columns_;
     mutable Generate generate_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+    detail::check_record_shape(column);
+    for (const auto& other : columns_)
+        if (other.name == column.name) throw argument_error("data set: two columns are named '" + column.name + "'");
+    const std::int64_t record = column.record_size();
+    if (values % record != 0)
+        throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
+                          " values are no whole number of records of shape " + detail::text_of(column.shape) + " (" +
+                          std::to_string(record) + " values)");
+    if (!columns_.empty() && values / record != size_)
+        throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
+                          " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
+    size_ = values / record;
+    bytes_.push_back(column.record_bytes());
+    data_.push_back(std::move(data));
+    columns_.push_back(std::move(column));
+}
+
+#endif
 
 } // namespace tapegraph::data

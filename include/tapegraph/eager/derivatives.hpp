@@ -42,7 +42,7 @@ bool formula_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
 }
 template <class Tensor>
 bool node_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
-    return node_record<>::forward(base, walk, tangent);
+    return node_record::forward(base, walk, tangent);
 }
 template <class Tensor>
 inline constexpr forward_kernels kernels{&multiply_add<Tensor>,    &add<Tensor>,

@@ -14,15 +14,7 @@ namespace tapegraph::detail {
 
 /// Throws shape_error for an operation whose operands do not broadcast. A condition is seldom the
 /// culprit, so the two operands after it are shown.
-template <class = void>
-[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
-    std::string text(operation);
-    text.append(": shapes do not broadcast: ");
-    const int skip = count > 2 ? count - 2 : 0;
-    for (int k = skip; k < count; ++k)
-        text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
-    throw shape_error(text);
-}
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count);
 
 /// The type and shape of a formula, without computing it. A number is a scalar of its neighbours'
 /// type.
@@ -53,8 +45,29 @@ operand_info info_of(const expr<Op, Args...>& e) {
 
 /// Names the first operation whose operands do not fit, in the order in which the formula is
 /// traced.
-template <class = void>
-[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
+[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
+
+inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
+    shape result = values.leaves[0]->shape();
+    bool ok = true;
+    for (int i = 1; i < values.leaf_count; ++i)
+        if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+    if (!ok) throw_broadcast_error(code, values);
+    return result;
+}
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+[[noreturn]] TG_DEFINITION void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
+    std::string text(operation);
+    text.append(": shapes do not broadcast: ");
+    const int skip = count > 2 ? count - 2 : 0;
+    for (int k = skip; k < count; ++k)
+        text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
+    throw shape_error(text);
+}
+
+[[noreturn]] TG_DEFINITION void throw_broadcast_error(const formula_code& code, const formula_values& values) {
     const ir::region_view region = code.value_region();
     list<operand_info> registers;
     for (int s = 0; s < region.slots(); ++s) {
@@ -75,16 +88,6 @@ template <class = void>
     throw shape_error("formula: shapes do not broadcast");
 }
 
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
-    shape result = values.leaves[0]->shape();
-    bool ok = true;
-    for (int i = 1; i < values.leaf_count; ++i)
-        if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
-    if (!ok) throw_broadcast_error(code, values);
-    return result;
-}
-
-TG_COMPILED(eager, void refuse_shapes<void>(std::string_view, const operand_info*, int))
-TG_COMPILED(eager, void throw_broadcast_error<void>(const formula_code&, const formula_values&))
+#endif
 
 } // namespace tapegraph::detail

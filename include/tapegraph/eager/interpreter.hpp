@@ -22,36 +22,21 @@
 namespace tapegraph::detail {
 
 /// A trace whose first nodes stand for given tensors, executed on demand.
-template <class = void>
-class basic_interpreter {
+class interpreter {
 public:
     ir::trace t;
 
-    int input(const any_tensor& value) {
-        const int id = t.input("", value.type(), value.shape());
-        values_.resize(static_cast<std::size_t>(id) + 1);
-        values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
-        return id;
-    }
+    int input(const any_tensor& value);
 
-    const any_tensor& value(int id) {
-        values_.resize(static_cast<std::size_t>(t.nodes.size()));
-        auto& slot = values_[static_cast<std::size_t>(id)];
-        if (slot == nullptr) {
-            auto result = std::make_unique<any_tensor>(compute(id));
-            values_[static_cast<std::size_t>(id)] = std::move(result);
-        }
-        return *values_[static_cast<std::size_t>(id)];
-    }
+    const any_tensor& value(int id);
 
 private:
     any_tensor compute(int id);
     std::vector<std::unique_ptr<any_tensor>> values_;
 };
-using node_interpreter = basic_interpreter<>;
+using node_interpreter = interpreter;
 
 /// One executed node on the tape.
-template <class = void>
 struct node_record : tape_record {
     const ir::operation* op;
     std::int64_t words[8];
@@ -61,17 +46,26 @@ struct node_record : tape_record {
 
     static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
     static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
-    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-        return walk.kernels.node(base, walk, tangent);
-    }
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
     static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
 
 /// `from` repeated to the shape `dims`, contiguous.
-template <class = void>
-any_tensor spread(const any_tensor& from, const shape& dims) {
+any_tensor spread(const any_tensor& from, const shape& dims);
+
+any_tensor widened(const any_tensor& x);
+
+any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims);
+
+/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
+any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
+                    const shape& dims);
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION any_tensor spread(const any_tensor& from, const shape& dims) {
     if (from.shape() == dims) return from;
     any_tensor result(from.type(), dims);
     const auto size = static_cast<std::int64_t>(size_of(from.type()));
@@ -93,15 +87,13 @@ any_tensor spread(const any_tensor& from, const shape& dims) {
     return result;
 }
 
-template <class = void>
-any_tensor widened(const any_tensor& x) {
+TG_DEFINITION any_tensor widened(const any_tensor& x) {
     any_tensor wide(dtype::f32, x.shape());
     cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
     return wide;
 }
 
-template <class = void>
-any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
+TG_DEFINITION any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
     any_tensor result(x.type(), dims);
     const auto mask = static_cast<std::uint32_t>(axes);
     const auto reduce = [&]<class T>(T) {
@@ -124,10 +116,8 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
     return result;
 }
 
-/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
-template <class = void>
-any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
-                    const shape& dims) {
+TG_DEFINITION any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count,
+                                  dtype type, const shape& dims) {
     const dtype computed = is_storage_type(common) ? dtype::f32 : common;
     any_tensor wide[4];
     const void* in[4]{};
@@ -144,10 +134,46 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
     return rounded;
 }
 
+#endif
+
 } // namespace interpreting
 
-template <class X>
-any_tensor basic_interpreter<X>::compute(int id) {
+/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
+void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
+                        const int* leaf_nodes, int leaf_count, backward_pass& walk);
+
+/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
+bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+                       const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent);
+
+/// a + b of one shape, on the tape when they are tracked. Adds adjoints of 16-bit types, so that
+/// programs without these types contain no formulas of them.
+any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b);
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION int interpreter::input(const any_tensor& value) {
+    const int id = t.input("", value.type(), value.shape());
+    values_.resize(static_cast<std::size_t>(id) + 1);
+    values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
+    return id;
+}
+
+TG_DEFINITION const any_tensor& interpreter::value(int id) {
+    values_.resize(static_cast<std::size_t>(t.nodes.size()));
+    auto& slot = values_[static_cast<std::size_t>(id)];
+    if (slot == nullptr) {
+        auto result = std::make_unique<any_tensor>(compute(id));
+        values_[static_cast<std::size_t>(id)] = std::move(result);
+    }
+    return *values_[static_cast<std::size_t>(id)];
+}
+
+TG_DEFINITION bool node_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+    return walk.kernels.node(base, walk, tangent);
+}
+
+TG_DEFINITION any_tensor interpreter::compute(int id) {
     const ir::entry e = t.nodes[id];
     const shape dims = t.dims(id);
     const std::int64_t* const words = t.words_of(id);
@@ -158,7 +184,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
         runtime::store_scalar(result.view(), value);
         return result;
     }
-    node_record<> saved{};
+    node_record saved{};
     saved.op = e.op;
     saved.count = e.arguments;
     for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
@@ -184,7 +210,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
         runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
     if (tracked) {
         tape_index at;
-        node_record<>& r = tape_storage::instance().append<node_record<>>(at);
+        node_record& r = tape_storage::instance().append<node_record>(at);
         r.op = saved.op;
         r.count = saved.count;
         for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
@@ -195,10 +221,9 @@ any_tensor basic_interpreter<X>::compute(int id) {
     return result;
 }
 
-/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
-template <class = void>
-void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-                        const int* leaf_nodes, int leaf_count, backward_pass& walk) {
+TG_DEFINITION void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint,
+                                      const any_tensor* const* leaves, const int* leaf_nodes, int leaf_count,
+                                      backward_pass& walk) {
     const auto wanted = [&](int node) {
         for (int i = 0; i < leaf_count; ++i)
             if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -213,10 +238,8 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
     }
 }
 
-/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
-template <class = void>
-bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-                       const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
+TG_DEFINITION bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+                                     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
     list<int> tangents(run.t.nodes.size(), -1);
     for (int i = 0; i < leaf_count; ++i)
         if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
@@ -226,17 +249,13 @@ bool interpret_tangent(node_interpreter& run, int last, int output, const any_te
     return result >= 0;
 }
 
-/// a + b of one shape, on the tape when they are tracked. Adds adjoints of 16-bit types, so that
-/// programs without these types contain no formulas of them.
-template <class = void>
-any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
+TG_DEFINITION any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
     node_interpreter run;
     const int operands[2]{run.input(a), run.input(b)};
     return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
 }
 
-template <class X>
-void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+TG_DEFINITION void node_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};
@@ -261,8 +280,7 @@ void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_
     interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
 }
 
-template <class X>
-bool node_record<X>::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+TG_DEFINITION bool node_record::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};
@@ -287,17 +305,6 @@ bool node_record<X>::forward(tape_record& base, const jvp_pass& walk, any_tensor
     return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
 
-TG_COMPILED(eager, class basic_interpreter<void>)
-TG_COMPILED(eager, struct node_record<void>)
-TG_COMPILED(eager, any_tensor interpreting::spread<void>(const any_tensor&, const shape&))
-TG_COMPILED(eager, any_tensor interpreting::widened<void>(const any_tensor&))
-TG_COMPILED(eager, any_tensor interpreting::sum_over<void>(const any_tensor&, std::int64_t, const shape&))
-TG_COMPILED(eager, any_tensor interpreting::evaluate<void>(const ir::operation&, dtype, const any_tensor*, int, dtype,
-                                                           const shape&))
-TG_COMPILED(eager, void interpret_adjoints<void>(node_interpreter&, int, int, int, const any_tensor* const*, const int*,
-                                                 int, backward_pass&))
-TG_COMPILED(eager, bool interpret_tangent<void>(node_interpreter&, int, int, const any_tensor* const*, const int*, int,
-                                                const jvp_pass&, any_tensor&))
-TG_COMPILED(eager, any_tensor interpreted_sum<void>(const any_tensor&, const any_tensor&))
+#endif
 
 } // namespace tapegraph::detail

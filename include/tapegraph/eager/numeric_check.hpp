@@ -46,8 +46,11 @@ private:
 };
 
 /// The error, worded as in graph mode. Without `where` the line is unknown.
-template <class = void>
-void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
+void check_finite(std::string_view operation, const any_tensor& result, std::source_location where);
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
     if (!numeric_check::active()) return;
     const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
     if (at < 0) return;
@@ -60,6 +63,6 @@ void check_finite(std::string_view operation, const any_tensor& result, std::sou
     throw numeric_error(text);
 }
 
-TG_COMPILED(eager, void check_finite<void>(std::string_view, const any_tensor&, std::source_location))
+#endif
 
 } // namespace tapegraph::detail

@@ -90,33 +90,11 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
 #endif
 
 /// Computes a reduction of a formula. `attributes` are the reduction's.
-template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
-                         std::source_location where) {
-    const formula_code& code = *f.code;
-    const shape dims = broadcast_shape(code, values);
-    const operand_info operand{code.domain_type, dims};
-    inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
-    f.reduction->infer(attributes, io);
-    if (io.error != nullptr)
-        throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
-                          name_of(operand.type) + to_string(dims));
-    any_tensor result(code.type, io.result);
-    forward_call operands(code, values, result);
-    kernel_call& call = operands.call;
-    call.attributes = attributes;
-    call.domain = domain_view(dims, code.domain_type);
-    if (runtime::placement_is_logged()) log_formula("", f, call.domain);
-    observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
-    check_finite(f.reduction->name, result, where);
-    return result;
-}
+                         std::source_location where);
 
 /// The tape record of a sealed formula, or of a reduction of one.
-template <class = void> // compiled once, by programs that record
-struct basic_formula_record : tape_record {
-    using formula_record = basic_formula_record;
-
+struct formula_record : tape_record {
     const formula_view* formula;
     shape domain;
     std::int64_t attributes[2]; // of the reduction
@@ -125,23 +103,13 @@ struct basic_formula_record : tape_record {
     double numbers[most_numbers];
     any_tensor output;
 
-    basic_formula_record() {} // not = default, which would make the tape fill `numbers` with zeros first
+    formula_record() {} // not = default, which would make the tape fill `numbers` with zeros first
 
-    static void destroy(tape_record& base) {
-        auto& self = static_cast<formula_record&>(base);
-        for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
-        self.~basic_formula_record();
-    }
+    static void destroy(tape_record& base);
 
     // A view of a reduction's result (or of its adjoint) in which the reduced axes have extent 1,
     // so that it broadcasts to the domain.
-    buffer_view kept(const any_tensor& t) const {
-        buffer_view v = t.view();
-        if (formula->reduction == nullptr) return v;
-        v.rank = domain.rank();
-        for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
-        return v;
-    }
+    buffer_view kept(const any_tensor& t) const;
 
     /// The call that computes adjoints of leaves, with its results still missing.
     struct adjoint_call {
@@ -175,165 +143,26 @@ struct basic_formula_record : tape_record {
         adjoint_call& operator=(const adjoint_call&) = delete;
     };
 
-    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-        auto& self = static_cast<formula_record&>(base);
-        const formula_code& code = *self.formula->code;
-        if (code.results == 0) return;
-        if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
-
-        adjoint_call operands(self, self.kept(adjoint));
-        kernel_call& call = operands.call;
-
-        // One pass for all leaves of full shape, and one fused reduction for each leaf that was
-        // broadcast.
-        partial_array<any_tensor, most_leaves> flows(code.results);
-        partial_array<buffer_view, most_leaves> out(code.results);
-        bool any_full = false;
-        for (int r = 0; r < code.results; ++r) {
-            const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-            if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
-            flows[r] = any_tensor(leaf.type(), leaf.shape());
-            out[r] = flows[r].view();
-            any_full = true;
-        }
-        for (int r = 0; r < code.results; ++r) {
-            const dtype type = self.leaves[code.result_leaf[r]].type();
-            out[r].type = type;
-        }
-        call.out = out.data();
-        call.outputs = code.results;
-        if (any_full) run_backward(*self.formula, call);
-        for (int r = 0; r < code.results; ++r) {
-            const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-            if (!walk.wants(leaf)) continue;
-            if (!(leaf.shape() == self.domain))
-                flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
-            walk.add(leaf, std::move(flows[r]));
-        }
-    }
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
 
     // Forward mode. The formula's Jacobian by one leaf is a factor per element, which is the leaf's adjoint for an adjoint
     // of 1; a single tangent takes the adjoint's place. The graph's formula_tangent does the same.
-    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-        return walk.kernels.formula(base, walk, tangent);
-    }
-    static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-        auto& self = static_cast<formula_record&>(base);
-        const formula_code& code = *self.formula->code;
-        int active[most_leaves], count = 0;
-        for (int r = 0; r < code.results; ++r)
-            if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
-        if (count == 0) return false;
-        if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
-
-        const auto tangent_of = [&](int r) {
-            return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
-        };
-        any_tensor above(code.type, shape{});
-        if (count == 1) {
-            above = tangent_of(active[0]);
-        } else {
-            number_slot one;
-            one.set(1, code.type);
-            std::memcpy(above.write(), one.bytes, size_of(code.type));
-        }
-        adjoint_call operands(self, above.view());
-        kernel_call& call = operands.call;
-        const bool reduction = self.formula->reduction != nullptr;
-        partial_array<any_tensor, most_leaves> flows(code.results);
-        partial_array<buffer_view, most_leaves> out(code.results);
-        for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
-        call.out = out.data();
-        call.outputs = code.results;
-        if (count == 1 && reduction) {
-            tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
-            tangent = walk.kernels.converted(tangent, code.type);
-            return true;
-        }
-        for (int k = 0; k < count; ++k) {
-            any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
-            out[active[k]] = flow.view();
-        }
-        run_backward(*self.formula, call);
-        tangent = walk.kernels.converted(flows[active[0]], code.type);
-        if (count == 1) return true;
-        tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
-        for (int k = 1; k < count; ++k)
-            tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
-                                                tangent_of(active[k]));
-        if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
-        return true;
-    }
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
+    static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 
 private:
     // The axes of the domain along which a leaf was broadcast: its adjoint is summed over them.
-    std::int64_t axes_to(const any_tensor& leaf) const {
-        const int extra = domain.rank() - leaf.rank();
-        std::int64_t axes = 0;
-        for (int i = 0; i < domain.rank(); ++i)
-            if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
-        return axes;
-    }
+    std::int64_t axes_to(const any_tensor& leaf) const;
     // Result r of the adjoints' region, summed over the axes `over`.
-    any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
-        const std::int64_t axes[2]{over, 0};
-        any_tensor result(type, dims);
-        const buffer_view out = result.view();
-        kernel_call call = base;
-        call.out = &out;
-        call.outputs = 1;
-        call.attributes = axes;
-        if constexpr (runtime::has_backend) {
-            if (runtime::current_runtime() != nullptr) {
-                observed_sum(call, [&] { reduce_on_device(call, r, type); });
-                return result;
-            }
-        }
-        if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
-        observed_sum(call, [&] { reduce_at_home(call, r, type); });
-        return result;
-    }
+    any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const;
     template <class Run>
     void observed_sum(const kernel_call& call, const Run& run) const {
         observed_formula(runtime::call_part::summed_adjoints, *formula, call, {}, run);
     }
 
-    void reduce_at_home(kernel_call& call, int r, dtype type) const {
-        const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
-        const int results = formula->code->results;
-        if (type == dtype::f64) {
-            call.workspace =
-                runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
-            runtime::run_reduction<double>(call, formula->backward, r, results,
-                                           &cpu::reduce_axes<cpu::reduction::sum, double>);
-        } else if (is_storage_type(type)) {
-            call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
-            runtime::run_widened_reduction(call, formula->backward, r, results,
-                                           &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
-        } else {
-            call.workspace =
-                runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
-            runtime::run_reduction<float>(call, formula->backward, r, results,
-                                          &cpu::reduce_axes<cpu::reduction::sum, float>);
-        }
-    }
+    void reduce_at_home(kernel_call& call, int r, dtype type) const;
 
-    void reduce_on_device(kernel_call& sum, int r, dtype type) const {
-        const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
-        sum.attributes = words;
-        if (!formula->sums_tensor) {
-            if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
-            return runtime::perform({{}, formula->sum_on_device}, sum);
-        }
-        const any_tensor values(type, domain);
-        const buffer_view written = values.view();
-        kernel_call map = sum;
-        map.out = &written;
-        run_backward(*formula, map);
-        sum.in = &written;
-        sum.inputs = 1;
-        runtime::perform({{}, formula->sum_on_device}, sum);
-    }
+    void reduce_on_device(kernel_call& sum, int r, dtype type) const;
 
     // Differentiates while another tape records: the derivative itself is recorded, operation by
     // operation.
@@ -341,11 +170,210 @@ private:
     bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
 };
 
-using formula_record = basic_formula_record<>;
-
-template <class = void>
 void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
-                    const std::int64_t* attributes, any_tensor& result) {
+                    const std::int64_t* attributes, any_tensor& result);
+
+inline bool any_tracked(const formula_values& values) {
+    const tape_storage& tape = tape_storage::instance();
+    if (!tape.recording()) return false;
+    for (int i = 0; i < values.leaf_count; ++i)
+        if (tape.tracks(*values.leaves[i])) return true;
+    return false;
+}
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION any_tensor run_reduction(const formula_view& f, const formula_values& values,
+                                       const std::int64_t* attributes, std::source_location where) {
+    const formula_code& code = *f.code;
+    const shape dims = broadcast_shape(code, values);
+    const operand_info operand{code.domain_type, dims};
+    inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
+    f.reduction->infer(attributes, io);
+    if (io.error != nullptr)
+        throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
+                          name_of(operand.type) + to_string(dims));
+    any_tensor result(code.type, io.result);
+    forward_call operands(code, values, result);
+    kernel_call& call = operands.call;
+    call.attributes = attributes;
+    call.domain = domain_view(dims, code.domain_type);
+    if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+    observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
+    check_finite(f.reduction->name, result, where);
+    return result;
+}
+
+TG_DEFINITION void formula_record::destroy(tape_record& base) {
+    auto& self = static_cast<formula_record&>(base);
+    for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
+    self.~formula_record();
+}
+
+TG_DEFINITION buffer_view formula_record::kept(const any_tensor& t) const {
+    buffer_view v = t.view();
+    if (formula->reduction == nullptr) return v;
+    v.rank = domain.rank();
+    for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+    return v;
+}
+
+TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+    auto& self = static_cast<formula_record&>(base);
+    const formula_code& code = *self.formula->code;
+    if (code.results == 0) return;
+    if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
+
+    adjoint_call operands(self, self.kept(adjoint));
+    kernel_call& call = operands.call;
+
+    // One pass for all leaves of full shape, and one fused reduction for each leaf that was
+    // broadcast.
+    partial_array<any_tensor, most_leaves> flows(code.results);
+    partial_array<buffer_view, most_leaves> out(code.results);
+    bool any_full = false;
+    for (int r = 0; r < code.results; ++r) {
+        const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+        if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
+        flows[r] = any_tensor(leaf.type(), leaf.shape());
+        out[r] = flows[r].view();
+        any_full = true;
+    }
+    for (int r = 0; r < code.results; ++r) {
+        const dtype type = self.leaves[code.result_leaf[r]].type();
+        out[r].type = type;
+    }
+    call.out = out.data();
+    call.outputs = code.results;
+    if (any_full) run_backward(*self.formula, call);
+    for (int r = 0; r < code.results; ++r) {
+        const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+        if (!walk.wants(leaf)) continue;
+        if (!(leaf.shape() == self.domain))
+            flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
+        walk.add(leaf, std::move(flows[r]));
+    }
+}
+
+TG_DEFINITION bool formula_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+    return walk.kernels.formula(base, walk, tangent);
+}
+
+TG_DEFINITION bool formula_record::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+    auto& self = static_cast<formula_record&>(base);
+    const formula_code& code = *self.formula->code;
+    int active[most_leaves], count = 0;
+    for (int r = 0; r < code.results; ++r)
+        if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
+    if (count == 0) return false;
+    if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
+
+    const auto tangent_of = [&](int r) {
+        return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
+    };
+    any_tensor above(code.type, shape{});
+    if (count == 1) {
+        above = tangent_of(active[0]);
+    } else {
+        number_slot one;
+        one.set(1, code.type);
+        std::memcpy(above.write(), one.bytes, size_of(code.type));
+    }
+    adjoint_call operands(self, above.view());
+    kernel_call& call = operands.call;
+    const bool reduction = self.formula->reduction != nullptr;
+    partial_array<any_tensor, most_leaves> flows(code.results);
+    partial_array<buffer_view, most_leaves> out(code.results);
+    for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
+    call.out = out.data();
+    call.outputs = code.results;
+    if (count == 1 && reduction) {
+        tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
+        tangent = walk.kernels.converted(tangent, code.type);
+        return true;
+    }
+    for (int k = 0; k < count; ++k) {
+        any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
+        out[active[k]] = flow.view();
+    }
+    run_backward(*self.formula, call);
+    tangent = walk.kernels.converted(flows[active[0]], code.type);
+    if (count == 1) return true;
+    tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
+    for (int k = 1; k < count; ++k)
+        tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
+                                            tangent_of(active[k]));
+    if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
+    return true;
+}
+
+TG_DEFINITION std::int64_t formula_record::axes_to(const any_tensor& leaf) const {
+    const int extra = domain.rank() - leaf.rank();
+    std::int64_t axes = 0;
+    for (int i = 0; i < domain.rank(); ++i)
+        if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
+    return axes;
+}
+
+TG_DEFINITION any_tensor formula_record::reduced(const kernel_call& base, int r, std::int64_t over, dtype type,
+                                                 const shape& dims) const {
+    const std::int64_t axes[2]{over, 0};
+    any_tensor result(type, dims);
+    const buffer_view out = result.view();
+    kernel_call call = base;
+    call.out = &out;
+    call.outputs = 1;
+    call.attributes = axes;
+    if constexpr (runtime::has_backend) {
+        if (runtime::current_runtime() != nullptr) {
+            observed_sum(call, [&] { reduce_on_device(call, r, type); });
+            return result;
+        }
+    }
+    if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
+    observed_sum(call, [&] { reduce_at_home(call, r, type); });
+    return result;
+}
+
+TG_DEFINITION void formula_record::reduce_at_home(kernel_call& call, int r, dtype type) const {
+    const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
+    const int results = formula->code->results;
+    if (type == dtype::f64) {
+        call.workspace =
+            runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
+        runtime::run_reduction<double>(call, formula->backward, r, results,
+                                       &cpu::reduce_axes<cpu::reduction::sum, double>);
+    } else if (is_storage_type(type)) {
+        call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
+        runtime::run_widened_reduction(call, formula->backward, r, results,
+                                       &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
+    } else {
+        call.workspace =
+            runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
+        runtime::run_reduction<float>(call, formula->backward, r, results,
+                                      &cpu::reduce_axes<cpu::reduction::sum, float>);
+    }
+}
+
+TG_DEFINITION void formula_record::reduce_on_device(kernel_call& sum, int r, dtype type) const {
+    const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+    sum.attributes = words;
+    if (!formula->sums_tensor) {
+        if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+        return runtime::perform({{}, formula->sum_on_device}, sum);
+    }
+    const any_tensor values(type, domain);
+    const buffer_view written = values.view();
+    kernel_call map = sum;
+    map.out = &written;
+    run_backward(*formula, map);
+    sum.in = &written;
+    sum.inputs = 1;
+    runtime::perform({{}, formula->sum_on_device}, sum);
+}
+
+TG_DEFINITION void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
+                                  const std::int64_t* attributes, any_tensor& result) {
     tape_storage& tape = tape_storage::instance();
     const formula_code& code = *f.code;
     auto* const leaves =
@@ -374,18 +402,6 @@ void record_formula(const formula_view& f, const formula_values& values, const s
     r.output = reads_output || keep_all ? result : result.outline();
 }
 
-inline bool any_tracked(const formula_values& values) {
-    const tape_storage& tape = tape_storage::instance();
-    if (!tape.recording()) return false;
-    for (int i = 0; i < values.leaf_count; ++i)
-        if (tape.tracks(*values.leaves[i])) return true;
-    return false;
-}
-
-TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&, const std::int64_t*,
-                                                  std::source_location))
-TG_COMPILED(eager, struct basic_formula_record<void>)
-TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
-                                             const std::int64_t*, any_tensor&))
+#endif
 
 } // namespace tapegraph::detail

@@ -15,65 +15,17 @@
 namespace tapegraph::detail {
 
 /// Rebuilds the trace of a formula from its code, with shaped tensors as leaves.
-template <class = void>
-int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
-    const ir::region_view region = code.value_region();
-    int registers[160];
-    for (int s = 0; s < region.slots(); ++s) {
-        const int source = code.forward_sources[s];
-        registers[s] = source < first_number ? leaf_nodes[source]
-                                             : run.t.constant(numbers[source - first_number], region.slot_type(s));
-    }
-    const int first = run.t.nodes.size();
-    for (int i = 0; i < region.instructions(); ++i) {
-        const ir::region_instruction step = region.instruction(i);
-        int args[4]{};
-        for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
-        registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
-    }
-    const int group = run.t.groups++;
-    for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
-    return registers[region.result(0)];
-}
+int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers);
 
 /// A record of a formula, rebuilt as a trace that the interpreter can run.
-template <class = void>
 struct replayed_formula {
     node_interpreter run;
     int nodes[most_leaves]{};
     const any_tensor* leaves[most_leaves]{};
     int output, last;
 
-    explicit replayed_formula(const formula_record& r) {
-        for (int i = 0; i < r.leaf_count; ++i) {
-            nodes[i] = run.input(r.leaves[i]);
-            leaves[i] = &r.leaves[i];
-        }
-        output = run.input(r.output);
-        last = rebuild(run, *r.formula->code, nodes, r.numbers);
-        if (!(run.t.dims(last) == r.domain)) { // only broadcast_to, whose shape the formula does not contain
-            run.t.nodes[last].rank = r.domain.rank();
-            run.t.nodes[last].dims = run.t.store(r.domain);
-        }
-        if (r.formula->reduction == nullptr) return;
-        const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
-        last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
-        run.t.nodes[last].group = group;
-    }
+    explicit replayed_formula(const formula_record& r);
 };
-
-template <class X>
-void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
-    replayed_formula<> f(*this);
-    const int above = f.run.input(adjoint);
-    interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
-}
-
-template <class X>
-bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
-    replayed_formula<> f(*this);
-    return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
-}
 
 /// a + b for tensors of T, not recorded. A formula would also bring its derivatives into programs
 /// that have no tensors of T.
@@ -115,11 +67,62 @@ Tensor ones_like(const Tensor& like) {
     return result;
 }
 
-TG_COMPILED(eager, int rebuild<void>(node_interpreter&, const formula_code&, const int*, const double*))
-TG_COMPILED(eager, struct replayed_formula<void>)
 TG_COMPILED(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
 TG_COMPILED(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
 TG_COMPILED(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
 TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes,
+                          const double* numbers) {
+    const ir::region_view region = code.value_region();
+    int registers[160];
+    for (int s = 0; s < region.slots(); ++s) {
+        const int source = code.forward_sources[s];
+        registers[s] = source < first_number ? leaf_nodes[source]
+                                             : run.t.constant(numbers[source - first_number], region.slot_type(s));
+    }
+    const int first = run.t.nodes.size();
+    for (int i = 0; i < region.instructions(); ++i) {
+        const ir::region_instruction step = region.instruction(i);
+        int args[4]{};
+        for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
+        registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
+    }
+    const int group = run.t.groups++;
+    for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
+    return registers[region.result(0)];
+}
+
+TG_DEFINITION replayed_formula::replayed_formula(const formula_record& r) {
+    for (int i = 0; i < r.leaf_count; ++i) {
+        nodes[i] = run.input(r.leaves[i]);
+        leaves[i] = &r.leaves[i];
+    }
+    output = run.input(r.output);
+    last = rebuild(run, *r.formula->code, nodes, r.numbers);
+    if (!(run.t.dims(last) == r.domain)) { // only broadcast_to, whose shape the formula does not contain
+        run.t.nodes[last].rank = r.domain.rank();
+        run.t.nodes[last].dims = run.t.store(r.domain);
+    }
+    if (r.formula->reduction == nullptr) return;
+    const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
+    last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
+    run.t.nodes[last].group = group;
+}
+
+TG_DEFINITION void formula_record::replay(backward_pass& walk, const any_tensor& adjoint) {
+    replayed_formula f(*this);
+    const int above = f.run.input(adjoint);
+    interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
+}
+
+TG_DEFINITION bool formula_record::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
+    replayed_formula f(*this);
+    return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -11,15 +11,8 @@
 namespace tapegraph::detail {
 
 /// The name of a formula in the placement log.
-template <class = void>
-std::string formula_name(const formula_view& f) {
-    const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
-    return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
-}
-template <class = void>
-void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
-    runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
-}
+std::string formula_name(const formula_view& f);
+void log_formula(const char* part, const formula_view& f, const buffer_view& domain);
 
 /// Runs a region over the call's domain.
 inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
@@ -53,7 +46,17 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
                      [&] { run_region(f.backward, f.backward_on_device, call); });
 }
 
-TG_COMPILED(eager, std::string formula_name<void>(const formula_view&))
-TG_COMPILED(eager, void log_formula<void>(const char*, const formula_view&, const buffer_view&))
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION std::string formula_name(const formula_view& f) {
+    const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
+    return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
+}
+
+TG_DEFINITION void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
+    runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/print.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
@@ -21,12 +22,17 @@ namespace tapegraph {
 struct eager;
 
 namespace detail {
-template <class = void>
-[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims) {
+[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims);
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+[[noreturn]] TG_DEFINITION void throw_index(std::int64_t index, int axis, const shape& dims) {
     throw range_error("tensor: index " + std::to_string(index) + " on axis " + std::to_string(axis) +
                       " is outside shape " + to_string(dims));
 }
-TG_COMPILED(eager, void throw_index<void>(std::int64_t, int, const shape&))
+
+#endif
+
 } // namespace detail
 
 template <class T>

@@ -20,8 +20,7 @@ namespace tapegraph::io {
 
 /// Removes a folder with its content. Whenever the process ends, the folder exists completely or
 /// not at all. Throws data_error if it cannot be removed; a missing folder is not an error.
-template <class = void>
-void remove_folder(const files::path& folder) {
+inline void remove_folder(const files::path& folder) {
     const auto aside = detail::unfinished_name(folder.parent_path());
     if (::rename(folder.c_str(), aside.c_str()) != 0) {
         if (errno == ENOENT) return;
@@ -34,11 +33,10 @@ void remove_folder(const files::path& folder) {
 /// A folder that appears under its name only when complete: files are written into path(), then
 /// commit() renames it and replaces an existing one as a whole. If it is destroyed before commit(),
 /// it leaves no trace.
-template <class = void>
-class basic_atomic_folder {
+class atomic_folder {
 public:
     /// Throws data_error if the temporary folder cannot be created next to its name.
-    explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
+    explicit atomic_folder(files::path name) : name_(std::move(name)) {
         const auto beside = name_.parent_path();
         detail::remove_unfinished_once(beside);
         for (;;) {
@@ -52,9 +50,9 @@ public:
             unlock();
         }
     }
-    basic_atomic_folder(const basic_atomic_folder&) = delete;
-    basic_atomic_folder& operator=(const basic_atomic_folder&) = delete;
-    ~basic_atomic_folder() {
+    atomic_folder(const atomic_folder&) = delete;
+    atomic_folder& operator=(const atomic_folder&) = delete;
+    ~atomic_folder() {
         std::error_code ignored;
         if (!temporary_.empty()) files::remove_all(temporary_, ignored);
         unlock();
@@ -107,6 +105,5 @@ private:
     files::path name_, temporary_;
     int lock_ = -1;
 };
-using atomic_folder = basic_atomic_folder<>;
 
 } // namespace tapegraph::io

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/eager/borrow.hpp>
+#include <tapegraph/eager/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -79,8 +79,7 @@ constexpr dlpack::data_type dlpack_type_of(dtype type) {
     return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
 }
 /// Throws dtype_error for types that tensors do not support.
-template <class = void>
-dtype dtype_of_dlpack(dlpack::data_type given) {
+inline dtype dtype_of_dlpack(dlpack::data_type given) {
     for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
         const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
         if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
@@ -125,8 +124,7 @@ Managed* export_dlpack(const any_tensor& kept, void* data) {
 /// Exports a tensor for reading by another library, in the CPU's memory, without a copy: the buffer
 /// lives until the deleter is called, which the receiver does once, on any thread. It is marked
 /// read-only; later writes to the tensor do not change the exported elements. Waits for a device.
-template <class = void>
-dlpack::managed_tensor_versioned* to_dlpack(const any_tensor& t) {
+inline dlpack::managed_tensor_versioned* to_dlpack(const any_tensor& t) {
     auto* const m = detail::export_dlpack<dlpack::managed_tensor_versioned>(
         t, const_cast<void*>(t.size() == 0 ? nullptr : t.read()));
     m->flags = dlpack::read_only_flag;
@@ -161,9 +159,8 @@ inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from
         gather_bytes(a, axis + 1, from + i * a.strides[axis] * static_cast<std::int64_t>(size), size, to);
 }
 
-template <class = void>
-any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
-                         dlpack_copies copies) {
+inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+                                dlpack_copies copies) {
     if (a.device.type != 1 && a.device.type != 3)
         throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
                              "; only the CPU's memory (1, or 3, pinned) is taken");
@@ -209,8 +206,7 @@ any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> own
 /// strides mean row-major. Throws argument_error for elements on a device, another major version,
 /// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
 /// shapes.
-template <class = void>
-any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
+inline any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
     if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
     // In another major version only the version, the context and the deleter have known positions.
     std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor_versioned* m) {
@@ -222,8 +218,7 @@ any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies co
     return detail::import_dlpack(given->tensor, owner, (given->flags & dlpack::read_only_flag) != 0, copies);
 }
 /// The same for a library from before DLPack 1.0.
-template <class = void>
-any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
+inline any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
     if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
     std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
         if (m->deleter != nullptr) m->deleter(m);

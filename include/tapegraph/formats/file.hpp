@@ -106,11 +106,10 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
 /// (formats/unfinished.hpp), flushed to disk, then renamed over it. If it is destroyed before
 /// commit(), it leaves no trace and an existing file is untouched; the remains of a killed process
 /// are removed when a later one writes into the folder.
-template <class = void>
-class basic_atomic_file {
+class atomic_file {
 public:
     /// Throws data_error if no file of that name can be created.
-    explicit basic_atomic_file(files::path path) : path_(std::move(path)) {
+    explicit atomic_file(files::path path) : path_(std::move(path)) {
         const auto folder = path_.parent_path();
         detail::remove_unfinished_once(folder);
         for (;;) {
@@ -122,9 +121,9 @@ public:
             ::close(std::exchange(descriptor_, -1));
         }
     }
-    basic_atomic_file(const basic_atomic_file&) = delete;
-    basic_atomic_file& operator=(const basic_atomic_file&) = delete;
-    ~basic_atomic_file() { discard(); }
+    atomic_file(const atomic_file&) = delete;
+    atomic_file& operator=(const atomic_file&) = delete;
+    ~atomic_file() { discard(); }
 
     void write(const void* data, std::size_t bytes) {
         const auto* at = static_cast<const char*>(data);
@@ -169,6 +168,5 @@ private:
     files::path path_, temporary_;
     int descriptor_ = -1;
 };
-using atomic_file = basic_atomic_file<>;
 
 } // namespace tapegraph::io

@@ -86,8 +86,7 @@ inline bool remove(const path& p, std::error_code& failure) {
 }
 
 /// Removes a folder with all its content; links are removed, not followed.
-template <class = void>
-void remove_all(const path& p, std::error_code& failure) {
+inline void remove_all(const path& p, std::error_code& failure) {
     struct stat found {};
     failure.clear();
     if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
@@ -101,8 +100,7 @@ void remove_all(const path& p, std::error_code& failure) {
 }
 
 /// Creates a folder and its parents.
-template <class = void>
-bool create_directories(const path& folder, std::error_code& failure) {
+inline bool create_directories(const path& folder, std::error_code& failure) {
     failure.clear();
     for (std::size_t end = 1; end <= folder.string().size(); ++end) {
         if (end < folder.string().size() && folder.string()[end] != '/') continue;

@@ -42,8 +42,7 @@ struct claim_list {
 
 /// Locks a folder's file. Returns -1 if the file system has no locks, or the file cannot be
 /// created; writing then reports that. Throws data_error that says which process has the lock.
-template <class = void>
-int lock_folder(const files::path& folder) {
+inline int lock_folder(const files::path& folder) {
     const files::path path = folder / writer_file;
     for (;;) {
         const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -95,11 +94,10 @@ int lock_folder(const files::path& folder) {
 /// While one lives, only this process has a claim on the folder. Threads and objects of one process
 /// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
 /// without locks nothing is claimed.
-template <class = void>
-class basic_folder_claim {
+class folder_claim {
 public:
     /// Throws data_error that names the process that has the claim.
-    explicit basic_folder_claim(const files::path& folder) : folder_(folder) {
+    explicit folder_claim(const files::path& folder) : folder_(folder) {
         struct stat found {};
         if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
         auto& list = detail::claim_list::instance();
@@ -114,9 +112,9 @@ public:
         if (file >= 0)
             claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
     }
-    basic_folder_claim(const basic_folder_claim&) = delete;
-    basic_folder_claim& operator=(const basic_folder_claim&) = delete;
-    ~basic_folder_claim() {
+    folder_claim(const folder_claim&) = delete;
+    folder_claim& operator=(const folder_claim&) = delete;
+    ~folder_claim() {
         if (claim_ == nullptr || claim_->process != ::getpid()) return;
         auto& list = detail::claim_list::instance();
         const std::lock_guard guard(list.mutex);
@@ -132,6 +130,5 @@ private:
     files::path folder_;
     detail::held_claim* claim_ = nullptr;
 };
-using folder_claim = basic_folder_claim<>;
 
 } // namespace tapegraph::io

@@ -29,8 +29,7 @@ inline double floating_element(const host_array& a, std::size_t i) {
 
 /// Converts an array to another floating type, rounded to nearest. Returns false if either type is
 /// not floating.
-template <class = void>
-bool convert_floats(host_array& a, dtype to) {
+inline bool convert_floats(host_array& a, dtype to) {
     if (a.type == to) return true;
     if (!is_floating(a.type) || !is_floating(to)) return false;
     const auto count = static_cast<std::size_t>(a.size());
@@ -54,8 +53,7 @@ inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
 }
 
 /// Axis i of the result is axis order[i] of a.
-template <class = void>
-host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
+inline host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
     const auto strides = strides_of(std::span(a.shape));
     std::vector<std::int64_t> shape, steps;
     for (const std::size_t axis : order) {
@@ -68,8 +66,7 @@ host_array permuted(const host_array& a, const std::vector<std::size_t>& order) 
 }
 
 /// Rows [begin, begin + count) of the first axis.
-template <class = void>
-host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
+inline host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
     host_array part{a.type, a.shape, {}};
     const std::size_t row = a.shape[0] == 0 ? 0 : a.bytes.size() / static_cast<std::size_t>(a.shape[0]);
     part.shape[0] = count;
@@ -79,8 +76,7 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
 }
 
 /// a + b, of one shape, both floating, computed and stored in the wider type or f32.
-template <class = void>
-host_array sum_of(const host_array& a, const host_array& b) {
+inline host_array sum_of(const host_array& a, const host_array& b) {
     const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
     host_array sum = host_array::zeros(wide ? dtype::f64 : dtype::f32, a.shape);
     for (std::size_t i = 0; i < static_cast<std::size_t>(sum.size()); ++i) {

@@ -65,16 +65,14 @@ private:
 } // namespace detail
 
 /// An HDF5 file opened for reading, from disk or from memory. Use it from one thread at a time.
-template <class = void>
-class basic_hdf5_file {
+class hdf5_file {
 public:
-    explicit basic_hdf5_file(const files::path& path)
-        : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
+    explicit hdf5_file(const files::path& path) : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
         file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
         if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
     }
     /// Reads bytes in memory, which are copied; `name` is for messages.
-    basic_hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
+    hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
         const detail::hdf5_id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
         constexpr std::size_t step = 1 << 16;
         if (image.empty() || H5Pset_fapl_core(access.get(), step, false) < 0 ||
@@ -286,6 +284,5 @@ private:
     detail::hdf5_silence silence_;
     detail::hdf5_id file_;
 };
-using hdf5_file = basic_hdf5_file<>;
 
 } // namespace tapegraph::io

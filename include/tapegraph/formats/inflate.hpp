@@ -80,9 +80,8 @@ private:
 /// concatenated. `what` is its name in errors. Throws data_error if the data are corrupt, end too
 /// early, continue after their end, or exceed the limit. The allocation grows with the data read,
 /// whatever a header says.
-template <class = void>
-std::vector<std::byte> inflate_bytes(std::span<const std::byte> compressed, deflate_frame frame, std::uint64_t limit,
-                                     const std::string& what) {
+inline std::vector<std::byte> inflate_bytes(std::span<const std::byte> compressed, deflate_frame frame,
+                                            std::uint64_t limit, const std::string& what) {
     detail::inflater stream(frame, what);
     std::vector<std::byte> result;
     std::size_t done = 0;
@@ -116,8 +115,7 @@ std::vector<std::byte> inflate_bytes(std::span<const std::byte> compressed, defl
 
 /// Compresses; level 0 (store) to 9 (smallest), 6 is zlib's default. The bytes are reproducible
 /// with one version of zlib.
-template <class = void>
-std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, deflate_frame frame, int level = 6) {
+inline std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, deflate_frame frame, int level = 6) {
     if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
     z_stream stream{};
     if (deflateInit2(&stream, level, Z_DEFLATED, detail::window_bits(frame), 8, Z_DEFAULT_STRATEGY) != Z_OK)

@@ -32,10 +32,9 @@ enum class json_kind { null, boolean, number, string, array, object };
 /// requested; the message begins with `origin` and names the offset. So do a duplicate name in one
 /// object, text that is not UTF-8, numbers out of range, and values nested more than `max_depth`
 /// deep.
-template <class = void>
-class basic_json_reader {
+class json_reader {
 public:
-    basic_json_reader(std::string_view text, std::string origin, int max_depth = 64)
+    json_reader(std::string_view text, std::string origin, int max_depth = 64)
         : text_(text), origin_(std::move(origin)), max_depth_(max_depth) {}
 
     /// The offset of the next token.
@@ -289,11 +288,9 @@ private:
     int max_depth_;
     std::vector<level> levels_;
 };
-using json_reader = basic_json_reader<>;
 
 /// A text as a JSON string, in quotes. Throws argument_error if it is not UTF-8.
-template <class = void>
-std::string json_string(std::string_view text) {
+inline std::string json_string(std::string_view text) {
     if (const std::size_t good = utf8_prefix(text); good != text.size())
         throw argument_error("json_string: " + quoted_text(text.substr(0, good)) +
                              " is followed by bytes that are not UTF-8");
@@ -311,8 +308,7 @@ std::string json_string(std::string_view text) {
 
 /// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
 /// cannot represent.
-template <class = void>
-std::string json_number(double value) {
+inline std::string json_number(double value) {
     if (!std::isfinite(value)) return "null";
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, value).ptr};

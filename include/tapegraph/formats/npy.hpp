@@ -18,8 +18,7 @@
 namespace tapegraph::io {
 
 /// The bytes of an .npy, like numpy.save. Throws dtype_error for bf16, which NumPy does not have.
-template <class = void>
-std::vector<std::byte> npy_to_bytes(const host_array& array) {
+inline std::vector<std::byte> npy_to_bytes(const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
     const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
     std::vector<std::byte> bytes(head.begin(), head.end());
@@ -32,8 +31,7 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
 /// truncated, longer than its shape says or not an .npy, dtype_error for elements that are not
 /// numbers (texts, objects, records). The size in a header is checked against the file's before any
 /// allocation.
-template <class = void>
-host_array read_npy_array(const files::path& path) {
+inline host_array read_npy_array(const files::path& path) {
     const std::string what = detail::quoted(path);
     const input_file in(path);
     const std::uint64_t bytes = in.size();
@@ -48,15 +46,13 @@ host_array read_npy_array(const files::path& path) {
 
 /// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Throws like
 /// read_npy_array, and shape_error for more than 8 axes.
-template <class = void>
-any_tensor read_npy(const files::path& path) {
+inline any_tensor read_npy(const files::path& path) {
     return tensor_of_array(read_npy_array(path), detail::quoted(path));
 }
 
 /// Writes the same bytes as numpy.save; the file replaces an older one only when complete. Throws
 /// dtype_error for bf16, which NumPy does not have, data_error on failure.
-template <class = void>
-void write_npy_array(const files::path& path, const host_array& array) {
+inline void write_npy_array(const files::path& path, const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
     atomic_file out(path);
     out.write(begin);
@@ -65,8 +61,7 @@ void write_npy_array(const files::path& path, const host_array& array) {
 }
 
 /// The same for a tensor; a `tensor<T>` converts.
-template <class = void>
-void write_npy(const files::path& path, const any_tensor& value) {
+inline void write_npy(const files::path& path, const any_tensor& value) {
     write_npy_array(path, array_of_tensor(value));
 }
 

@@ -140,8 +140,8 @@ private:
 };
 
 /// Parses the start of an .npy; the expected size of its values is checked against `file_bytes`.
-template <class = void>
-npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what) {
+inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes,
+                                   const std::string& what) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
     if (begin.size() < 10 || std::memcmp(begin.data(), "\x93NUMPY", 6) != 0)
         throw data_error(what + ": no .npy file: it does not begin with \\x93NUMPY");
@@ -169,8 +169,7 @@ npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file
 }
 
 /// Converts values in the file's layout to this machine's byte order and to rows.
-template <class = void>
-host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
+inline host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
     const std::size_t width = size_of(header.type);
     if (header.big_endian && width > 1)
         for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(width))
@@ -192,8 +191,7 @@ host_array npy_array(npy_header header, std::vector<std::byte> values, const std
 }
 
 /// The bytes that numpy.save writes before the values of a row-major array.
-template <class = void>
-std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
+inline std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
     if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
     const bool is_float = is_floating(type);
     const bool is_unsigned = type == dtype::u8 || type == dtype::u16 || type == dtype::u32 || type == dtype::u64;

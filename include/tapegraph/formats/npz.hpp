@@ -15,11 +15,10 @@
 namespace tapegraph::io {
 
 /// An .npz whose arrays are read on demand.
-template <class = void>
-class basic_npz_reader {
+class npz_reader {
 public:
     /// Reads the directory. Throws data_error if the file is missing, not a zip archive or corrupt.
-    explicit basic_npz_reader(const files::path& path) : archive_(path) {}
+    explicit npz_reader(const files::path& path) : archive_(path) {}
 
     /// The names that numpy.load shows, in the archive's order: members without ".npy".
     std::vector<std::string> names() const {
@@ -61,7 +60,6 @@ private:
 
     zip_reader archive_;
 };
-using npz_reader = basic_npz_reader<>;
 
 namespace detail {
 
@@ -86,17 +84,16 @@ std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread
 
 /// All arrays of an .npz by name. Those of texts, objects, complex numbers and other unsupported
 /// types are listed in `unread`; without it they are an error. Throws like npz_reader otherwise.
-template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const files::path& path,
-                                                  std::vector<unread_value>* unread = nullptr) {
+inline std::map<std::string, host_array> read_npz_arrays(const files::path& path,
+                                                         std::vector<unread_value>* unread = nullptr) {
     const npz_reader reader(path);
     return detail::all_of_npz<host_array>(reader, unread, [&](const std::string& name) { return reader.array(name); });
 }
 
 /// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread`
 /// works as in read_npz_arrays.
-template <class = void>
-std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<unread_value>* unread = nullptr) {
+inline std::map<std::string, any_tensor> read_npz(const files::path& path,
+                                                  std::vector<unread_value>* unread = nullptr) {
     const npz_reader reader(path);
     return detail::all_of_npz<any_tensor>(reader, unread, [&](const std::string& name) { return reader.tensor(name); });
 }
@@ -108,18 +105,16 @@ struct npz_options {
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the
 /// same arrays give the same bytes. Throws argument_error for an invalid name, dtype_error for
 /// bf16, data_error on failure.
-template <class = void>
-void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
-                      const npz_options& options = {}) {
+inline void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
+                             const npz_options& options = {}) {
     zip_writer writer(path, {.level = options.compressed ? 6 : 0});
     for (const auto& [name, array] : arrays) writer.add(name + ".npy", npy_to_bytes(array));
     writer.commit();
 }
 
 /// The same for tensors; a `tensor<T>` converts.
-template <class = void>
-void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
-               const npz_options& options = {}) {
+inline void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
+                      const npz_options& options = {}) {
     zip_writer writer(path, {.level = options.compressed ? 6 : 0});
     for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
     writer.commit();

@@ -59,7 +59,6 @@ using pickle_rule = bool (*)(std::string_view name);
 
 namespace detail {
 
-template <class = void>
 class pickle_machine {
 public:
     pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
@@ -356,10 +355,9 @@ private:
 /// truncated, of another protocol, names something that `allowed` refuses, or uses an opcode that
 /// neither plain data nor objects need. Nothing is ever called. `end` receives the position after
 /// the pickle; without it the pickle must end with the bytes.
-template <class = void>
-pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
-                         std::size_t* end = nullptr) {
-    return detail::pickle_machine<>(file, allowed, what).run(end);
+inline pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
+                                std::size_t* end = nullptr) {
+    return detail::pickle_machine(file, allowed, what).run(end);
 }
 
 } // namespace tapegraph::io

@@ -51,8 +51,7 @@ namespace detail {
 
 /// Whether a file is from before PyTorch 1.6. Throws data_error for files of other formats with the
 /// same extension.
-template <class = void>
-bool is_pytorch_legacy(const files::path& path) {
+inline bool is_pytorch_legacy(const files::path& path) {
     const std::string what = quoted(path);
     const input_file in(path);
     if (in.size() < 4) throw data_error(what + ": no file of torch.save");
@@ -124,18 +123,16 @@ void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& vie
 }
 
 /// Builds the result of a walk.
-template <class = void>
-pytorch_file file_of_walk(pytorch_walk<>& walk, std::uint32_t root) {
+inline pytorch_file file_of_walk(pytorch_walk& walk, std::uint32_t root) {
     walk.visit(root, "");
     return {.tensors = {}, .settings = std::move(walk.settings), .unread = std::move(walk.unread)};
 }
 
-template <class = void>
-pytorch_file read_pytorch_legacy_file(const files::path& path) {
+inline pytorch_file read_pytorch_legacy_file(const files::path& path) {
     const std::string what = quoted(path);
     const std::vector<std::uint8_t> bytes = read_file(path);
     const pytorch_legacy legacy = read_pytorch_legacy(std::as_bytes(std::span(bytes)), what);
-    pytorch_walk<> walk(legacy.values, what);
+    pytorch_walk walk(legacy.values, what);
     pytorch_file file = file_of_walk(walk, legacy.values.root);
     std::vector<pytorch_view> views;
     for (pytorch_view& view : walk.views)
@@ -159,8 +156,7 @@ pytorch_file read_pytorch_legacy_file(const files::path& path) {
 /// other types (complex, quantised, float8), do not affect the rest: they are listed in `unread`.
 /// No object is created, so none can do harm. Throws data_error, naming file and tensor, if the
 /// file is missing, damaged or of another format (with advice on how to convert it in Python).
-template <class = void>
-pytorch_file read_pytorch_file(const files::path& path) {
+inline pytorch_file read_pytorch_file(const files::path& path) {
     if (detail::is_pytorch_legacy(path)) return detail::read_pytorch_legacy_file(path);
     const zip_reader archive(path);
     std::string stem;
@@ -175,7 +171,7 @@ pytorch_file read_pytorch_file(const files::path& path) {
     const auto bytes = archive.read(*pickle);
     const pickle_value value = read_pickle(
         bytes, [](std::string_view) { return true; }, what);
-    detail::pytorch_walk<> walk(value, what);
+    detail::pytorch_walk walk(value, what);
     pytorch_file file = detail::file_of_walk(walk, value.root);
     bool swap = false;
     if (const zip_member* const order = archive.find(stem + "byteorder"); order != nullptr) {
@@ -188,9 +184,6 @@ pytorch_file read_pytorch_file(const files::path& path) {
 }
 
 /// Only the tensors, in the file's order.
-template <class = void>
-std::vector<named_array> read_pytorch(const files::path& path) {
-    return read_pytorch_file(path).tensors;
-}
+inline std::vector<named_array> read_pytorch(const files::path& path) { return read_pytorch_file(path).tensors; }
 
 } // namespace tapegraph::io

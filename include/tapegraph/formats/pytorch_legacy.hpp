@@ -39,8 +39,7 @@ struct pytorch_legacy {
 };
 
 /// Throws data_error naming the byte if the file is damaged.
-template <class = void>
-pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const std::string& what) {
+inline pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const std::string& what) {
     std::size_t at = 0;
     const auto pickle = [&] {
         std::size_t end = 0;

@@ -50,7 +50,6 @@ struct pytorch_view {
 
 /// Walks the values of a pickle and finds tensors. Nothing is called: objects of any class are
 /// searched like dicts, and modules give what their state_dict would.
-template <class = void>
 class pytorch_walk {
 public:
     pytorch_walk(const pickle_value& all, const std::string& what)
@@ -269,8 +268,7 @@ private:
 };
 
 /// Whether a view lies inside its storage.
-template <class = void>
-void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
+inline void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
     const std::string which = what + ", tensor " + shown_name(view.name);
     if (!checked_size(view.shape, size_of(view.type), size))
         throw data_error(which + ": impossible shape " + shape_text(view.shape));

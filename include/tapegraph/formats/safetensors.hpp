@@ -59,9 +59,8 @@ namespace detail {
 
 /// Checks that tensors tile the data: overlaps and gaps both mean that the header does not describe
 /// this file.
-template <class = void>
-void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
-                              const std::string& file) {
+inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+                                     const std::string& file) {
     std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
         return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
     });
@@ -83,8 +82,7 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
 /// The tensors of a safetensors file in memory, as views of it, its metadata, and content that is
 /// not read. `origin` is the prefix of errors. Throws data_error if the bytes are truncated or
 /// inconsistent.
-template <class = void>
-safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
+inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
     if (bytes.size() < 8)
         throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
     std::uint64_t header_bytes = 0;
@@ -119,8 +117,7 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
 /// Reads all tensors and the metadata. Throws data_error, naming file and tensor, if the file is
 /// missing, truncated or inconsistent. The sizes in the header are checked against the file's
 /// before any allocation.
-template <class = void>
-safetensors_file read_safetensors_file(const files::path& path) {
+inline safetensors_file read_safetensors_file(const files::path& path) {
     const mapped_file file(path, file_access::sequential);
     safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
     safetensors_file result{{}, std::move(view.metadata), std::move(view.unread)};
@@ -130,8 +127,7 @@ safetensors_file read_safetensors_file(const files::path& path) {
 }
 
 /// Reads all tensors by name; see read_safetensors_file for the errors.
-template <class = void>
-std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
+inline std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
     return read_safetensors_file(path).tensors;
 }
 
@@ -144,9 +140,9 @@ struct safetensors_layout {
     std::vector<std::uint64_t> bytes; ///< size of each
 };
 
-template <class = void>
-safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
-                                       const std::map<std::string, std::string>& metadata) {
+inline safetensors_layout lay_out_safetensors(const std::string& operation,
+                                              const std::vector<safetensors_entry>& entries,
+                                              const std::map<std::string, std::string>& metadata) {
     safetensors_layout result;
     for (const auto& entry : entries) result.order.push_back(&entry);
     std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
@@ -190,9 +186,8 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
 /// Writes tensors without copying them. The file replaces an older one only when complete. Throws
 /// argument_error for a name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for
 /// an impossible shape, data_error on failure.
-template <class = void>
-void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
-                              const std::map<std::string, std::string>& metadata = {}) {
+inline void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
+                                     const std::map<std::string, std::string>& metadata = {}) {
     const auto layout =
         detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
     atomic_file out(path);

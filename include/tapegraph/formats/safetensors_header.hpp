@@ -54,12 +54,10 @@ struct safetensors_header {
 
 /// Reads a header and checks every entry separately. Throws data_error that names `file` and the
 /// tensor.
-template <class = void>
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
 
 /// The header's text, with positions in the order given, without trailing spaces. Throws
 /// argument_error that names `operation` if a name or metadata are not UTF-8.
-template <class = void>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
 
 } // namespace tapegraph::io::detail

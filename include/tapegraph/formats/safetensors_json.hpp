@@ -12,9 +12,8 @@
 namespace tapegraph::io::detail {
 
 /// Reads one header entry and checks it separately; the reader is before its value.
-template <class = void>
-safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
-                                       const std::string& file) {
+inline safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
+                                              const std::string& file) {
     const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
     constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
     const auto numbers = [&](const char* what) {
@@ -73,8 +72,8 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
     return place;
 }
 
-template <class>
-safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file) {
+inline safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
+                                                   const std::string& file) {
     json_reader json(text, file + ": header");
     safetensors_header result;
     json.begin_object();
@@ -95,8 +94,7 @@ safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t
     return result;
 }
 
-template <class>
-std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
+inline std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
     std::string text = "{";
     const auto next = [&](bool first) { text += first ? "" : ","; };
     const auto add_string = [&](const std::string& value) {

@@ -37,8 +37,7 @@ struct shard_index {
 };
 
 /// Parses an index. File names are untrusted, so only names without a folder are accepted.
-template <class = void>
-shard_index parse_shard_index(std::string_view text, const std::string& origin) {
+inline shard_index parse_shard_index(std::string_view text, const std::string& origin) {
     json_reader json(text, origin);
     shard_index result;
     bool mapped = false;
@@ -109,13 +108,12 @@ inline bool is_shard_index(const files::path& path) { return path.native().ends_
 /// The tensors of a safetensors file, or of all files of an index (a path that ends in
 /// ".index.json"), as views of the mapped files: opening it only reads the headers, and the values
 /// of a tensor are loaded from disk on access.
-template <class = void>
-class basic_safetensors_reader {
+class safetensors_reader {
 public:
     /// Throws data_error naming file and tensor if a file is missing, truncated or inconsistent, if
     /// an index names a file outside its folder, and if index and files do not contain the same
     /// tensors.
-    explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
+    explicit safetensors_reader(const files::path& path, file_access access = file_access::random)
         : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
         if (!detail::is_shard_index(path)) {
             contents_ = view_of(path, access);
@@ -243,6 +241,5 @@ private:
     std::shared_ptr<opened> opened_;
     safetensors_view contents_;
 };
-using safetensors_reader = basic_safetensors_reader<>;
 
 } // namespace tapegraph::io

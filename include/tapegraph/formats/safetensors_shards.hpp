@@ -26,8 +26,7 @@ struct shards {
 
 namespace detail {
 
-template <class = void>
-std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
+inline std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
     const auto five = [](std::size_t number) {
         const std::string digits = std::to_string(number);
         return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
@@ -37,8 +36,7 @@ std::string shard_name(const std::string& stem, int generation, std::size_t whic
 }
 
 /// Names of the files that an index refers to; none if there is no index, or it is damaged.
-template <class = void>
-std::set<std::string> files_of_index(const files::path& index) {
+inline std::set<std::string> files_of_index(const files::path& index) {
     std::set<std::string> files;
     std::error_code failure;
     if (!files::exists(index, failure)) return files;
@@ -58,9 +56,8 @@ std::set<std::string> files_of_index(const files::path& index) {
 /// then the index; returns the index's path. Until the index is complete an older one and its files
 /// are untouched; files that only the older one named are then removed. Throws like
 /// write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
-template <class = void>
-files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-                                     const std::map<std::string, std::string>& metadata = {}) {
+inline files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+                                            const std::map<std::string, std::string>& metadata = {}) {
     const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
     if (to.path.extension() != ".safetensors")
         throw argument_error(operation + ": the path does not end in .safetensors");

@@ -12,9 +12,8 @@ namespace tapegraph::io::detail {
 
 /// Copies an array of any strides, counted in elements of `width` bytes, to row-major order, for
 /// column-major files and views. The caller has checked that every element is inside.
-template <class = void>
-void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int64_t> shape,
-                  std::span<const std::int64_t> strides, std::size_t width) {
+inline void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int64_t> shape,
+                         std::span<const std::int64_t> strides, std::size_t width) {
     std::int64_t rows = 1;
     for (const auto extent : shape) rows *= extent;
     if (rows == 0) return;
@@ -41,8 +40,7 @@ void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int
 }
 
 /// Row-major strides, or column-major (Fortran) ones if `first_fastest`.
-template <class = void>
-std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool first_fastest = false) {
+inline std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool first_fastest = false) {
     std::vector<std::int64_t> strides(shape.size());
     std::int64_t step = 1;
     for (std::size_t i = 0; i < shape.size(); ++i) {

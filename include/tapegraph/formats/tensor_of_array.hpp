@@ -13,8 +13,7 @@ namespace tapegraph::io {
 
 /// A tensor of the array's values; `what` is its name in the error, a shape_error for more than 8
 /// axes.
-template <class = void>
-any_tensor tensor_of_array(const host_array& array, const std::string& what) {
+inline any_tensor tensor_of_array(const host_array& array, const std::string& what) {
     if (array.shape.size() > static_cast<std::size_t>(max_rank))
         throw shape_error(what + " has shape " + shape_text(array.shape) + ", more than " + std::to_string(max_rank) +
                           " axes");
@@ -24,8 +23,7 @@ any_tensor tensor_of_array(const host_array& array, const std::string& what) {
 }
 
 /// The values of a tensor as an array.
-template <class = void>
-host_array array_of_tensor(const any_tensor& value) {
+inline host_array array_of_tensor(const any_tensor& value) {
     const shape& dims = value.shape();
     host_array array = host_array::zeros(value.type(), {dims.data(), dims.data() + dims.rank()});
     if (!array.bytes.empty()) std::memcpy(array.bytes.data(), value.read(), array.bytes.size());

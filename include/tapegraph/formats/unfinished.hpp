@@ -62,8 +62,7 @@ struct process_status {
     char state = 0;
     std::uint64_t start = 0;
 };
-template <class = void>
-process_status status_of(std::uint64_t process) {
+inline process_status status_of(std::uint64_t process) {
     const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
     process_status found;
     auto at = text.rfind(") "); // after the program's name, which may contain anything
@@ -74,8 +73,7 @@ process_status status_of(std::uint64_t process) {
     return found;
 }
 
-template <class = void>
-process_mark own_mark() {
+inline process_mark own_mark() {
     process_mark own;
     own.process = static_cast<std::uint64_t>(::getpid());
     own.start = status_of(own.process).start;
@@ -90,15 +88,13 @@ process_mark own_mark() {
 }
 
 /// Whether a process of this place is alive: exactly this one, not a later one with its id.
-template <class = void>
-bool lives(const process_mark& mark) {
+inline bool lives(const process_mark& mark) {
     const process_status now = status_of(mark.process);
     if (now.state == 0) return ::kill(static_cast<::pid_t>(mark.process), 0) == 0 || errno != ESRCH;
     return now.state != 'Z' && now.state != 'X' && (mark.start == 0 || now.start == 0 || mark.start == now.start);
 }
 
-template <class = void>
-files::path unfinished_name(const files::path& beside) {
+inline files::path unfinished_name(const files::path& beside) {
     static std::atomic<std::uint64_t> serial{0};
     const process_mark own = own_mark();
     std::string name(unfinished_prefix);
@@ -112,8 +108,7 @@ files::path unfinished_name(const files::path& beside) {
 }
 
 /// Parses the writer from a name; returns false if the name does not have one.
-template <class = void>
-bool read_unfinished_name(std::string_view name, process_mark& mark) {
+inline bool read_unfinished_name(std::string_view name, process_mark& mark) {
     const char* at = name.data() + unfinished_prefix.size();
     const char* const last = name.data() + name.size();
     std::uint64_t serial = 0;
@@ -130,8 +125,7 @@ bool read_unfinished_name(std::string_view name, process_mark& mark) {
 /// Takes the lock of an entry that this process has just created, open as `file`. Returns false if
 /// another process took it for abandoned, and is removing it: create another one. If a file system
 /// has no locks, names alone must suffice.
-template <class = void>
-bool hold_unfinished(int file, const files::path& name) {
+inline bool hold_unfinished(int file, const files::path& name) {
     if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
     struct stat opened {
     }, named{};
@@ -160,8 +154,7 @@ inline bool is_local([[maybe_unused]] int file) {
 }
 
 /// Seconds since the last write to a file, or to a folder and its content.
-template <class = void>
-double seconds_untouched(int file, const files::path& name) {
+inline double seconds_untouched(int file, const files::path& name) {
     struct stat found {};
     if (::fstat(file, &found) != 0) return 0;
     ::time_t newest = found.st_mtime;
@@ -175,8 +168,7 @@ double seconds_untouched(int file, const files::path& name) {
 }
 
 /// Removes an entry if no living process writes it.
-template <class = void>
-void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
+inline void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
     constexpr double day = 24 * 60 * 60;
     process_mark mark;
     const bool known = read_unfinished_name(name, mark);
@@ -202,8 +194,7 @@ void remove_if_left(const files::path& entry, std::string_view name, const proce
 /// Removes unfinished entries of dead processes in a folder: files and folders that were to appear
 /// there when complete. Those of living processes stay, also of other containers or machines.
 /// Everything that writes files here calls it once per folder.
-template <class = void>
-void remove_unfinished(const files::path& folder) {
+inline void remove_unfinished(const files::path& folder) {
     DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
     if (open == nullptr) return;
     std::vector<std::string> found;
@@ -219,8 +210,7 @@ namespace detail {
 
 /// The same before the first file that this process writes into a folder. With many folders some
 /// are checked again.
-template <class = void>
-void remove_unfinished_once(const files::path& folder) {
+inline void remove_unfinished_once(const files::path& folder) {
     if (folder.filename().string().starts_with(unfinished_prefix)) return; // new, and used only by its writer
     static std::atomic<std::size_t> known[64];
     const std::size_t hash = std::hash<std::string>()(folder.string()) | 1;

@@ -22,12 +22,11 @@ namespace tapegraph::io {
 
 /// Reads an archive. Its content is not trusted: sizes, names, checksums and that no two members
 /// share bytes are checked against the file before anything is allocated.
-template <class = void>
-class basic_zip_reader {
+class zip_reader {
 public:
     /// Reads the directory. Throws data_error naming the file if it is missing, not a zip archive,
     /// truncated or corrupt.
-    explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
+    explicit zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
         const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
         const auto place = detail::find_zip_directory(read, in_.size(), name_);
         members_ = detail::parse_zip_directory(read(place.offset, place.bytes), place, name_);
@@ -101,7 +100,6 @@ private:
     input_file in_;
     std::vector<zip_member> members_;
 };
-using zip_reader = basic_zip_reader<>;
 
 struct zip_options {
     int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is not smaller
@@ -110,10 +108,9 @@ struct zip_options {
 
 /// Writes an archive. It appears under its name when committed, complete; the same members give the
 /// same bytes (no times).
-template <class = void>
-class basic_zip_writer {
+class zip_writer {
 public:
-    explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
+    explicit zip_writer(const files::path& path, const zip_options& options = {})
         : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
     /// Appends a member. Throws argument_error for a duplicate or invalid name, data_error on
@@ -212,6 +209,5 @@ private:
     std::vector<zip_member> members_;
     std::set<std::string> names_;
 };
-using zip_writer = basic_zip_writer<>;
 
 } // namespace tapegraph::io

@@ -141,9 +141,8 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
 
 /// Members in the order of the directory, without folders. Throws data_error for members that are
 /// encrypted, duplicate, overlapping, or have an invalid name or size.
-template <class = void>
-std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
-                                            const std::string& file) {
+inline std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory,
+                                                   const zip_directory_place& place, const std::string& file) {
     constexpr std::size_t fixed = 46, local = 30;
     std::vector<zip_member> members;
     std::vector<std::pair<std::uint64_t, std::size_t>> order; // offset and index

@@ -31,46 +31,15 @@ namespace tapegraph::ir {
 /// (graph/buffer_placement.hpp).
 ///
 /// This is a template, so that programs without graphs do not compile it.
-template <class = void>
-class basic_bound_program {
+class bound_program {
 public:
     /// `device` is where it runs; null for the CPU. With `external_memory` the caller provides that
     /// device's memory, and none is allocated.
-    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device,
-                                 bool external_memory = false)
-        : view_(&view),
-          device_(external_memory ? nullptr : device),
-          runs_on_(device),
-          math_mode_(tapegraph::detail::scoped_math_mode()),
-          given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
-          symbols_(given_symbols_),
-          values_(static_cast<std::size_t>(view.nodes.size())),
-          given_(values_.size(), nullptr),
-          fed_(static_cast<std::size_t>(view.inputs.size())),
-          captured_(device_) {
-        for (int i = 0; i < view.nodes.size(); ++i) {
-            values_[i].type = view.nodes[i].type;
-            values_[i].rank = view.nodes[i].rank;
-            values_[i].memory = runtime::memory_of(device);
-        }
-        // Numbers that change per step: parameters, followed by the state of random kernels.
-        const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
-        numbers_.reserve(nullptr, bytes, "numbers");
-        if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
-        std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
-        for (int i = 0; i < view.inputs.size(); ++i)
-            if (view.inputs[i].scalar_parameter)
-                values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
-        random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
-        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
-        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
-        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
-        live_ = lifetimes(view);
-    }
+    explicit bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false);
 
     // Defined outside the class, because every program that links the component would compile it
     // here.
-    ~basic_bound_program();
+    ~bound_program();
 
     const program_view& view() const { return *view_; }
     runtime::device_runtime* device() const { return runs_on_; }
@@ -80,83 +49,32 @@ public:
     std::size_t arena_bytes() const { return arena_.size(); }
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
-    void set_input(int index, const buffer_view& value) {
-        check_input_kind(*view_, index, value);
-        buffer_view& target = values_[view_->inputs[index].node];
-        for (int axis = 0; axis < value.rank; ++axis) {
-            if (target.extents[axis] != value.extents[axis]) bound_ = false;
-            target.extents[axis] = value.extents[axis];
-        }
-        if (device_ == nullptr) {
-            target.data = value.data;
-            if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
-            return;
-        }
-        fed_input& fed = fed_[index];
-        fed.from = value;
-        moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
-        pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
-        target.data = fed.memory.data();
-    }
+    void set_input(int index, const buffer_view& value);
 
     /// Sets a scalar parameter (a learning rate).
-    void set_parameter(int index, double value) {
-        buffer_view number = values_[view_->inputs[index].node];
-        number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
-        runtime::store_scalar(number, value);
-    }
+    void set_parameter(int index, double value);
 
     /// Copies the parameters of another program of the same view.
-    void copy_parameters(const basic_bound_program& other) {
-        std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
-    }
+    void copy_parameters(const bound_program& other);
 
     /// Sets a variable's memory. Its extents are constants of the program.
-    void set_variable(int index, void* data) {
-        buffer_view& target = values_[view_->variables[index].node];
-        pointers_changed_ = pointers_changed_ || target.data != data;
-        moved_ = moved_ || target.data != data;
-        target.data = data;
-    }
+    void set_variable(int index, void* data);
 
     /// A variable's element type and extents.
-    buffer_view variable(int index) const {
-        buffer_view v = values_[view_->variables[index].node];
-        const entry& e = view_->nodes[view_->variables[index].node];
-        for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
-        return v;
-    }
+    buffer_view variable(int index) const;
 
     /// Makes kernels write output `index` to the caller's memory instead of the arena, until
     /// recall_outputs(). Returns false where the output is not a whole buffer of the arena, shares
     /// its buffer with another output, or is on a device. Extents must be bound.
-    bool place_output(int index, void* to) {
-        const int shown = view_->outputs[index].node, id = root(shown);
-        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
-            return false;
-        given_[id] = to;
-        return pointers_changed_ = true;
-    }
-    void recall_outputs() {
-        given_.assign(given_.size(), nullptr);
-        connect(); // immediately, because the caller's memory may be gone later
-    }
+    bool place_output(int index, void* to);
+    void recall_outputs();
 
     /// Requires inputs to be fed again before the next run (in sessions, every run names its
     /// feeds).
-    void forget_inputs() {
-        for (const input_entry& input : view_->inputs)
-            if (!input.scalar_parameter) values_[input.node].data = nullptr;
-        for (fed_input& fed : fed_) fed.from.data = nullptr;
-        bound_ = false;
-    }
+    void forget_inputs();
 
     /// Plans for the extents that are set, without running.
-    void bind() {
-        const runtime::device_turn turn(device_);
-        if (!bound_) bind_extents();
-        if (pointers_changed_) connect();
-    }
+    void bind();
 
     /// The operands and results of a kernel call, with the current extents.
     const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
@@ -168,9 +86,7 @@ public:
         std::int64_t offset = -1;
         int birth = -1, death = -1, variable = -1;
     };
-    arena_slot arena_slot_of(int id) const {
-        return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
-    }
+    arena_slot arena_slot_of(int id) const;
     /// A node's current element type, extents and address.
     const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
     /// Bytes of scratch memory reserved for a step.
@@ -191,42 +107,9 @@ protected:
 
     int root(int id) const { return view_->alias[id]; }
 
-    void bind_extents() {
-        symbols_ = given_symbols_;
-        for (int i = 0; i < view_->inputs.size(); ++i) bind_input(i);
-        const extent_table& table = table_;
-        const auto value_of = [&](int atom) {
-            if (symbols_[atom] < 0)
-                throw shape_error("extent '" + detail::symbol_text(*view_, table, atom) +
-                                  "' is not given by any input");
-            return symbols_[atom];
-        };
-        check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            const entry& e = view_->nodes[i];
-            if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue; // nothing reads it
-            for (int axis = 0; axis < e.rank; ++axis) {
-                const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-                if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
-                    check_input_extent(view_->inputs[static_cast<int>(view_->words[e.words])], axis,
-                                       values_[i].extents[axis], size);
-                values_[i].extents[axis] = size;
-            }
-        }
-        offsets_of_views_.find(*view_, live_, values_);
-        place_constants(table, value_of);
-        place_buffers();
-        bound_ = true;
-        connect();
-    }
+    void bind_extents();
 
-    void bind_input(int index) {
-        const input_entry& input = view_->inputs[index];
-        if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
-        if (values_[input.node].data == nullptr)
-            throw argument_error("input '" + std::string(input.name) + "' has not been fed");
-        bind_input_extents(*view_, table_, index, values_[input.node].extents, symbols_);
-    }
+    void bind_input(int index);
 
     template <class ValueOf>
     void place_constants(const extent_table& table, const ValueOf& value_of) {
@@ -250,119 +133,23 @@ protected:
             device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
     }
 
-    void place_buffers() {
-        numbered<std::size_t>& scratch = placement_.needed_scratch();
-        scratch.resize(static_cast<std::size_t>(view_->steps.size()));
-        build_steps();
-        for (int s = 0; s < view_->steps.size(); ++s) {
-            const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-            scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
-                         : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
-                                                    : 0;
-        }
-        if (placement_.fits(live_, values_)) return;
-        arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
-        placement_.take_plan();
-        moved_ = true;
-    }
+    void place_buffers();
 
-    void build_steps() {
-        const int steps = view_->steps.size();
-        on_host_ = 0;
-        if (steps_.empty() && steps > 0) {
-            steps_.resize(static_cast<std::size_t>(steps));
-            operands_.resize(static_cast<std::size_t>(view_->values.size()));
-        }
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view_->steps[s];
-            kernel_step& target = steps_[s];
-            for (int k = 0; k < step.inputs + step.outputs; ++k)
-                operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
-            const runtime::kernel_pair& kernel = view_->functions[step.kernel];
-            target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
-            if (target.run == nullptr) ++on_host_;
-            target.call.in = operands_.data() + step.first_value;
-            target.call.inputs = step.inputs;
-            target.call.out = target.call.in + step.inputs;
-            target.call.outputs = step.outputs;
-            target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
-            target.call.domain = values_[step.domain];
-            target.call.random = random_;
-            target.call.symbols = symbols_.data();
-            if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-            if (keeps(step)) {
-                kept_.resize(static_cast<std::size_t>(steps));
-                auto& mine = kept_[static_cast<std::size_t>(s)];
-                if (!mine) mine = std::make_unique<runtime::kept_memory>();
-                target.call.kept = mine.get();
-            }
-            if (runs_on_ == nullptr) continue;
-            target.call.stream = runs_on_->stream();
-            target.call.fault = runs_on_->fault();
-        }
-    }
+    void build_steps();
 
     // Whether a step reads a variable in a program that updates none: a prediction.
-    bool keeps(const step_entry& step) const {
-        if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
-        for (int k = 0; k < step.inputs; ++k)
-            if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
-        return false;
-    }
+    bool keeps(const step_entry& step) const;
 
     // Writes the current addresses into every call.
-    void connect() {
-        missing_variable_ = nullptr; // a program may be planned before its variables have memory
-        for (const variable_entry& v : view_->variables)
-            if (values_[v.node].data == nullptr) missing_variable_ = &v;
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            if (const std::int64_t offset = placement_.offset(i); offset >= 0)
-                values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
-            if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
-        }
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
-        for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
-        for (int s = 0; s < view_->steps.size(); ++s)
-            steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
-        copies_.clear();
-        for (const assignment_entry& update : view_->assignments) {
-            const buffer_view& to = values_[view_->variables[update.variable].node];
-            const buffer_view& from = values_[update.node];
-            if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
-        }
-        outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
-        for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-        if (moved_) captured_.clear(); // they contain addresses
-        if (holders_.empty() && device_ == nullptr) find_holders();
-        pointers_changed_ = moved_ = false;
-    }
+    void connect();
 
     // Finds all places that hold the address of an input; none for an input that is assigned to a
     // variable unchanged. These places do not move.
-    void find_holders() {
-        holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
-        for (int input = 0; input < view_->inputs.size(); ++input) {
-            const int of = view_->inputs[input].node;
-            bool assigned = false;
-            for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
-            if (assigned) continue;
-            numbered<holder>& holders = holders_[input];
-            for (int i = 0; i < view_->nodes.size(); ++i)
-                if (root(i) == of) holders.push_back({&values_[i].data, i});
-            for (int k = 0; k < view_->values.size(); ++k)
-                if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
-            for (int i = 0; i < view_->outputs.size(); ++i)
-                if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
-        }
-    }
+    void find_holders();
 
     // Moves only an input, where possible: reconnecting would cost a small function, or a step of a
     // scan, more than a kernel.
-    bool move_input(int input, void* data) {
-        for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
-        return !holders_[input].empty();
-    }
+    bool move_input(int input, void* data);
 
     const program_view* view_;
     // The device whose memory it has, and the device whose kernels it calls; null: the CPU
@@ -392,9 +179,259 @@ protected:
     bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
 
-template <class X>
-basic_bound_program<X>::~basic_bound_program() = default;
+#if TG_DEFINES_FOR_HOST(graph)
 
-TG_COMPILED(graph, class basic_bound_program<void>)
+TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::device_runtime* device,
+                                           bool external_memory)
+    : view_(&view),
+      device_(external_memory ? nullptr : device),
+      runs_on_(device),
+      math_mode_(tapegraph::detail::scoped_math_mode()),
+      given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+      symbols_(given_symbols_),
+      values_(static_cast<std::size_t>(view.nodes.size())),
+      given_(values_.size(), nullptr),
+      fed_(static_cast<std::size_t>(view.inputs.size())),
+      captured_(device_) {
+    for (int i = 0; i < view.nodes.size(); ++i) {
+        values_[i].type = view.nodes[i].type;
+        values_[i].rank = view.nodes[i].rank;
+        values_[i].memory = runtime::memory_of(device);
+    }
+    // Numbers that change per step: parameters, followed by the state of random kernels.
+    const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
+    numbers_.reserve(nullptr, bytes, "numbers");
+    if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
+    std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
+    for (int i = 0; i < view.inputs.size(); ++i)
+        if (view.inputs[i].scalar_parameter)
+            values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
+    random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
+    for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+    for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+    for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+    live_ = lifetimes(view);
+}
+
+TG_DEFINITION void bound_program::set_input(int index, const buffer_view& value) {
+    check_input_kind(*view_, index, value);
+    buffer_view& target = values_[view_->inputs[index].node];
+    for (int axis = 0; axis < value.rank; ++axis) {
+        if (target.extents[axis] != value.extents[axis]) bound_ = false;
+        target.extents[axis] = value.extents[axis];
+    }
+    if (device_ == nullptr) {
+        target.data = value.data;
+        if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
+        return;
+    }
+    fed_input& fed = fed_[index];
+    fed.from = value;
+    moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
+    pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
+    target.data = fed.memory.data();
+}
+
+TG_DEFINITION void bound_program::set_parameter(int index, double value) {
+    buffer_view number = values_[view_->inputs[index].node];
+    number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
+    runtime::store_scalar(number, value);
+}
+
+TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
+    std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
+}
+
+TG_DEFINITION void bound_program::set_variable(int index, void* data) {
+    buffer_view& target = values_[view_->variables[index].node];
+    pointers_changed_ = pointers_changed_ || target.data != data;
+    moved_ = moved_ || target.data != data;
+    target.data = data;
+}
+
+TG_DEFINITION buffer_view bound_program::variable(int index) const {
+    buffer_view v = values_[view_->variables[index].node];
+    const entry& e = view_->nodes[view_->variables[index].node];
+    for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
+    return v;
+}
+
+TG_DEFINITION bool bound_program::place_output(int index, void* to) {
+    const int shown = view_->outputs[index].node, id = root(shown);
+    if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
+        return false;
+    given_[id] = to;
+    return pointers_changed_ = true;
+}
+
+TG_DEFINITION void bound_program::recall_outputs() {
+    given_.assign(given_.size(), nullptr);
+    connect(); // immediately, because the caller's memory may be gone later
+}
+
+TG_DEFINITION void bound_program::forget_inputs() {
+    for (const input_entry& input : view_->inputs)
+        if (!input.scalar_parameter) values_[input.node].data = nullptr;
+    for (fed_input& fed : fed_) fed.from.data = nullptr;
+    bound_ = false;
+}
+
+TG_DEFINITION void bound_program::bind() {
+    const runtime::device_turn turn(device_);
+    if (!bound_) bind_extents();
+    if (pointers_changed_) connect();
+}
+
+TG_DEFINITION bound_program::arena_slot bound_program::arena_slot_of(int id) const {
+    return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
+}
+
+TG_DEFINITION void bound_program::bind_extents() {
+    symbols_ = given_symbols_;
+    for (int i = 0; i < view_->inputs.size(); ++i) bind_input(i);
+    const extent_table& table = table_;
+    const auto value_of = [&](int atom) {
+        if (symbols_[atom] < 0)
+            throw shape_error("extent '" + detail::symbol_text(*view_, table, atom) + "' is not given by any input");
+        return symbols_[atom];
+    };
+    check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
+    for (int i = 0; i < view_->nodes.size(); ++i) {
+        const entry& e = view_->nodes[i];
+        if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue; // nothing reads it
+        for (int axis = 0; axis < e.rank; ++axis) {
+            const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
+            if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
+                check_input_extent(view_->inputs[static_cast<int>(view_->words[e.words])], axis,
+                                   values_[i].extents[axis], size);
+            values_[i].extents[axis] = size;
+        }
+    }
+    offsets_of_views_.find(*view_, live_, values_);
+    place_constants(table, value_of);
+    place_buffers();
+    bound_ = true;
+    connect();
+}
+
+TG_DEFINITION void bound_program::bind_input(int index) {
+    const input_entry& input = view_->inputs[index];
+    if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
+    if (values_[input.node].data == nullptr)
+        throw argument_error("input '" + std::string(input.name) + "' has not been fed");
+    bind_input_extents(*view_, table_, index, values_[input.node].extents, symbols_);
+}
+
+TG_DEFINITION void bound_program::place_buffers() {
+    numbered<std::size_t>& scratch = placement_.needed_scratch();
+    scratch.resize(static_cast<std::size_t>(view_->steps.size()));
+    build_steps();
+    for (int s = 0; s < view_->steps.size(); ++s) {
+        const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
+        scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
+                     : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
+                                                : 0;
+    }
+    if (placement_.fits(live_, values_)) return;
+    arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
+    placement_.take_plan();
+    moved_ = true;
+}
+
+TG_DEFINITION void bound_program::build_steps() {
+    const int steps = view_->steps.size();
+    on_host_ = 0;
+    if (steps_.empty() && steps > 0) {
+        steps_.resize(static_cast<std::size_t>(steps));
+        operands_.resize(static_cast<std::size_t>(view_->values.size()));
+    }
+    for (int s = 0; s < steps; ++s) {
+        const step_entry& step = view_->steps[s];
+        kernel_step& target = steps_[s];
+        for (int k = 0; k < step.inputs + step.outputs; ++k)
+            operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
+        const runtime::kernel_pair& kernel = view_->functions[step.kernel];
+        target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
+        if (target.run == nullptr) ++on_host_;
+        target.call.in = operands_.data() + step.first_value;
+        target.call.inputs = step.inputs;
+        target.call.out = target.call.in + step.inputs;
+        target.call.outputs = step.outputs;
+        target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
+        target.call.domain = values_[step.domain];
+        target.call.random = random_;
+        target.call.symbols = symbols_.data();
+        if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
+        if (keeps(step)) {
+            kept_.resize(static_cast<std::size_t>(steps));
+            auto& mine = kept_[static_cast<std::size_t>(s)];
+            if (!mine) mine = std::make_unique<runtime::kept_memory>();
+            target.call.kept = mine.get();
+        }
+        if (runs_on_ == nullptr) continue;
+        target.call.stream = runs_on_->stream();
+        target.call.fault = runs_on_->fault();
+    }
+}
+
+TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {
+    if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
+    for (int k = 0; k < step.inputs; ++k)
+        if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
+    return false;
+}
+
+TG_DEFINITION void bound_program::connect() {
+    missing_variable_ = nullptr; // a program may be planned before its variables have memory
+    for (const variable_entry& v : view_->variables)
+        if (values_[v.node].data == nullptr) missing_variable_ = &v;
+    for (int i = 0; i < view_->nodes.size(); ++i) {
+        if (const std::int64_t offset = placement_.offset(i); offset >= 0)
+            values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
+        if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
+    }
+    for (int i = 0; i < view_->nodes.size(); ++i)
+        if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
+    for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
+    for (int s = 0; s < view_->steps.size(); ++s)
+        steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
+    copies_.clear();
+    for (const assignment_entry& update : view_->assignments) {
+        const buffer_view& to = values_[view_->variables[update.variable].node];
+        const buffer_view& from = values_[update.node];
+        if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
+    }
+    outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
+    for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
+    if (moved_) captured_.clear(); // they contain addresses
+    if (holders_.empty() && device_ == nullptr) find_holders();
+    pointers_changed_ = moved_ = false;
+}
+
+TG_DEFINITION void bound_program::find_holders() {
+    holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
+    for (int input = 0; input < view_->inputs.size(); ++input) {
+        const int of = view_->inputs[input].node;
+        bool assigned = false;
+        for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
+        if (assigned) continue;
+        numbered<holder>& holders = holders_[input];
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            if (root(i) == of) holders.push_back({&values_[i].data, i});
+        for (int k = 0; k < view_->values.size(); ++k)
+            if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
+        for (int i = 0; i < view_->outputs.size(); ++i)
+            if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
+    }
+}
+
+TG_DEFINITION bool bound_program::move_input(int input, void* data) {
+    for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
+    return !holders_[input].empty();
+}
+
+TG_DEFINITION bound_program::~bound_program() = default;
+
+#endif
 
 } // namespace tapegraph::ir

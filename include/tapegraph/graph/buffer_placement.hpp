@@ -12,8 +12,7 @@ namespace tapegraph::ir {
 /// Places the buffers of a bound program's arena and each step's scratch memory, planned for the
 /// largest extents seen. Buffers of smaller extents fit at the same offsets, because every extent
 /// grows with its symbols.
-template <class = void>
-class basic_buffer_placement {
+class buffer_placement {
 public:
     /// The offset of a node's buffer in the arena, once there is a plan; -1: it lives elsewhere.
     std::int64_t offset(int id) const { return offsets_[id]; }
@@ -116,6 +115,5 @@ private:
     list<int> order_, placed_;
     int first_scratch_ = 0;
 };
-using buffer_placement = basic_buffer_placement<>;
 
 } // namespace tapegraph::ir

@@ -88,14 +88,9 @@ void check_requirements(const View& view, const extent_table& table, const Value
 
 /// The same for callers without a program: a stage's trace and the requirements on its first
 /// inputs.
-template <class = void>
-class basic_input_rules {
+class input_rules {
 public:
-    explicit basic_input_rules(const program_view& view) : view_(view) {
-        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
-        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
-        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
-    }
+    explicit input_rules(const program_view& view);
 
     /// Throws dtype_error or shape_error for inputs that a program of this trace would refuse.
     /// `values` are those of its inputs that are not parameters, in their order.
@@ -114,10 +109,16 @@ private:
     program_view view_;
     extent_table table_;
 };
-using input_rules = basic_input_rules<>;
 
-template <class X>
-void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
+#if TG_DEFINES_FOR_HOST(graph)
+
+TG_DEFINITION input_rules::input_rules(const program_view& view) : view_(view) {
+    for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+    for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+    for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+}
+
+TG_DEFINITION void input_rules::check(std::span<const buffer_view> values) const {
     each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
     std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
     each(values, [&](int index, const buffer_view& value) {
@@ -133,6 +134,6 @@ void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
     });
 }
 
-TG_COMPILED(graph, class basic_input_rules<void>)
+#endif
 
 } // namespace tapegraph::ir

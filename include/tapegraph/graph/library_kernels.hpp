@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/kernel_registry.hpp>
 #include <tapegraph/ops/compiled_regions.hpp>
 #include <tapegraph/ops/kernels.hpp>
@@ -41,8 +42,26 @@ void register_region(kernel_registry& to) {
 
 /// The elementwise operations, one instruction each. These are templates, so that only programs
 /// that make graphs at run time compile them.
-template <class = void>
-void add_library_instructions(kernel_registry& to) {
+void add_library_instructions(kernel_registry& to);
+
+/// Registers reductions and all other operations.
+void add_library_kernels(kernel_registry& to);
+
+#if TG_DEFINES(registry)
+TG_DEFINITION kernel_registry& kernel_registry::instance() {
+    static kernel_registry registry;
+    static std::once_flag filled;
+    std::call_once(filled, [] {
+        add_library_instructions(registry);
+        add_library_kernels(registry);
+    });
+    return registry;
+}
+#endif
+
+#if TG_DEFINES(instructions)
+
+TG_DEFINITION void add_library_instructions(kernel_registry& to) {
     using namespace runtime;
 #define TG_INSTRUCTION(...) detail::register_elementwise<__VA_ARGS__>(to);
     TG_ELEMENTWISE_OPERATIONS(TG_INSTRUCTION)
@@ -60,9 +79,11 @@ void add_library_instructions(kernel_registry& to) {
 #endif
 }
 
-/// Registers reductions and all other operations.
-template <class = void>
-void add_library_kernels(kernel_registry& to) {
+#endif
+
+#if TG_DEFINES(registry)
+
+TG_DEFINITION void add_library_kernels(kernel_registry& to) {
     using namespace runtime;
 #define TG_REDUCTION(types, device_types, ...) detail::register_for<__VA_ARGS__>(to, types{});
     TG_FORMULA_REDUCTIONS(TG_REDUCTION)
@@ -75,19 +96,6 @@ void add_library_kernels(kernel_registry& to) {
 #undef TG_KERNELS
 }
 
-TG_COMPILED(instructions, void add_library_instructions<void>(kernel_registry&))
-TG_COMPILED(registry, void add_library_kernels<void>(kernel_registry&))
-
-#if TG_DEFINES(registry)
-TG_DEFINITION kernel_registry& kernel_registry::instance() {
-    static kernel_registry registry;
-    static std::once_flag filled;
-    std::call_once(filled, [] {
-        add_library_instructions<>(registry);
-        add_library_kernels<>(registry);
-    });
-    return registry;
-}
 #endif
 
 } // namespace tapegraph::ir

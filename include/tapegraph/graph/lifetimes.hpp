@@ -27,21 +27,10 @@ inline bool same_extents(const program_view& view, int a, int b) {
 }
 
 /// Whether a node is a view of part of its buffer.
-template <class = void>
-bool shows_part(const program_view& view, int id) {
-    for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
-        if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
-    return false;
-}
+bool shows_part(const program_view& view, int id);
 /// Whether a step reads part of a buffer. Then it cannot overwrite that buffer: elements of its
 /// result and of the operand with the same index are at different places.
-template <class = void>
-bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
-    for (int k = 0; k < step.inputs; ++k)
-        if (const int id = view.values[step.first_value + k]; view.alias[id] == buffer && shows_part(view, id))
-            return true;
-    return false;
-}
+bool reads_part_of(const program_view& view, const step_entry& step, int buffer);
 
 /// Per node: the step that computes its buffer and the one that reads it last (-1: none; the number
 /// of steps: it must outlive them all), and the variable to whose memory the result may be written
@@ -53,36 +42,7 @@ struct lifetimes {
     explicit lifetimes(const program_view& view) { find(view); }
 
 private:
-    template <class = void> // a template, compiled only in programs that have graphs
-    void find(const program_view& view) {
-        const auto count = static_cast<std::size_t>(view.nodes.size());
-        const int steps = view.steps.size();
-        birth.assign(count, -1);
-        death.assign(count, -1);
-        variable_of.assign(count, -1);
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view.steps[s];
-            for (int k = 0; k < step.inputs + step.outputs; ++k) {
-                const int id = view.alias[view.values[step.first_value + k]];
-                if (k >= step.inputs) birth[id] = s;
-                death[id] = s;
-            }
-        }
-        for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
-        numbered<int> last_read;
-        for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
-        for (const assignment_entry& update : view.assignments) {
-            const int id = view.alias[update.node];
-            const bool unread = last_read[update.variable] < 0; // its old value is not needed
-            const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
-                                  (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
-                                  variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
-            if (in_place)
-                variable_of[id] = update.variable;
-            else
-                death[id] = steps;
-        }
-    }
+    void find(const program_view& view);
 
     /// Whether a step may write its result over a variable. An elementwise kernel reads an element of the old value before it
     /// writes that element of the new one.
@@ -98,6 +58,51 @@ private:
     }
 };
 
-TG_COMPILED(graph, void lifetimes::find<void>(const program_view&))
+#if TG_DEFINES_FOR_HOST(graph)
+
+TG_DEFINITION bool shows_part(const program_view& view, int id) {
+    for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
+        if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
+    return false;
+}
+
+TG_DEFINITION bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
+    for (int k = 0; k < step.inputs; ++k)
+        if (const int id = view.values[step.first_value + k]; view.alias[id] == buffer && shows_part(view, id))
+            return true;
+    return false;
+}
+
+TG_DEFINITION void lifetimes::find(const program_view& view) {
+    const auto count = static_cast<std::size_t>(view.nodes.size());
+    const int steps = view.steps.size();
+    birth.assign(count, -1);
+    death.assign(count, -1);
+    variable_of.assign(count, -1);
+    for (int s = 0; s < steps; ++s) {
+        const step_entry& step = view.steps[s];
+        for (int k = 0; k < step.inputs + step.outputs; ++k) {
+            const int id = view.alias[view.values[step.first_value + k]];
+            if (k >= step.inputs) birth[id] = s;
+            death[id] = s;
+        }
+    }
+    for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
+    numbered<int> last_read;
+    for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
+    for (const assignment_entry& update : view.assignments) {
+        const int id = view.alias[update.node];
+        const bool unread = last_read[update.variable] < 0; // its old value is not needed
+        const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
+                              (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
+                              variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
+        if (in_place)
+            variable_of[id] = update.variable;
+        else
+            death[id] = steps;
+    }
+}
+
+#endif
 
 } // namespace tapegraph::ir

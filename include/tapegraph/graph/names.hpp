@@ -74,8 +74,7 @@ inline std::string node_name(const program_view& view, int node) {
 
 /// The path of the layer that a call belongs to. Operations fused after one on a variable may have
 /// been written in the scope of the next layer, so the variable's scope is used.
-template <class = void>
-std::string layer_of(const program_view& view, int s) {
+inline std::string layer_of(const program_view& view, int s) {
     const step_entry& step = view.steps[s];
     int scope = view.nodes[step.node].scope;
     if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))

@@ -48,8 +48,8 @@ struct scan_table {
 /// A step's program in borrowed memory, run over time. On a device all its work is launched into
 /// the call's stream, so that the enclosing program can be captured; it owns no device memory.
 template <class Backend = runtime::backend>
-class scan_program : public basic_bound_program<> {
-    using base = basic_bound_program<>;
+class scan_program : public bound_program {
+    using base = bound_program;
 
 public:
     /// Plans for the extents of a call, on a device (null: the CPU). The plan depends on nothing

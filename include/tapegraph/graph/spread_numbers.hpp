@@ -12,8 +12,7 @@ namespace tapegraph::ir {
 /// Replicates the numbers of a program's formulas, as many consecutive copies as the small kernels
 /// that read them have elements. A kernel with a single copy spreads it in every call
 /// (cpu/map.hpp), which takes as long as computing so few elements.
-template <class = void>
-class basic_spread_numbers {
+class spread_numbers {
 public:
     /// `values` hold one copy of every number, and extents; they are redirected to the replicas.
     /// Memory is allocated the first time.
@@ -65,6 +64,5 @@ private:
     numbered<std::int64_t> wanted_; // per node
     std::unique_ptr<double[]> copies_;
 };
-using spread_numbers = basic_spread_numbers<>;
 
 } // namespace tapegraph::ir

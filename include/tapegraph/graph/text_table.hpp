@@ -15,12 +15,11 @@ namespace tapegraph::detail {
 
 /// Columns as wide as their content; numbers are right-aligned, texts of the last columns
 /// left-aligned.
-template <class = void>
-class basic_text_table {
+class text_table {
 public:
     using row = std::vector<std::string>;
     /// `texts`: how many of the last columns contain text.
-    explicit basic_text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
+    explicit text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
     void add(row cells) { rows_.push_back(std::move(cells)); }
 
     std::string text() const {
@@ -45,7 +44,6 @@ private:
     std::vector<row> rows_;
     std::size_t texts_;
 };
-using text_table = basic_text_table<>;
 
 template <class... Numbers>
 std::string formatted(const char* format, Numbers... numbers) {

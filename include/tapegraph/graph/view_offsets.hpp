@@ -9,8 +9,7 @@
 namespace tapegraph::ir {
 
 /// Offsets of a program's nodes in their buffers: views of parts have one, once extents are bound.
-template <class = void>
-class basic_view_offsets {
+class view_offsets {
 public:
     void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
         bytes_.assign(values.size(), 0);
@@ -33,6 +32,5 @@ public:
 private:
     numbered<std::int64_t> bytes_;
 };
-using view_offsets = basic_view_offsets<>;
 
 } // namespace tapegraph::ir

@@ -72,7 +72,6 @@ struct weight_snapshot {
     std::map<std::string, std::string> metadata;
     std::vector<std::byte> values;
 
-    template <class = void>
     void take(model_entries from) {
         entries = std::move(from.entries);
         metadata = std::move(from.metadata);
@@ -122,12 +121,11 @@ struct weight_file<snapshot_place> {
 ///
 /// The next call of save, wait, close or restore throws an error of writing. For use by one thread
 /// at a time.
-template <class = void>
-class basic_checkpoint_manager {
+class checkpoint_manager {
 public:
     /// Creates the folder if it is missing, and removes unfinished files of a killed process.
     /// Throws argument_error for invalid options, data_error if the folder cannot be created.
-    explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
+    explicit checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
         : folder_(std::move(folder)), options_(std::move(options)) {
         const auto refuse = [](const char* name, std::int64_t value) {
             throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
@@ -141,10 +139,10 @@ public:
         io::detail::make_folder(folder_);
         io::remove_unfinished(folder_);
     }
-    basic_checkpoint_manager(const basic_checkpoint_manager&) = delete;
-    basic_checkpoint_manager& operator=(const basic_checkpoint_manager&) = delete;
+    checkpoint_manager(const checkpoint_manager&) = delete;
+    checkpoint_manager& operator=(const checkpoint_manager&) = delete;
     /// Waits for the current write. Its error is lost: call close() first.
-    ~basic_checkpoint_manager() {
+    ~checkpoint_manager() {
         if (writer_.joinable()) writer_.join();
         if (!options_.parts) return;
         try {
@@ -318,6 +316,5 @@ private:
     std::thread writer_;
     std::exception_ptr failure_;
 };
-using checkpoint_manager = basic_checkpoint_manager<>;
 
 } // namespace tapegraph

@@ -19,9 +19,8 @@ namespace tapegraph::io::detail {
 
 /// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error if the
 /// folder cannot be read.
-template <class = void>
-std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
-                                           std::string_view suffix) {
+inline std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
+                                                  std::string_view suffix) {
     std::vector<std::int64_t> found;
     std::error_code failure;
     files::directory_iterator at(folder, failure);
@@ -40,8 +39,7 @@ std::vector<std::int64_t> numbered_entries(const files::path& folder, std::strin
 }
 
 /// The ascending steps except the newest `keep`; none if `keep` is 0.
-template <class = void>
-std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
+inline std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
     const auto count = static_cast<std::int64_t>(steps.size());
     steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
     return steps;
@@ -55,8 +53,7 @@ inline bool improves(double value, bool has_best, double best, bool highest) {
 }
 
 /// Creates a folder and its parents. Throws data_error on failure.
-template <class = void>
-void make_folder(const files::path& folder) {
+inline void make_folder(const files::path& folder) {
     std::error_code failure;
     files::create_directories(folder, failure);
     if (failure || !files::is_directory(folder, failure))

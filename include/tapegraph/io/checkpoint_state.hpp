@@ -31,8 +31,7 @@ struct checkpoint_state {
 
 namespace io::detail {
 
-template <class = void>
-std::string text_of(const checkpoint_state& state) {
+inline std::string text_of(const checkpoint_state& state) {
     std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
                        ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
                        ",\"metrics\":{";
@@ -42,8 +41,7 @@ std::string text_of(const checkpoint_state& state) {
 }
 
 /// Throws data_error naming `origin` if the text is invalid. Unknown names are ignored.
-template <class = void>
-checkpoint_state state_of(std::string_view text, const std::string& origin) {
+inline checkpoint_state state_of(std::string_view text, const std::string& origin) {
     json_reader json(text, origin);
     checkpoint_state state;
     json.begin_object();
@@ -74,8 +72,7 @@ checkpoint_state state_of(std::string_view text, const std::string& origin) {
     return state;
 }
 
-template <class = void>
-checkpoint_state read_state(const files::path& path) {
+inline checkpoint_state read_state(const files::path& path) {
     const auto bytes = read_file(path);
     return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
 }

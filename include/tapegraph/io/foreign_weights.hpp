@@ -49,7 +49,6 @@ struct foreign_report : load_report {
     std::vector<std::string> unclear;
     /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
     /// and one for everything that was not.
-    template <class = void>
     std::string text() const {
         std::string result = load_report::text();
         for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
@@ -165,8 +164,7 @@ inline bool same_part(const model_layer& ours, std::string_view theirs) {
 }
 
 /// The model's layers in its order.
-template <class = void>
-std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
+inline std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
     std::vector<model_layer> layers;
     for (variable& v : variables) {
         if (v.optimizer_state() || v.metric_state() ||
@@ -265,8 +263,7 @@ private:
 };
 
 /// Throws all problems in one line.
-template <class = void>
-void refuse_foreign(const foreign_report& report, const std::string& file) {
+inline void refuse_foreign(const foreign_report& report, const std::string& file) {
     std::string text;
     const auto list = [&](const char* title, const std::vector<std::string>& names) {
         for (std::size_t i = 0; i < names.size(); ++i)
@@ -286,7 +283,7 @@ template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
                             const foreign_options& options, std::vector<unread_value> unread = {}) {
     const device_scope on(nullptr);
-    std::vector<model_layer> ours = Dialect::split(layers_of_model<>(variables, options.only));
+    std::vector<model_layer> ours = Dialect::split(layers_of_model(variables, options.only));
     if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
     for (const auto& [name, image] : options.flattened) {
         bool found = false;

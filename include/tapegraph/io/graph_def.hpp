@@ -61,8 +61,7 @@ inline constexpr const char* graph_device = "/device:CPU:0";
 inline constexpr std::int32_t graph_producer = 22;
 
 /// NodeDef: name 1, op 2, input 3*, device 4, attr 5* {key 1, value 2}; AttrValue: list 1, s 2, i 3, f 4, type 6.
-template <class = void>
-std::string graph_def_bytes(const std::vector<graph_item>& items) {
+inline std::string graph_def_bytes(const std::vector<graph_item>& items) {
     std::string bytes;
     wire::writer graph(bytes);
     for (const graph_item& item : items) {
@@ -99,8 +98,7 @@ std::string graph_def_bytes(const std::vector<graph_item>& items) {
 }
 
 /// The same in protobuf's text format.
-template <class = void>
-std::string graph_def_text(const std::vector<graph_item>& items) {
+inline std::string graph_def_text(const std::vector<graph_item>& items) {
     std::string text;
     const auto quoted = [](std::string_view s) {
         std::string q = "\"";
@@ -146,8 +144,7 @@ std::string graph_def_text(const std::vector<graph_item>& items) {
 /// the gradient under "gradients/" and of the optimizer under "updates/", with the shape, the
 /// source line, the kernel that computes it and its predicted cost for the extents in `options`.
 /// Reserves memory of the arena's size meanwhile.
-template <class = void>
-std::string graph_def(const ir::program_view& view, const explain_options& options = {}) {
+inline std::string graph_def(const ir::program_view& view, const explain_options& options = {}) {
     return detail::graph_def_bytes(graph_items(view, options));
 }
 /// The training step of a graph model.
@@ -159,8 +156,8 @@ std::string graph_def(const Model& model, const explain_options& options = {}) {
 
 /// Writes a GraphDef to a file, completely or not at all: in protobuf's text format if the name
 /// ends in ".pbtxt", otherwise as bytes. Throws data_error on failure.
-template <class = void>
-void write_graph_def(const files::path& path, const ir::program_view& view, const explain_options& options = {}) {
+inline void write_graph_def(const files::path& path, const ir::program_view& view,
+                            const explain_options& options = {}) {
     const std::vector<graph_item> items = graph_items(view, options);
     atomic_file out(path);
     out.write(path.extension() == ".pbtxt" ? detail::graph_def_text(items) : detail::graph_def_bytes(items));

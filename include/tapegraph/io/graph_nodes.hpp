@@ -43,8 +43,7 @@ struct graph_item {
 
 namespace detail {
 
-template <class = void>
-std::vector<graph_part> graph_parts(const ir::program_view& view) {
+inline std::vector<graph_part> graph_parts(const ir::program_view& view) {
     const auto count = static_cast<std::size_t>(view.nodes.size());
     std::vector<graph_part> part(count, graph_part::gradient);
     // Marks nodes that results need. Operands precede their users.
@@ -89,8 +88,7 @@ inline std::string graph_name(std::string_view text) {
 
 /// The nodes of a program in the order in which they are computed, followed by its results and
 /// updates.
-template <class = void>
-std::vector<graph_item> graph_items(const ir::program_view& view) {
+inline std::vector<graph_item> graph_items(const ir::program_view& view) {
     namespace d = ir::detail;
     const std::vector<graph_part> parts = detail::graph_parts(view);
     std::vector<graph_item> items;
@@ -164,8 +162,7 @@ std::vector<graph_item> graph_items(const ir::program_view& view) {
 }
 
 /// The same with the predicted cost of every call, for the extents in `options`.
-template <class = void>
-std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
+inline std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
     std::vector<graph_item> items = graph_items(view);
     ir::program p(view);
     ir::detail::bind_for(p, options);
@@ -179,8 +176,7 @@ std::vector<graph_item> graph_items(const ir::program_view& view, const explain_
 }
 
 /// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
-template <class = void>
-std::vector<std::string> graph_call_names(const ir::program_view& view) {
+inline std::vector<std::string> graph_call_names(const ir::program_view& view) {
     const std::vector<graph_item> items = graph_items(view);
     std::vector<std::string> names;
     for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);

@@ -89,7 +89,6 @@ struct keras_contents {
 
     /// Adds an array to a layer. One of a type that this library lacks still takes its place, so
     /// that the others keep theirs.
-    template <class = void>
     void add(const hdf5_file& file, foreign_layer& layer, const std::string& place, const std::string& role) {
         std::string reason = file.unread_reason(place);
         if (!reason.empty()) unread.push_back({place.substr(1), reason, true});
@@ -102,7 +101,6 @@ struct keras_contents {
 /// is the user's name for the layer. A group with vars is a layer, and the groups in it are its
 /// attributes; one without is a list of layers. HDF5 keeps no order of either. The configuration
 /// has the order of lists; within a list, the numbers of layers of one class give theirs.
-template <class = void>
 struct keras_walk {
     const hdf5_file& file;
     keras_contents& contents;
@@ -129,7 +127,7 @@ struct keras_walk {
             const std::vector<std::string> called = file.texts(below + name + "/vars", "name");
             groups.emplace_back(name, called.empty() ? std::string() : called.front());
         }
-        const bool ordered = list && listed != nullptr && order_by_config<>(groups, *listed);
+        const bool ordered = list && listed != nullptr && order_by_config(groups, *listed);
         for (const auto& each : groups) {
             const std::string &name = each.first, &called = each.second;
             const bool container = name == "layers" || name == "cell" || name == "_layers";
@@ -160,8 +158,7 @@ struct keras_walk {
 };
 
 /// The layers of the .h5 before Keras 3: "model_weights/<layer>" with the attributes layer_names and weight_names.
-template <class = void>
-keras_contents contents_of_legacy_keras(const hdf5_file& file, const std::string& root) {
+inline keras_contents contents_of_legacy_keras(const hdf5_file& file, const std::string& root) {
     keras_contents contents;
     std::vector<foreign_layer>& layers = contents.layers;
     for (const std::string& name : file.texts(root, "layer_names")) {
@@ -193,33 +190,30 @@ keras_contents contents_of_legacy_keras(const hdf5_file& file, const std::string
     return contents;
 }
 
-template <class = void>
-keras_contents contents_of_hdf5(const hdf5_file& file, const keras_config& config) {
+inline keras_contents contents_of_hdf5(const hdf5_file& file, const keras_config& config) {
     if (file.kind_of("/model_weights") == hdf5_file::kind::group)
-        return contents_of_legacy_keras<>(file, "/model_weights");
-    if (!file.texts("/", "layer_names").empty()) return contents_of_legacy_keras<>(file, "/");
+        return contents_of_legacy_keras(file, "/model_weights");
+    if (!file.texts("/", "layer_names").empty()) return contents_of_legacy_keras(file, "/");
     keras_contents contents;
-    keras_walk<>{file, contents}.group("/", "", {}, &config, nullptr, 0);
+    keras_walk{file, contents}.group("/", "", {}, &config, nullptr, 0);
     return contents;
 }
 
 /// Reads a file of either kind, told apart by content.
-template <class = void>
-keras_contents contents_of_keras(const files::path& path) {
+inline keras_contents contents_of_keras(const files::path& path) {
     const std::string what = quoted(path);
     char begin[2] = {};
     if (const input_file in(path); in.size() >= sizeof begin) in.read(begin, sizeof begin, 0);
-    if (std::string_view(begin, 2) != "PK") return contents_of_hdf5<>(hdf5_file(path), {});
+    if (std::string_view(begin, 2) != "PK") return contents_of_hdf5(hdf5_file(path), {});
     const zip_reader archive(path);
     if (archive.find("model.weights.h5") == nullptr)
         throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
     keras_config config;
     if (archive.find("config.json") != nullptr) {
         const auto text = archive.read("config.json");
-        config = keras_config_of<>({reinterpret_cast<const char*>(text.data()), text.size()});
+        config = keras_config_of({reinterpret_cast<const char*>(text.data()), text.size()});
     }
-    return contents_of_hdf5<>(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"),
-                              config);
+    return contents_of_hdf5(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"), config);
 }
 
 } // namespace detail
@@ -228,9 +222,8 @@ keras_contents contents_of_keras(const files::path& path) {
 /// or, in files before Keras 3, "score/kernel:0". `unread` receives the names of arrays of texts,
 /// complex numbers and other types that are not read; without it they are a dtype_error. Otherwise
 /// throws as load_keras does.
-template <class = void>
-std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path,
-                                                           std::vector<unread_value>* unread = nullptr) {
+inline std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path,
+                                                                  std::vector<unread_value>* unread = nullptr) {
     detail::keras_contents contents = detail::contents_of_keras(path);
     if (unread == nullptr && !contents.unread.empty())
         throw dtype_error(detail::quoted(path) + ", data set '" + contents.unread.front().name +

@@ -30,8 +30,7 @@ struct keras_config {
 };
 
 /// Reads {"class_name": ..., "config": {...}}.
-template <class = void>
-keras_config read_keras_config(basic_json_reader<>& json) {
+inline keras_config read_keras_config(json_reader& json) {
     keras_config found;
     json.begin_object();
     for (std::string name; json.next_name(name);) {
@@ -45,12 +44,12 @@ keras_config read_keras_config(basic_json_reader<>& json) {
             if (kind == json_kind::string && option == "name") {
                 found.name = json.string();
             } else if (kind == json_kind::object) {
-                found.parts[option].push_back(read_keras_config<>(json));
+                found.parts[option].push_back(read_keras_config(json));
             } else if (kind == json_kind::array) {
                 json.begin_array();
                 while (json.next_element())
                     if (json.peek() == json_kind::object)
-                        found.parts[option].push_back(read_keras_config<>(json));
+                        found.parts[option].push_back(read_keras_config(json));
                     else
                         json.skip();
             } else {
@@ -62,12 +61,11 @@ keras_config read_keras_config(basic_json_reader<>& json) {
 }
 /// Reads the text of a config.json. The result has no parts if it is not valid JSON: Python writes
 /// NaN and Infinity, which JSON lacks.
-template <class = void>
-keras_config keras_config_of(std::string_view text) {
+inline keras_config keras_config_of(std::string_view text) {
     constexpr int deepest = 256;
     try {
-        basic_json_reader<> json(text, "config.json", deepest);
-        return read_keras_config<>(json);
+        json_reader json(text, "config.json", deepest);
+        return read_keras_config(json);
     } catch (const data_error&) {
         return {};
     }
@@ -83,9 +81,8 @@ inline std::string keras_stem(const std::string& name) {
 
 /// Sorts the groups of a list, with the names of their layers, into the order of a configuration.
 /// Returns false if it does not name all of them, or names some twice.
-template <class = void>
-bool order_by_config(std::vector<std::pair<std::string, std::string>>& groups,
-                     const std::vector<keras_config>& layers) {
+inline bool order_by_config(std::vector<std::pair<std::string, std::string>>& groups,
+                            const std::vector<keras_config>& layers) {
     const auto place = [&](const std::string& name) {
         return std::find_if(layers.begin(), layers.end(), [&](const auto& l) { return l.name == name; });
     };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/io/onnx_model.hpp>
 #if TG_DEFINES_FOR_HOST(onnx)
 #include <tapegraph/io/onnx_import/model.hpp>

@@ -179,9 +179,8 @@ inline layer_kind kind_of(const foreign_layer& layer) {
 /// The modules of a state_dict. MultiheadAttention's one matrix is split into "query", "key" and
 /// "value", and a recurrent module of several layers or directions into "lstm.l0",
 /// "lstm.l0_reverse", ...
-template <class = void>
-std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
-                                             const std::string& file) {
+inline std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
+                                                    const std::string& file) {
     std::vector<foreign_layer> layers;
     const auto layer = [&](const std::string& path) -> foreign_layer& {
         for (foreign_layer& l : layers)

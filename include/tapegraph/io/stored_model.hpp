@@ -53,8 +53,7 @@ struct model_entries {
     std::map<std::string, std::string> metadata;
 };
 
-template <class = void>
-model_entries entries_of(const model_to_save& model, const save_options& options) {
+inline model_entries entries_of(const model_to_save& model, const save_options& options) {
     const bool state = options.optimizer_state || options.everything;
     model_entries result;
     std::string frozen;
@@ -86,9 +85,8 @@ struct stored_contents {
     std::uint64_t seed = 0;
 };
 
-template <class = void>
-stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
-                            bool trains) {
+inline stored_contents contents_of(const io::safetensors_view& file, const std::string& name,
+                                   const load_options& options, bool trains) {
     stored_contents c;
     const auto flag = file.metadata.find("optimizer_state");
     c.everything = options.everything;
@@ -119,14 +117,12 @@ struct stored_pair {
 };
 
 /// "[3,4] f32"
-template <class = void>
-std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+inline std::string described(const std::vector<std::int64_t>& dims, dtype type) {
     return io::shape_text(dims) + " " + name_of(type);
 }
 
 /// Names in quotes; of many only the first.
-template <class = void>
-std::string some_names(const std::vector<std::string>& names) {
+inline std::string some_names(const std::vector<std::string>& names) {
     constexpr std::size_t most = 10;
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < most; ++i)
@@ -136,7 +132,6 @@ std::string some_names(const std::vector<std::string>& names) {
 }
 
 /// Maps the tensors of a file to the model's names, and selects its variables.
-template <class = void>
 class name_map {
 public:
     name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
@@ -183,9 +178,8 @@ private:
     std::map<std::string, std::string> names_;
 };
 
-template <class = void>
-std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
-                                    const load_options& options, load_report& report) {
+inline std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name,
+                                           variable_list& variables, const load_options& options, load_report& report) {
     const name_map map(file, name, options);
     std::vector<stored_pair> pairs;
     std::vector<std::string> paths;
@@ -229,9 +223,9 @@ std::vector<stored_pair> match_some(const io::safetensors_view& file, const std:
     return pairs;
 }
 
-template <class = void>
-std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
-                                   const stored_contents& contents, load_report& report) {
+inline std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name,
+                                          variable_list& variables, const stored_contents& contents,
+                                          load_report& report) {
     std::vector<stored_pair> pairs;
     for (variable& v : variables) {
         if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
@@ -267,8 +261,7 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
 }
 
 /// Copies a tensor of a file. Throws shape_error if it has more axes than tensors support.
-template <class = void>
-any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
+inline any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
     if (array.shape.size() > static_cast<std::size_t>(max_rank))
         throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
                           std::to_string(max_rank) + " axes");
@@ -278,8 +271,7 @@ any_tensor tensor_of(const io::array_view& array, const std::string& file, const
 }
 
 /// The state of a run of fit in a file.
-template <class = void>
-state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
+inline state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
     state_entries run;
     for (const auto& [key, array] : file.tensors)
         if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
@@ -287,8 +279,7 @@ state_entries stored_run(const io::safetensors_view& file, const std::string& na
 }
 
 /// Freezes the variables that were frozen when everything was saved; the others are as created.
-template <class = void>
-void restore_frozen(variable_list& variables, const std::string& frozen) {
+inline void restore_frozen(variable_list& variables, const std::string& frozen) {
     for (variable& v : variables) {
         const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
         if (was != v.frozen()) v.set_trainable(!was);
@@ -297,9 +288,8 @@ void restore_frozen(variable_list& variables, const std::string& frozen) {
 
 /// Sets a model's variables, and other requested state, from a file's tensors; `name` is the prefix
 /// of errors.
-template <class = void>
-load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
-                        const load_options& options) {
+inline load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
+                               const load_options& options) {
     const device_scope on(nullptr);
     const bool partial = is_partial(options);
     if (partial && options.everything)

@@ -29,13 +29,12 @@ namespace tapegraph::io {
 /// together, as whole records: when the buffer is full, by the first event a second after the last
 /// write, by flush(), and in the destructor, also after an exception. All functions throw
 /// data_error on failure. Not thread-safe.
-template <class X = void>
-class basic_event_writer {
+class event_writer {
 public:
     /// Throws data_error if the folder cannot be created or written to, if it contains events of
     /// another run and options.resume is not set, and if another writer has it.
-    explicit basic_event_writer(const files::path& folder, const event_options& options = {})
-        : file_(std::make_unique<detail::basic_event_file<X>>(folder, options)) {
+    explicit event_writer(const files::path& folder, const event_options& options = {})
+        : file_(std::make_unique<detail::event_file>(folder, options)) {
         add([&](std::string& to) {
             detail::wire::writer event(to);
             detail::wire::event_head(event, file_->now(), 0);
@@ -69,7 +68,7 @@ public:
     /// 4 channels, u8, or floating point in [0, 1] (clipped, with NaN as black). Of several the
     /// first `most`. Throws shape_error and dtype_error for other tensors. Needs zlib.
     void image(std::string_view tag, const any_tensor& pictures, std::int64_t step, int most = 3) {
-        const detail::basic_encoded_images<X> images(pictures, most);
+        const detail::encoded_images images(pictures, most);
         add([&](std::string& to) {
             detail::wire::strings_event(to, file_->now(), step, tag, images.strings, "images",
                                         detail::wire::class_blobs);
@@ -134,8 +133,7 @@ private:
         add([&](std::string& to) { detail::wire::hyperparameters_event(to, file_->now(), tag, content); });
     }
 
-    std::unique_ptr<detail::basic_event_file<X>> file_;
+    std::unique_ptr<detail::event_file> file_;
 };
-using event_writer = basic_event_writer<>;
 
 } // namespace tapegraph::io

@@ -21,18 +21,15 @@ namespace tapegraph {
 
 namespace detail {
 
-template <class = void>
-void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
+inline void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
     const model_entries all = entries_of(model, options);
     io::write_safetensors_arrays(path, all.entries, all.metadata);
 }
-template <class = void>
-void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
+inline void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
     model_entries all = entries_of(model, options);
     io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
 }
-template <class = void>
-load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
+inline load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
     const io::safetensors_reader file(path, io::file_access::sequential);
     return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
@@ -62,8 +59,7 @@ namespace io {
 /// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float>
 /// x(tensors.at("x"))`. Throws data_error naming file and tensor if the file is missing, truncated
 /// or corrupt, shape_error for a tensor of more than 8 axes.
-template <class = void>
-std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
+inline std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
     std::map<std::string, any_tensor> result;
     const safetensors_reader file(path, file_access::sequential);
     for (const auto& [name, array] : file.tensors())
@@ -75,8 +71,7 @@ std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
 /// and are copied when the tensor is written to. Values that are not aligned in the file are copied
 /// at once. Throws data_error if there is none of that name, shape_error for one of more than 8
 /// axes.
-template <class = void>
-any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
+inline any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
     const array_view& array = file.at(name);
     if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
         return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
@@ -86,8 +81,7 @@ any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
 /// complete. Throws argument_error for an impossible name, data_error on failure.
-template <class = void>
-void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
+inline void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
     for (const auto& [name, value] : tensors)
         entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -102,15 +96,15 @@ void write_safetensors(const files::path& path, const std::map<std::string, any_
 #endif
 #if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that instantiates them
 namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,
-                                                        const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const files::path&, const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights<>(const files::path&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const files::path&, const detail::model_to_load&,
-                                                       const load_options&);
-TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays(const files::path&, const std::vector<safetensors_entry>&,
+                                                      const std::map<std::string, std::string>&);
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors(const files::path&, const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights(const files::path&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE load_report detail::load_weights(const files::path&, const detail::model_to_load&,
+                                                     const load_options&);
+TG_WEIGHTS_INSTANCE void detail::save_shards(const io::shards&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE class io::safetensors_reader;
 } // namespace tapegraph
 #endif

@@ -82,8 +82,7 @@ struct weights_source_options {
 
 namespace detail {
 
-template <class = void>
-bool is_identifier(std::string_view name) {
+inline bool is_identifier(std::string_view name) {
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
     for (const char c : name)
         if (!letter(c) && (c < '0' || c > '9')) return false;
@@ -92,8 +91,7 @@ bool is_identifier(std::string_view name) {
 
 // A string literal, which compilers store directly, while a list of numbers costs them some hundred
 // bytes of memory for each.
-template <class = void>
-std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
+inline std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
     const std::string size = std::to_string(bytes.size());
     std::string text =
         "#pragma once\n\n// Weights of a model, the bytes of a safetensors file: model.load(tg::io::weights_bytes(" +

@@ -11,13 +11,11 @@ namespace detail {
 
 /// Gets the value of a number that is a constant up to axes of extent 1; returns false for other
 /// nodes.
-template <class = void>
 constexpr bool shaped_constant(const trace& t, int node, double& value) {
     while (t.is(node, descriptor_of<reshape_op>) || t.is(node, descriptor_of<broadcast_op>)) node = t.argument(node, 0);
     return constant_value(t, node, value);
 }
 
-template <class = void>
 constexpr bool is_one_element(const trace& t, int node) {
     const entry& e = t.nodes[node];
     for (int axis = 0; axis < e.rank; ++axis)
@@ -38,7 +36,6 @@ constexpr bool has_shape_without(const trace& t, int user, const list<int>& know
 /// Replaces values of one element that are computed from constants, and such constants themselves,
 /// by constants without axes, where all readers are elementwise and get their shape from another
 /// operand or are replaced themselves.
-template <class = void>
 constexpr void fold_numbers(trace& t) {
     const int count = t.nodes.size();
     list<int> known(count, 0), needed(count, 0);

@@ -40,7 +40,6 @@ constexpr bool constant_value(const trace& t, int node, double& value) {
 
 // Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A
 // 16-bit result is rounded twice, as in kernels: here to float, and then by its reader.
-template <class = void>
 constexpr bool folded_value(const trace& t, int i, double x, double y, double& result) {
     const entry& e = t.nodes[i];
     if (t.is(i, descriptor_of<add_op>))
@@ -66,7 +65,6 @@ constexpr bool folded_value(const trace& t, int i, double x, double y, double& r
     }
     return true;
 }
-template <class = void>
 constexpr bool folded(const trace& t, int i, double& result) {
     double x = 0, y = 0;
     const entry& e = t.nodes[i];
@@ -77,7 +75,6 @@ constexpr bool folded(const trace& t, int i, double& result) {
 }
 
 /// The operand that an elementwise identity passes through, or -1.
-template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
     if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) ||
         t.is(i, descriptor_of<reshape_op>) || t.is(i, descriptor_of<cast_op<float>>) ||
@@ -99,7 +96,6 @@ constexpr int identity_operand(const trace& t, int i) {
 }
 
 /// Whether a transpose only swaps the last two axes.
-template <class = void>
 constexpr bool swaps_last_axes(const trace& t, int i) {
     if (!t.is(i, descriptor_of<transpose_op>)) return false;
     const auto a = attributes_from_words<transpose_op>(t.words_of(i));
@@ -120,7 +116,6 @@ constexpr bool has_rows_and_columns(const trace& t, int product) {
 
 } // namespace detail
 
-template <class = void>
 constexpr void simplify(trace& t) {
     list<int> target(t.nodes.size(), 0);
     for (int i = 0; i < t.nodes.size(); ++i) {

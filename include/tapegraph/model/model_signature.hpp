@@ -37,18 +37,23 @@ struct model_signature {
 namespace detail {
 
 /// "2 inputs (image: f32[?, 28, 28, 1], age: f32[?, 1])"
-template <class = void>
-std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several) {
+std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several);
+
+/// Whether tensors are the inputs of a model and, `with_labels`, behind them its labels. Throws argument_error for another number of
+/// them, dtype_error and shape_error that name an input which does not fit; labels are looked at by the losses.
+void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns, bool with_labels);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several) {
     std::string text = std::to_string(all.size()) + ' ' + (all.size() == 1 ? one : several);
     for (const tensor_signature& each : all)
         text.append(&each == all.data() ? " (" : ", ").append(each.name).append(": ").append(each.text());
     return all.empty() ? text : text + ")";
 }
 
-/// Whether tensors are the inputs of a model and, `with_labels`, behind them its labels. Throws argument_error for another number of
-/// them, dtype_error and shape_error that name an input which does not fit; labels are looked at by the losses.
-template <class = void>
-void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns, bool with_labels) {
+TG_DEFINITION void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns,
+                                 bool with_labels) {
     const std::size_t count = of.inputs.size() + (with_labels ? of.labels.size() : 0);
     if (columns.size() != count) {
         std::string text = std::string(who) + ": given " + std::to_string(columns.size()) +
@@ -74,10 +79,8 @@ void check_columns(const char* who, const model_signature& of, std::span<const a
     }
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, std::string detail::text_of<void>(const std::vector<tensor_signature>&, const char*, const char*))
-TG_COMPILED(nn,
-            void detail::check_columns<void>(const char*, const model_signature&, std::span<const any_tensor>, bool))
+} // namespace detail
 
 } // namespace tapegraph

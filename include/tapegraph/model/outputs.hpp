@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/program.hpp>
@@ -14,23 +15,11 @@
 namespace tapegraph::detail {
 
 /// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on.
-template <class = void>
-any_tensor output_copy(const ir::program& p, int index) {
-    const device_scope on(p.device());
-    const buffer_view& from = p.device_output(index);
-    any_tensor result(from.type, shape(from.rank, from.extents));
-    const buffer_view to = result.view();
-    if (p.device() == nullptr)
-        std::memcpy(to.data, from.data, from.bytes());
-    else
-        p.device()->copy(to.data, from.data, from.bytes());
-    return result;
-}
+any_tensor output_copy(const ir::program& p, int index);
 
 /// The results of one call of a program whose inputs are set. On the CPU large ones are allocated
 /// before it runs, and its kernels write into them, because copying them out of the arena would be
 /// another pass over memory.
-template <class = void>
 class call_results {
 public:
     explicit call_results(ir::program& p) : program_(&p) {
@@ -92,5 +81,21 @@ auto result_tensors(const Fill& fill) {
         return tensor<output_element<Stage, 0>>(std::move(only));
     }
 }
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
+    const device_scope on(p.device());
+    const buffer_view& from = p.device_output(index);
+    any_tensor result(from.type, shape(from.rank, from.extents));
+    const buffer_view to = result.view();
+    if (p.device() == nullptr)
+        std::memcpy(to.data, from.data, from.bytes());
+    else
+        p.device()->copy(to.data, from.data, from.bytes());
+    return result;
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/kept_text.hpp>
 #include <tapegraph/graph/model_trace.hpp>
 #include <tapegraph/ir/gradient.hpp>

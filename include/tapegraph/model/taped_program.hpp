@@ -74,8 +74,7 @@ constexpr input_gradient input_gradient_of() {
 namespace detail {
 
 /// A pool of idle programs of one kind. Every call takes one of its own, so that calls may overlap.
-template <class = void>
-class basic_program_pool {
+class program_pool {
 public:
     /// Calls `f(program)` with a program that no other call is running. One that has thrown is not
     /// used again.
@@ -102,7 +101,6 @@ private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<ir::program>> idle_;
 };
-using program_pool = basic_program_pool<>;
 
 /// The tape record of a call of a compiled program: all that its derivative reads.
 struct taped_call {
@@ -125,19 +123,13 @@ struct taped_call {
 };
 
 /// Placeholder for a missing derivative; requesting it throws the reason.
-template <class = void>
-struct basic_refusing_record : tape_record {
+struct refusing_record : tape_record {
     std::string what;
     std::vector<any_tensor> operands;
 
-    static void destroy(tape_record& base) { static_cast<basic_refusing_record&>(base).~basic_refusing_record(); }
-    static void backward(tape_record& base, backward_pass& walk, const any_tensor&) {
-        static_cast<basic_refusing_record&>(base).look(walk, &backward_pass::wants);
-    }
-    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
-        static_cast<basic_refusing_record&>(base).look(walk, &jvp_pass::find);
-        return false;
-    }
+    static void destroy(tape_record& base) { static_cast<refusing_record&>(base).~refusing_record(); }
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor&);
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
 
 private:
     template <class Walk, class Look>
@@ -149,147 +141,164 @@ private:
 
 /// Puts a result on the tape whose derivative by `operands` would have to pass through an operation
 /// without one.
-template <class = void>
-void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what) {
+void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what);
+
+/// The tape record of the program and its first output.
+struct program_record : tape_record {
+    taped_call call;
+    tape_index place;
+
+    explicit program_record(const taped_call& c) : call(c) {}
+    static void destroy(tape_record& base) { static_cast<program_record&>(base).~program_record(); }
+
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
+
+private:
+    // The adjoints of the floating-point outputs; zeros where there are none.
+    std::vector<any_tensor> adjoints(const backward_pass& walk, const any_tensor& first) const;
+    static any_tensor copy_of(const buffer_view& from, runtime::device_runtime* device);
+};
+
+/// The tape record of a further output: keeps its adjoint for the program's record, which comes
+/// later in the walk.
+struct output_record : tape_record {
+    tape_index program, own;
+
+    static void destroy(tape_record&) {}
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+    static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; } // the program's record handles it
+};
+
+/// Puts a call on the tape. Output k is k places after the returned one.
+tape_index record_program(const taped_call& call);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void refusing_record::backward(tape_record& base, backward_pass& walk, const any_tensor&) {
+    static_cast<refusing_record&>(base).look(walk, &backward_pass::wants);
+}
+
+TG_DEFINITION bool refusing_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
+    static_cast<refusing_record&>(base).look(walk, &jvp_pass::find);
+    return false;
+}
+
+TG_DEFINITION void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands,
+                                     std::string what) {
     tape_storage& tape = tape_storage::instance();
     std::vector<any_tensor> tracked;
     for (const any_tensor* t : operands)
         if (tape.tracks(*t)) tracked.push_back(t->outline());
     if (tracked.empty()) return;
     tape_index place;
-    auto& r = tape.append<basic_refusing_record<>>(place);
+    auto& r = tape.append<refusing_record>(place);
     r.what = std::move(what);
     r.operands = std::move(tracked);
     result.set_tape_index(place);
 }
 
-/// The tape record of the program and its first output.
-template <class = void>
-struct basic_program_record : tape_record {
-    taped_call call;
-    tape_index place;
-
-    explicit basic_program_record(const taped_call& c) : call(c) {}
-    static void destroy(tape_record& base) { static_cast<basic_program_record&>(base).~basic_program_record(); }
-
-    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-        auto& self = static_cast<basic_program_record&>(base);
-        taped_call& call = self.call;
-        if (!adjoint.has_storage()) walk.visit(self.place, false); // called by another output; this one has no adjoint
-        bool wanted = false;
-        for (const any_tensor& x : call.inputs) wanted = wanted || (is_floating(x.type()) && walk.wants(x));
-        if (!wanted) return;
-        if (call.gradient.view == nullptr)
-            throw argument_error(std::string("gradient_tape: a compiled program has no gradient on the tape: ") +
-                                 call.gradient.refusal + "; call it in eager mode");
-        std::vector<any_tensor> flows;
-        std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
-        {
-            const device_scope on(call.device);
-            const math_mode_scope in(call.mode);
-            call.programs->with(*call.gradient.view, [&](ir::program& p) {
-                for (std::size_t i = 0; i < call.variables.size(); ++i)
-                    p.set_variable(static_cast<int>(i), call.variables[i].view().data);
-                int index = 0;
-                for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
-                for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());
-                p.run(call.random);
-                int output = 0;
-                for (const any_tensor& x : call.inputs) {
-                    flows.emplace_back();
-                    if (!is_floating(x.type())) continue;
-                    if (walk.wants(x)) flows.back() = copy_of(p.device_output(output), call.device);
-                    ++output;
-                }
-            });
-        }
-        std::vector<const any_tensor*> operands; // operands of this derivative, in case it is being recorded
-        for (const auto* all : {&call.inputs, &arrived})
-            for (const any_tensor& t : *all) operands.push_back(&t);
-        for (std::size_t i = 0; i < flows.size(); ++i) {
-            if (!flows[i].has_storage()) continue;
-            refuse_derivative(
-                flows[i], operands,
-                "gradient_tape: the gradient of a compiled program has no derivative on the tape; take both "
-                "inside the program, or call it in eager mode");
-            walk.hand(call.inputs[i], std::move(flows[i]));
-        }
-    }
-
-    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
-        for (const any_tensor& x : static_cast<basic_program_record&>(base).call.inputs)
-            if (walk.find(x) != nullptr)
-                throw argument_error(
-                    "jvp: a compiled program on the tape has no forward mode; compile its jvp, or call it in "
-                    "eager mode");
-        return false;
-    }
-
-private:
-    // The adjoints of the floating-point outputs; zeros where there are none.
-    std::vector<any_tensor> adjoints(const backward_pass& walk, const any_tensor& first) const {
-        std::vector<any_tensor> all;
-        for (std::size_t k = 0; k < call.outputs.size(); ++k) {
-            const any_tensor& like = call.outputs[k];
-            if (!is_floating(like.type())) continue;
-            const any_tensor* const found =
-                k == 0 ? &first : walk.find({place.serial, place.index + static_cast<int>(k)});
-            if (found != nullptr && found->has_storage()) {
-                all.push_back(*found);
-                continue;
+TG_DEFINITION void program_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+    auto& self = static_cast<program_record&>(base);
+    taped_call& call = self.call;
+    if (!adjoint.has_storage()) walk.visit(self.place, false); // called by another output; this one has no adjoint
+    bool wanted = false;
+    for (const any_tensor& x : call.inputs) wanted = wanted || (is_floating(x.type()) && walk.wants(x));
+    if (!wanted) return;
+    if (call.gradient.view == nullptr)
+        throw argument_error(std::string("gradient_tape: a compiled program has no gradient on the tape: ") +
+                             call.gradient.refusal + "; call it in eager mode");
+    std::vector<any_tensor> flows;
+    std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
+    {
+        const device_scope on(call.device);
+        const math_mode_scope in(call.mode);
+        call.programs->with(*call.gradient.view, [&](ir::program& p) {
+            for (std::size_t i = 0; i < call.variables.size(); ++i)
+                p.set_variable(static_cast<int>(i), call.variables[i].view().data);
+            int index = 0;
+            for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
+            for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());
+            p.run(call.random);
+            int output = 0;
+            for (const any_tensor& x : call.inputs) {
+                flows.emplace_back();
+                if (!is_floating(x.type())) continue;
+                if (walk.wants(x)) flows.back() = copy_of(p.device_output(output), call.device);
+                ++output;
             }
-            any_tensor& zero = all.emplace_back(like.type(), like.shape());
-            std::memset(zero.write(), 0, zero.outline_view().bytes());
+        });
+    }
+    std::vector<const any_tensor*> operands; // operands of this derivative, in case it is being recorded
+    for (const auto* all : {&call.inputs, &arrived})
+        for (const any_tensor& t : *all) operands.push_back(&t);
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        if (!flows[i].has_storage()) continue;
+        refuse_derivative(flows[i], operands,
+                          "gradient_tape: the gradient of a compiled program has no derivative on the tape; take both "
+                          "inside the program, or call it in eager mode");
+        walk.hand(call.inputs[i], std::move(flows[i]));
+    }
+}
+
+TG_DEFINITION bool program_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
+    for (const any_tensor& x : static_cast<program_record&>(base).call.inputs)
+        if (walk.find(x) != nullptr)
+            throw argument_error(
+                "jvp: a compiled program on the tape has no forward mode; compile its jvp, or call it in "
+                "eager mode");
+    return false;
+}
+
+TG_DEFINITION std::vector<any_tensor> program_record::adjoints(const backward_pass& walk,
+                                                               const any_tensor& first) const {
+    std::vector<any_tensor> all;
+    for (std::size_t k = 0; k < call.outputs.size(); ++k) {
+        const any_tensor& like = call.outputs[k];
+        if (!is_floating(like.type())) continue;
+        const any_tensor* const found = k == 0 ? &first : walk.find({place.serial, place.index + static_cast<int>(k)});
+        if (found != nullptr && found->has_storage()) {
+            all.push_back(*found);
+            continue;
         }
-        return all;
+        any_tensor& zero = all.emplace_back(like.type(), like.shape());
+        std::memset(zero.write(), 0, zero.outline_view().bytes());
     }
-    static any_tensor copy_of(const buffer_view& from, runtime::device_runtime* device) {
-        any_tensor result(from.type, shape(from.rank, from.extents));
-        const buffer_view to = result.view();
-        if (device == nullptr)
-            std::memcpy(to.data, from.data, from.bytes());
-        else
-            device->copy(to.data, from.data, from.bytes());
-        return result;
-    }
-};
+    return all;
+}
 
-/// The tape record of a further output: keeps its adjoint for the program's record, which comes
-/// later in the walk.
-template <class = void>
-struct basic_output_record : tape_record {
-    tape_index program, own;
+TG_DEFINITION any_tensor program_record::copy_of(const buffer_view& from, runtime::device_runtime* device) {
+    any_tensor result(from.type, shape(from.rank, from.extents));
+    const buffer_view to = result.view();
+    if (device == nullptr)
+        std::memcpy(to.data, from.data, from.bytes());
+    else
+        device->copy(to.data, from.data, from.bytes());
+    return result;
+}
 
-    static void destroy(tape_record&) {}
-    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-        auto& self = static_cast<basic_output_record&>(base);
-        walk.keep(self.own, adjoint);
-        walk.visit(self.program, true);
-    }
-    static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; } // the program's record handles it
-};
+TG_DEFINITION void output_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+    auto& self = static_cast<output_record&>(base);
+    walk.keep(self.own, adjoint);
+    walk.visit(self.program, true);
+}
 
-/// Puts a call on the tape. Output k is k places after the returned one.
-template <class = void>
-tape_index record_program(const taped_call& call) {
+TG_DEFINITION tape_index record_program(const taped_call& call) {
     tape_storage& tape = tape_storage::instance();
     tape_index first;
-    tape.append<basic_program_record<>>(first, call).place = first;
+    tape.append<program_record>(first, call).place = first;
     for (std::size_t k = 1; k < call.outputs.size(); ++k) {
         tape_index own;
-        auto& output = tape.append<basic_output_record<>>(own);
+        auto& output = tape.append<output_record>(own);
         output.program = first;
         output.own = own;
     }
     return first;
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, class detail::basic_program_pool<void>)
-TG_COMPILED(nn, struct detail::basic_refusing_record<void>)
-TG_COMPILED(nn, struct detail::basic_program_record<void>)
-TG_COMPILED(nn, struct detail::basic_output_record<void>)
-TG_COMPILED(nn, tape_index detail::record_program<void>(const detail::taped_call&))
+} // namespace detail
 
 } // namespace tapegraph

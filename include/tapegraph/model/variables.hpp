@@ -140,18 +140,7 @@ private:
                              "; model.gather_variables(), called on every task, brings it here until the next step");
     }
     // Returns a value that does not fit, for `assign` to refuse.
-    template <class = void>
-    any_tensor moved_by(const any_tensor& value, int sign) const {
-        any_tensor sum = value;
-        if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
-        sum.set_tape_index({});
-        const auto add = [&]<class T>(T* to, const T* from) {
-            for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
-        };
-        if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
-        if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
-        return sum;
-    }
+    any_tensor moved_by(const any_tensor& value, int sign) const;
 
     std::string path_, collection_, task_;
     std::shared_ptr<stored> shared_; // shared with variables of other models
@@ -192,25 +181,7 @@ inline std::uint64_t hash_of(std::string_view text) {
 
 /// Makes the rows of a matrix orthonormal, each after subtracting its components along earlier ones
 /// (modified Gram-Schmidt): for normal numbers the result is uniform among such matrices.
-template <class = void>
-void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
-    const auto dot = [columns](const double* a, const double* b) {
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
-        return sum;
-    };
-    for (std::int64_t k = 0; k < rows; ++k) {
-        double* const row = data + k * columns;
-        const double inverse = 1 / std::sqrt(dot(row, row));
-        for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
-        cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
-            double* const other = row + (j + 1) * columns;
-            const double along = dot(row, other);
-            for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
-        });
-    }
-}
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns);
 
 template <class T>
 void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
@@ -285,6 +256,29 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
     a.ordinal = 0xFFFFFFFE; // distinct from the model's random nodes
     runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
 }
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+    const auto dot = [columns](const double* a, const double* b) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+        return sum;
+    };
+    for (std::int64_t k = 0; k < rows; ++k) {
+        double* const row = data + k * columns;
+        const double inverse = 1 / std::sqrt(dot(row, row));
+        for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+        cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+            double* const other = row + (j + 1) * columns;
+            const double along = dot(row, other);
+            for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+        });
+    }
+}
+
+#endif
 
 } // namespace detail
 
@@ -374,27 +368,41 @@ public:
 
 private:
     // Names the model's variables; of many only the first.
-    template <class = void>
-    [[noreturn]] void refuse(std::string_view path) const {
-        constexpr int most = 10;
-        std::string text = "no variable '" + std::string(path) + "'";
-        int count = 0;
-        for (const auto& v : items_)
-            if (!v->optimizer_state() && !v->metric_state() && count++ < most)
-                text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
-        if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
-        throw argument_error(text);
-    }
+    [[noreturn]] void refuse(std::string_view path) const;
 
     std::vector<std::unique_ptr<variable>> items_; // by pointer, so that addresses stay
 };
 
-TG_COMPILED(nn, void detail::orthonormalize<void>(double*, std::int64_t, std::int64_t))
-
-TG_COMPILED(nn, void variable_list::refuse<void>(std::string_view) const)
 TG_COMPILED(nn,
             void detail::initialize<float>(float*, const shape&, const initializer&, std::uint64_t, std::string_view))
 TG_COMPILED(nn,
             void detail::initialize<double>(double*, const shape&, const initializer&, std::uint64_t, std::string_view))
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) const {
+    any_tensor sum = value;
+    if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
+    sum.set_tape_index({});
+    const auto add = [&]<class T>(T* to, const T* from) {
+        for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
+    };
+    if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
+    if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+    return sum;
+}
+
+[[noreturn]] TG_DEFINITION void variable_list::refuse(std::string_view path) const {
+    constexpr int most = 10;
+    std::string text = "no variable '" + std::string(path) + "'";
+    int count = 0;
+    for (const auto& v : items_)
+        if (!v->optimizer_state() && !v->metric_state() && count++ < most)
+            text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
+    if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
+    throw argument_error(text);
+}
+
+#endif
 
 } // namespace tapegraph

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <string>
 #include <utility>
@@ -42,16 +42,21 @@ struct load_report {
     std::vector<std::string>
         mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
     /// A line of numbers, then one for each name that did not match.
-    template <class = void>
-    std::string text() const {
-        std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
-                             " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
-                             std::to_string(mismatched.size()) + " mismatched\n";
-        for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
-        for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
-        for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
-        return result;
-    }
+    std::string text() const;
 };
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string load_report::text() const {
+    std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) + " missing, " +
+                         std::to_string(unexpected.size()) + " unexpected, " + std::to_string(mismatched.size()) +
+                         " mismatched\n";
+    for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
+    for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
+    for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
+    return result;
+}
+
+#endif
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/model/eager_scope.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 
@@ -20,7 +21,6 @@ constexpr std::int64_t along(const axes& a) {
         bits |= std::int64_t{1} << (a.index[i] >= -8 && a.index[i] < 8 ? a.index[i] + 8 : 16);
     return bits;
 }
-template <class = void>
 any_tensor project(const constraint& c, const any_tensor& w);
 } // namespace detail
 /// w min(|w|, max_value) / (|w| + 1e-7)
@@ -28,18 +28,18 @@ struct max_norm {
     double max_value = 2;
     axes axis = 0;
     constexpr operator constraint() const {
-        return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis), &detail::project<>};
+        return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis), &detail::project};
     }
 };
 /// max(w, 0), NaN becomes 0
 struct non_negative {
-    constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0, &detail::project<>}; }
+    constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0, &detail::project}; }
 };
 /// w / (|w| + 1e-7)
 struct unit_norm {
     axes axis = 0;
     constexpr operator constraint() const {
-        return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis), &detail::project<>};
+        return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis), &detail::project};
     }
 };
 /// w (rate clip(|w|, min_value, max_value) + (1 - rate) |w|) / (|w| + 1e-7)
@@ -48,7 +48,7 @@ struct min_max_norm {
     double rate = 1;
     axes axis = 0;
     constexpr operator constraint() const {
-        return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis), &detail::project<>};
+        return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis), &detail::project};
     }
 };
 } // namespace constraints
@@ -69,16 +69,10 @@ constexpr H constrained(const constraint& c, const H& w, std::source_location wh
     }
 }
 
-template <class>
-any_tensor constraints::detail::project(const constraint& c, const any_tensor& w) {
-    if (w.type() == dtype::f64) return constrained(c, tensor<double>(w));
-    return constrained(c, tensor<float>(w));
-}
-
 namespace detail {
 template <class T>
 struct projections {
-    static constexpr auto project = &constraints::detail::project<>;
+    static constexpr auto project = &constraints::detail::project;
     static constexpr void apply(ir::model_trace& t) {
         for (int i = 0; i < t.constraints.size(); ++i) {
             const ir::weight_rule r = t.constraints[i];
@@ -104,5 +98,14 @@ struct projections {
     }
 };
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION any_tensor constraints::detail::project(const constraint& c, const any_tensor& w) {
+    if (w.type() == dtype::f64) return constrained(c, tensor<double>(w));
+    return constrained(c, tensor<float>(w));
+}
+
+#endif
 
 } // namespace tapegraph

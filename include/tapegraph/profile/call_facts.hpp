@@ -29,8 +29,7 @@ struct call_key {
     friend bool operator==(const call_key&, const call_key&) = default;
 };
 
-template <class = void>
-call_key key_of(const runtime::observed_call& c) {
+inline call_key key_of(const runtime::observed_call& c) {
     call_key key{c.source, c.label.operation.data(), static_cast<int>(c.part), c.number, 14695981039346656037u};
     if (c.part == runtime::call_part::program) return key;
     const auto mix = [&](const buffer_view& v) {
@@ -45,8 +44,7 @@ call_key key_of(const runtime::observed_call& c) {
 }
 
 /// "f32[32,784] f32[784,10] -> f32[32,10]", without numbers.
-template <class = void>
-std::string shapes_of(const kernel_call& c) {
+inline std::string shapes_of(const kernel_call& c) {
     std::string s;
     for (int i = 0; i < c.inputs; ++i)
         if (c.in[i].rank > 0) s += ir::detail::shape_text(c.in[i]) + " ";
@@ -59,8 +57,7 @@ std::string shapes_of(const kernel_call& c) {
 inline bool half_rate(const kernel_call& c) { return c.outputs > 0 && c.out[0].type == dtype::f64; }
 
 /// Facts about a whole program: the phases of its calls, and the memory use of its arena.
-template <class = void>
-struct basic_program_facts {
+struct program_facts {
     const ir::program* program;
     std::vector<phase> phases;
     std::vector<double> live;
@@ -68,7 +65,7 @@ struct basic_program_facts {
     // Forward calls compute the results, and values that lead to no update; update calls read the
     // numbers of an optimizer, or follow from them; backward are the rest: values that only updates
     // use.
-    explicit basic_program_facts(const ir::program& p) : program(&p), live(ir::live_bytes(p)) {
+    explicit program_facts(const ir::program& p) : program(&p), live(ir::live_bytes(p)) {
         const ir::program_view& view = p.view();
         const int steps = view.steps.size();
         const auto count = static_cast<std::size_t>(view.nodes.size());
@@ -108,10 +105,9 @@ private:
         for (int k = first; k < last; ++k) f(at(view, view.values[step.first_value + k]));
     }
 };
-using program_facts = basic_program_facts<>;
 
-template <class = void>
-void describe_program_call(const ir::program& p, int number, const program_facts& facts, call& to, bool& is_half_rate) {
+inline void describe_program_call(const ir::program& p, int number, const program_facts& facts, call& to,
+                                  bool& is_half_rate) {
     const ir::program_view& view = p.view();
     if (number == view.steps.size()) {
         to.phase = phase::update;
@@ -139,8 +135,7 @@ void describe_program_call(const ir::program& p, int number, const program_facts
     is_half_rate = half_rate(c);
 }
 
-template <class = void>
-void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_half_rate) {
+inline void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_half_rate) {
     using runtime::call_part;
     const kernel_call& k = *c.call;
     to.shape = shapes_of(k);

@@ -16,8 +16,7 @@ namespace tapegraph {
 namespace profiling {
 
 /// Events of one process and one thread; times in microseconds from the first step's start.
-template <class = void>
-class basic_trace_events {
+class trace_events {
 public:
     /// A span. Spans that begin within another one end within it.
     void span(const std::string& name, const char* category, double start, double seconds,
@@ -43,8 +42,7 @@ private:
     std::string events_;
 };
 
-template <class = void>
-std::string arguments_of(const call& c) {
+inline std::string arguments_of(const call& c) {
     std::string s = "\"phase\":\"" + std::string(name_of(c.phase)) + "\"";
     const auto text = [&](const char* name, const std::string& value) {
         if (!value.empty()) s.append(",\"").append(name).append("\":").append(io::json_string(value));
@@ -65,9 +63,8 @@ std::string arguments_of(const call& c) {
 
 } // namespace profiling
 
-template <class>
-std::string profile_result::chrome_trace() const {
-    profiling::basic_trace_events<> events;
+inline std::string profile_result::chrome_trace() const {
+    profiling::trace_events events;
     events.name("process_name", "tapegraph");
     events.name("thread_name", "steps on " + device);
     const double origin = steps.empty() ? 0 : steps.front().start;

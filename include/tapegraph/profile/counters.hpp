@@ -48,10 +48,9 @@ struct counter_values {
 
 /// Opens the counters of every thread that kernels use: one descriptor per thread and counter,
 /// opened by the thread itself. Reading costs a system call for each.
-template <class = void>
-class basic_counters {
+class counters {
 public:
-    basic_counters() {
+    counters() {
         descriptors_.resize(static_cast<std::size_t>(thread_count()) * counter_count, -1);
         std::vector<int> errors(descriptors_.size());
         cpu::parallel_team(thread_count() > 1, [&](int thread, int) {
@@ -63,9 +62,9 @@ public:
         for (std::size_t at = 0; at < errors.size(); ++at)
             if (descriptors_[at] < 0 && error_[at % counter_count] == 0) error_[at % counter_count] = errors[at];
     }
-    basic_counters(const basic_counters&) = delete;
-    basic_counters& operator=(const basic_counters&) = delete;
-    ~basic_counters() {
+    counters(const counters&) = delete;
+    counters& operator=(const counters&) = delete;
+    ~counters() {
 #if TG_HAS_PERF_EVENTS
         for (const int d : descriptors_)
             if (d >= 0) ::close(d);
@@ -122,6 +121,5 @@ private:
     std::vector<int> descriptors_; // thread by thread
     int error_[counter_count]{};
 };
-using counters = basic_counters<>;
 
 } // namespace tapegraph::profiling

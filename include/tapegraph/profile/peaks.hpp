@@ -95,8 +95,7 @@ double best_rate(double seconds, clock_function now, const Work& work) {
 
 /// Floating-point operations per second of float multiply-adds on the threads that kernels use,
 /// measured for some `seconds`.
-template <class = void>
-double fma_peak(double seconds, clock_function now = thread_seconds) {
+inline double fma_peak(double seconds, clock_function now = thread_seconds) {
     return best_rate(seconds, now, [](int, int) {
         float values[3] = {0.999f, 0.001f, 0};
         constexpr std::int64_t rounds = 100000;
@@ -108,8 +107,7 @@ double fma_peak(double seconds, clock_function now = thread_seconds) {
 
 /// Bytes per second of a[i] = b[i] + s c[i] on floats, three streams counted, over arrays of `bytes` in all, on the threads that
 /// kernels use.
-template <class = void>
-double triad(std::size_t bytes, double seconds, clock_function now = thread_seconds) {
+inline double triad(std::size_t bytes, double seconds, clock_function now = thread_seconds) {
     const auto count = static_cast<std::int64_t>(bytes / (3 * sizeof(float)));
     std::vector<float> a(static_cast<std::size_t>(count)), b(a), c(a);
     const int passes = static_cast<int>(std::max<std::int64_t>(1, 2000000 / std::max<std::int64_t>(count, 1)));
@@ -156,8 +154,7 @@ struct peaks {
 
 /// The peaks of this process for the current number of kernel threads: measured the first time, in
 /// some 60 ms.
-template <class = void>
-const peaks& measured_peaks() {
+inline const peaks& measured_peaks() {
     static std::vector<std::pair<int, peaks>> known;
     for (const auto& each : known)
         if (each.first == thread_count()) return each.second;

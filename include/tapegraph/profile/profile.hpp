@@ -32,8 +32,7 @@ struct profile_options {
 
 namespace profiling {
 
-template <class = void>
-peaks peaks_for(const profile_options& options, const std::string& device) {
+inline peaks peaks_for(const profile_options& options, const std::string& device) {
     peaks p;
     const bool known = options.peak_flops > 0 && options.bandwidth > 0;
     if (device == "cpu" && !known) p = measured_peaks(); // GPUs are not measured
@@ -42,8 +41,7 @@ peaks peaks_for(const profile_options& options, const std::string& device) {
     return p;
 }
 
-template <class = void>
-void add_to_layer(std::vector<layer>& layers, const call& c) {
+inline void add_to_layer(std::vector<layer>& layers, const call& c) {
     auto at = std::find_if(layers.begin(), layers.end(), [&](const layer& l) { return l.path == c.layer; });
     if (at == layers.end()) at = layers.insert(at, layer{c.layer});
     ++at->calls;
@@ -57,8 +55,7 @@ void add_to_layer(std::vector<layer>& layers, const call& c) {
     at->bound += c.bound;
 }
 
-template <class = void>
-profile_result result_of(const recorder& r, const profile_options& options) {
+inline profile_result result_of(const recorder& r, const profile_options& options) {
     profile_result result;
     result.steps = r.steps();
     result.device = r.device();

@@ -15,13 +15,12 @@
 namespace tapegraph::profiling {
 
 /// Observes the calls of consecutive steps. Calls are matched by their position in a step.
-template <class = void>
-class basic_recorder : public runtime::call_observer {
+class recorder : public runtime::call_observer {
 public:
-    basic_recorder(clock_function now, bool counted) : now_(now) {
+    recorder(clock_function now, bool counted) : now_(now) {
         if (counted) counters_ = std::make_unique<counters>();
     }
-    virtual ~basic_recorder() = default;
+    virtual ~recorder() = default;
 
     void begin_step(bool kept) {
         kept_ = kept;
@@ -149,6 +148,5 @@ private:
     double start_ = 0;
     bool kept_ = false;
 };
-using recorder = basic_recorder<>;
 
 } // namespace tapegraph::profiling

@@ -120,13 +120,10 @@ struct profile_result {
 
     /// A table: the step, its phases, its slowest calls, its layers, and calls that the cost model
     /// does not predict.
-    template <class = void>
     std::string text(const profiling::table_options& options = {}) const;
     /// One line per call, with a header; comma-separated, quoted where needed.
-    template <class = void>
     std::string csv() const;
     /// Every call of every step in the Trace Event Format (JSON).
-    template <class = void>
     std::string chrome_trace() const;
 };
 

@@ -21,8 +21,7 @@ using tapegraph::detail::formatted, tapegraph::detail::shortened, tapegraph::det
 inline std::string milliseconds(double seconds) { return formatted("%.3f", seconds * 1e3); }
 inline std::string percent(double share) { return formatted("%.1f%%", 100 * share); }
 
-template <class = void>
-std::string head_of(const profile_result& r) {
+inline std::string head_of(const profile_result& r) {
     std::string s = formatted("%d steps on %s, %d threads: median ", static_cast<int>(r.steps.size()), r.device.c_str(),
                               r.threads) +
                     milliseconds(r.step.median) + " ms, least " + milliseconds(r.step.least) + " ms; " +
@@ -39,8 +38,7 @@ std::string head_of(const profile_result& r) {
     return s + "\n";
 }
 
-template <class = void>
-std::string calls_of(const profile_result& r, const table_options& options) {
+inline std::string calls_of(const profile_result& r, const table_options& options) {
     std::vector<const call*> shown;
     double sum = 0;
     for (const call& c : r.calls) {
@@ -68,8 +66,7 @@ std::string calls_of(const profile_result& r, const table_options& options) {
     return s;
 }
 
-template <class = void>
-std::string layers_of(const profile_result& r) {
+inline std::string layers_of(const profile_result& r) {
     text_table table({"ms", "forward", "backward", "update", "calls", "GFLOP", "MB", "reached", "layer"}, 1);
     for (const layer& l : r.layers)
         table.add({milliseconds(l.seconds), milliseconds(l.forward), milliseconds(l.backward), milliseconds(l.update),
@@ -79,8 +76,7 @@ std::string layers_of(const profile_result& r) {
     return table.text();
 }
 
-template <class = void>
-std::string off_the_bound_of(const profile_result& r) {
+inline std::string off_the_bound_of(const profile_result& r) {
     const auto off = r.off_the_bound();
     double all = 0, seconds = 0;
     for (const call& c : r.calls)
@@ -96,8 +92,7 @@ std::string off_the_bound_of(const profile_result& r) {
     return s;
 }
 
-template <class = void>
-std::string counters_of(const profile_result& r) {
+inline std::string counters_of(const profile_result& r) {
     counter_values sum;
     for (const call& c : r.calls) sum += c.counted;
     std::string s = "counters per step";
@@ -110,8 +105,7 @@ std::string counters_of(const profile_result& r) {
 
 } // namespace profiling
 
-template <class>
-std::string profile_result::text(const profiling::table_options& options) const {
+inline std::string profile_result::text(const profiling::table_options& options) const {
     std::string s = profiling::head_of(*this);
     if (counted) s += profiling::counters_of(*this);
     if (options.rows != 0) s += "\n" + profiling::calls_of(*this, options);
@@ -120,8 +114,7 @@ std::string profile_result::text(const profiling::table_options& options) const 
     return s;
 }
 
-template <class>
-std::string profile_result::csv() const {
+inline std::string profile_result::csv() const {
     using io::csv_field;
     std::string s =
         "phase,layer,line,operation,shape,calls,median_ms,least_ms,flops,bytes,bound_ms,reached,arena_bytes,"

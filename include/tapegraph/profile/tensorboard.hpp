@@ -18,8 +18,7 @@ namespace tapegraph::profiling {
 /// the run shows (io::graph_def).
 ///
 ///     run.node_times("profile", tg::profiling::node_times(result, model.training_view()), model.step());
-template <class = void>
-std::vector<io::node_time> node_times(const profile_result& result, const ir::program_view& view) {
+inline std::vector<io::node_time> node_times(const profile_result& result, const ir::program_view& view) {
     const std::vector<std::string> names = io::graph_call_names(view);
     std::vector<io::node_time> times;
     for (const call& c : result.calls) {

@@ -32,13 +32,7 @@ struct arena_counters {
     }
 };
 
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
-    throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-                            tapegraph::detail::readable_bytes(in_use) + " in use" +
-                            (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-                        asked, in_use);
-}
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit);
 
 /// One block of memory on 64-byte boundaries. Large blocks ask for huge pages, because page faults
 /// can otherwise take a quarter of a training step. Throws out_of_memory.
@@ -82,13 +76,22 @@ private:
     std::size_t size_ = 0;
 };
 
+#if TG_DEFINES(runtime)
+
+[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+    throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+                            tapegraph::detail::readable_bytes(in_use) + " in use" +
+                            (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+                        asked, in_use);
+}
+
+#endif
+
 } // namespace runtime
 
 /// Limits the total bytes of the buffers of tensors and compiled programs in the CPU's memory; a
 /// buffer beyond the limit throws out_of_memory. SIZE_MAX, the default, leaves the limit to the
 /// system. Existing buffers stay, even above the limit.
 inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
-
-TG_COMPILED(runtime, void runtime::refuse_arena<void>(std::size_t, std::size_t, std::size_t))
 
 } // namespace tapegraph

@@ -28,36 +28,8 @@ inline void* thread_scratch(std::size_t bytes) {
 
 /// Runs a GPU's call on the CPU, for kernels that exist only there: copies operands to the host and
 /// results back.
-template <class = void>
 void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
-                 const random_state* random) {
-    std::vector<buffer_view> views;
-    std::vector<arena> memory;
-    const auto at_home = [&](const buffer_view& from) {
-        buffer_view v = from;
-        v.memory = 0;
-        if (from.data != nullptr && from.memory != 0) {
-            memory.emplace_back(from.bytes() + 1);
-            v.data = memory.back().data();
-        }
-        views.push_back(v);
-    };
-    for (int i = 0; i < call.inputs; ++i) {
-        at_home(call.in[i]);
-        if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
-    }
-    for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
-    kernel_call host = call;
-    host.in = views.data();
-    host.out = views.data() + call.inputs;
-    host.random = random;
-    host.fault = host.stream = nullptr;
-    host.workspace = thread_scratch(kernel.workspace(host));
-    kernel.run(host);
-    for (int k = 0; k < call.outputs; ++k)
-        if (call.out[k].data != nullptr && call.out[k].memory != 0)
-            d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
-}
+                 const random_state* random);
 
 /// A call whose numbers in the CPU's memory (scalar operands, the random state) are sent to the
 /// device in one copy.
@@ -107,14 +79,7 @@ private:
     std::vector<buffer_view> views_;
 };
 
-template <class = void>
-void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
-    const device_turn turn(&d);
-    if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
-    call_on_device there(d, call);
-    there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
-    kernel.on_device.run(there.call);
-}
+void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call);
 
 /// Runs a kernel on the thread's current device; the call's views are in that device's memory, or
 /// are small numbers on the CPU. `label` is reported where placement is logged or calls are
@@ -137,8 +102,46 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, const call_lab
     kernel.run(call);
 }
 
-TG_COMPILED(runtime,
-            void run_on_host<void>(device_runtime&, const kernel_functions&, const kernel_call&, const random_state*))
-TG_COMPILED(runtime, void perform_on<void>(device_runtime&, const kernel_pair&, const kernel_call&))
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+                               const random_state* random) {
+    std::vector<buffer_view> views;
+    std::vector<arena> memory;
+    const auto at_home = [&](const buffer_view& from) {
+        buffer_view v = from;
+        v.memory = 0;
+        if (from.data != nullptr && from.memory != 0) {
+            memory.emplace_back(from.bytes() + 1);
+            v.data = memory.back().data();
+        }
+        views.push_back(v);
+    };
+    for (int i = 0; i < call.inputs; ++i) {
+        at_home(call.in[i]);
+        if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+    }
+    for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
+    kernel_call host = call;
+    host.in = views.data();
+    host.out = views.data() + call.inputs;
+    host.random = random;
+    host.fault = host.stream = nullptr;
+    host.workspace = thread_scratch(kernel.workspace(host));
+    kernel.run(host);
+    for (int k = 0; k < call.outputs; ++k)
+        if (call.out[k].data != nullptr && call.out[k].memory != 0)
+            d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
+}
+
+TG_DEFINITION void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+    const device_turn turn(&d);
+    if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
+    call_on_device there(d, call);
+    there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
+    kernel.on_device.run(there.call);
+}
+
+#endif
 
 } // namespace tapegraph::runtime

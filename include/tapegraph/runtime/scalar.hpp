@@ -28,8 +28,11 @@ inline double load_scalar(const buffer_view& source) {
 
 /// Reads at most eight such tensors on device `d` (null: the CPU) as numbers. The host waits once
 /// for all of them. Throws shape_error for a tensor of several elements.
-template <class = void>
-void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to);
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
     constexpr int most = 8;
     std::uint64_t words[most]{};
     device_runtime::piece pieces[most]{};
@@ -47,6 +50,6 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
     }
 }
 
-TG_COMPILED(runtime, void load_scalars<void>(device_runtime*, const buffer_view*, int, double*))
+#endif
 
 } // namespace tapegraph::runtime

@@ -136,7 +136,7 @@ private:
     }
 
     Model model_;
-    detail::checkpoint_folder<> checkpoints_;
+    detail::checkpoint_folder checkpoints_;
 };
 
 /// Trains up to a total number of steps and evaluates on the way; returns the last evaluation. A

@@ -18,8 +18,7 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
 }
 
 /// Converts the value; requires is_fed_as.
-template <class = void>
-any_tensor fed_as(const any_tensor& value, dtype to) {
+inline any_tensor fed_as(const any_tensor& value, dtype to) {
     any_tensor result(to, value.shape());
     common_types::visit(value.type(), [&]<class T>(std::type_identity<T>) {
         if (to == dtype::f32)

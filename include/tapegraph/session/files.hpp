@@ -20,7 +20,7 @@ inline constexpr const char* no_gradient_of_runs =
 
 /// What sessions of both modes do with their variables. `Derived` knows which they are.
 template <class Derived>
-class session_files : public basic_session<> {
+class session_files : public session_base {
 public:
     /// The model's variables; makes them if no run has.
     variable_list& variables() {
@@ -78,7 +78,7 @@ public:
     }
 
 protected:
-    using basic_session<>::basic_session;
+    using session_base::session_base;
 
 private:
     Derived& derived() { return static_cast<Derived&>(*this); }

@@ -26,16 +26,10 @@ struct session_program : part_programs {
     std::vector<int> numbers;            ///< inputs that are optimizers' numbers
 };
 
-template <class = void>
-class basic_session {
+class session_base {
 public:
     /// Frees all memory, including variables. Later runs are refused.
-    void close() {
-        programs_.clear();
-        origins_.clear();
-        variables_ = {};
-        closed_ = true;
-    }
+    void close();
     bool closed() const { return closed_; }
     /// The number of runs so far, which random operations use.
     std::uint64_t step() const { return step_; }
@@ -43,15 +37,13 @@ public:
 protected:
     /// The initial value of an optimizer's state, given the index of the call of minimize and the
     /// name of the state.
-    using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
+    using first_state_function = double (*)(const session_base&, int which, std::string_view name);
 
-    basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
-                  task_group* tasks = nullptr)
+    session_base(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
+                 task_group* tasks = nullptr)
         : seed_(seed), device_(device), tasks_(tasks), first_state_(first_state) {}
 
-    void check_open() const {
-        if (closed_) throw argument_error("session: it is closed");
-    }
+    void check_open() const;
     session_program& program_of(const compiled_part* parts, int count);
     void make_variables(const ir::model_view& view);
     void initialize_all();
@@ -87,8 +79,20 @@ private:
     bool closed_ = false;
 };
 
-template <class X>
-session_program& basic_session<X>::program_of(const compiled_part* parts, int count) {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void session_base::close() {
+    programs_.clear();
+    origins_.clear();
+    variables_ = {};
+    closed_ = true;
+}
+
+TG_DEFINITION void session_base::check_open() const {
+    if (closed_) throw argument_error("session: it is closed");
+}
+
+TG_DEFINITION session_program& session_base::program_of(const compiled_part* parts, int count) {
     check_open();
     for (const auto& p : programs_)
         if (p->key == parts) return *p;
@@ -118,8 +122,7 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
     return *programs_.emplace_back(std::move(made));
 }
 
-template <class X>
-void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
+TG_DEFINITION void session_base::make_part(session_program& p, const compiled_part& from) {
     const ir::model_view& model = *from.model;
     make_variables(model);
     add_part(
@@ -127,14 +130,12 @@ void basic_session<X>::make_part(session_program& p, const compiled_part& from) 
         [&](int i) -> variable& { return variable_of(model, i); });
 }
 
-template <class X>
-void basic_session<X>::make_variables(const ir::model_view& view) {
+TG_DEFINITION void session_base::make_variables(const ir::model_view& view) {
     check_open();
     for (int i = 0; i < view.variables.size(); ++i) variable_of(view, i);
 }
 
-template <class X>
-variable& basic_session<X>::variable_of(const ir::model_view& view, int i) {
+TG_DEFINITION variable& session_base::variable_of(const ir::model_view& view, int i) {
     std::string path = path_of_variable(view, i);
     if (variable* const known = variables_.find(path)) return *known;
     const device_scope on(nullptr); // initial values come from the CPU on every device
@@ -148,8 +149,7 @@ variable& basic_session<X>::variable_of(const ir::model_view& view, int i) {
     return made;
 }
 
-template <class X>
-variable& basic_session<X>::iterations_of(int training) {
+TG_DEFINITION variable& session_base::iterations_of(int training) {
     const std::string path = "optimizer/" + std::to_string(training) + "/iterations";
     if (variable* const known = variables_.find(path)) return *known;
     any_tensor zero(dtype::f64, shape{});
@@ -159,8 +159,7 @@ variable& basic_session<X>::iterations_of(int training) {
     return made;
 }
 
-template <class X>
-void basic_session<X>::initialize_all() {
+TG_DEFINITION void session_base::initialize_all() {
     const device_scope on(nullptr);
     for (const origin& each : origins_) {
         if (each.view == nullptr) {
@@ -177,8 +176,7 @@ void basic_session<X>::initialize_all() {
 
 // Whether a step of an optimizer keeps a variable: because it, or the variable that it is state of,
 // is frozen.
-template <class X>
-bool basic_session<X>::holds_still(const variable& v) const {
+TG_DEFINITION bool session_base::holds_still(const variable& v) const {
     if (v.frozen() || !v.optimizer_state()) return v.frozen();
     std::string_view path = v.path();
     for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
@@ -188,8 +186,7 @@ bool basic_session<X>::holds_still(const variable& v) const {
     return false;
 }
 
-template <class X>
-void basic_session<X>::connect(session_part& p, bool training) {
+TG_DEFINITION void session_base::connect(session_part& p, bool training) {
     static char unused[64]; // unused inputs still need an address
     runtime::device_runtime* const on = p.program->device();
     for (int i = 0; i < p.view->variables.size(); ++i) {
@@ -210,8 +207,8 @@ void basic_session<X>::connect(session_part& p, bool training) {
     }
 }
 
-template <class X>
-void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
+TG_DEFINITION void session_base::feed_inputs(session_program& p, session_part& part,
+                                             const std::vector<const feed*>& feeds) {
     const ir::program_view& view = *part.view;
     for (std::size_t k = 0; k < feeds.size(); ++k) {
         for (std::size_t other = 0; other < k; ++other)
@@ -236,8 +233,7 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
     }
 }
 
-template <class X>
-void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_view name) {
+TG_DEFINITION void session_base::refuse_feed(const ir::program_view& view, std::string_view name) {
     std::string text = "session: no placeholder '" + std::string(name) + "'";
     bool first = true;
     for (const ir::input_entry& input : view.inputs)
@@ -246,9 +242,8 @@ void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_vie
     throw argument_error(text + "; a value of the model is fed as given<\"" + std::string(name) + "\">(...)");
 }
 
-template <class X>
-void basic_session<X>::execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers,
-                               int count) {
+TG_DEFINITION void session_base::execute(session_program& p, const std::vector<const feed*>& feeds,
+                                         const double* numbers, int count) {
     struct forget {
         session_program& whole;
         ~forget() {
@@ -282,11 +277,10 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
     ++step_;
 }
 
-template <class X>
-void basic_session<X>::finish(session_program& p, bool training) {
+TG_DEFINITION void session_base::finish(session_program& p, bool training) {
     apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
 }
 
-TG_COMPILED(nn, class basic_session<void>)
+#endif
 
 } // namespace tapegraph::detail

@@ -188,7 +188,7 @@ private:
         return value;
     }
 
-    static double first_state(const detail::basic_session<>& self, int which, std::string_view name) {
+    static double first_state(const detail::session_base& self, int which, std::string_view name) {
         double value = 0;
         if constexpr (detail::has_optimizers<Model>) {
             constexpr const auto& table = detail::session_optimizers<Model>;

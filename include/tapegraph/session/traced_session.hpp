@@ -285,7 +285,7 @@ private:
             text.append(i == 0 ? "; there are those of '" : ", '").append(table_.names[i]).append("'");
         throw argument_error(text);
     }
-    static double first_state(const detail::basic_session<>& self, int which, std::string_view name) {
+    static double first_state(const detail::session_base& self, int which, std::string_view name) {
         double value = 0;
         auto& own = const_cast<session&>(static_cast<const session&>(self));
         own.each_optimizer([&](auto& optimizer, std::size_t i) {

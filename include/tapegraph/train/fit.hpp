@@ -6,7 +6,7 @@
 /// The loops of fit and evaluate, and how a run is saved and resumed. Programs that link the
 /// component do not compile them.
 
-#if TG_DEFINES(nn) || defined(TG_CUDA)
+#if TG_DEFINES_FOR_HOST(nn)
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/train/fit_run.hpp>
 
@@ -20,8 +20,7 @@
 namespace tapegraph::detail {
 
 // Called after all hooks of a step or an epoch: a checkpoint saved now resumes from here.
-template <class X>
-void basic_trainer<X>::checkpoint(fit_run& run) {
+TG_DEFINITION void trainer_base::checkpoint(fit_run& run) {
     note_position(run);
     fitting_ = false;
     run.call(&callback_hooks::checkpoint);
@@ -29,8 +28,7 @@ void basic_trainer<X>::checkpoint(fit_run& run) {
     run.state.checkpoint_done();
 }
 
-template <class X>
-void basic_trainer<X>::note_position(const fit_run& run) {
+TG_DEFINITION void trainer_base::note_position(const fit_run& run) {
     const device_scope on(nullptr);
     const training_state& s = run.state;
     fit_position p;
@@ -66,8 +64,7 @@ void basic_trainer<X>::note_position(const fit_run& run) {
     visit_callbacks(run.hooks, archive);
 }
 
-template <class X>
-void basic_trainer<X>::restore_position(fit_run& run) {
+TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
     const device_scope on(nullptr);
     training_state& s = run.state;
     using task = state_archive::task;
@@ -130,9 +127,8 @@ void basic_trainer<X>::restore_position(fit_run& run) {
     if (p.stopped) s.stop(p.stopped_by);
 }
 
-template <class X>
-history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
-                                   const fit_hooks& hooks) {
+TG_DEFINITION history trainer_base::fit_with(const mode_calls& calls, const data::dataset& train,
+                                             const fit_options& options, const fit_hooks& hooks) {
     int shards = 0;
     if (calls.use_shards != nullptr)
         shards = calls.use_shards(*this, options.batch_size, options.shards);
@@ -201,8 +197,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     return std::move(state.history);
 }
 
-template <class X>
-void basic_trainer<X>::run_epoch(fit_run& run) {
+TG_DEFINITION void trainer_base::run_epoch(fit_run& run) {
     const double start = steady_seconds();
     training_state& s = run.state;
     s.epoch = run.next_epoch;
@@ -257,8 +252,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
 }
 
 // Runs the remaining steps of the epoch, or those before training is asked to end.
-template <class X>
-void basic_trainer<X>::run_steps(fit_run& run) {
+TG_DEFINITION void trainer_base::run_steps(fit_run& run) {
     training_state& s = run.state;
     const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
     while (run.has_steps(s.batch) && !s.ends()) {
@@ -280,8 +274,7 @@ void basic_trainer<X>::run_steps(fit_run& run) {
 
 // On a device the host does not wait for a step's loss before it sends the next batch: it reads the
 // losses of earlier steps, and all remaining ones when training is to stop.
-template <class X>
-void basic_trainer<X>::run_ahead(fit_run& run) {
+TG_DEFINITION void trainer_base::run_ahead(fit_run& run) {
     constexpr std::size_t most_ahead = 16;
     struct sent {
         launched_step step;
@@ -314,9 +307,8 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
     while (count > 0) finish_one();
 }
 
-template <class X>
-measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
-                                                  std::int64_t most) {
+TG_DEFINITION measured_result trainer_base::measure_batches(const mode_calls& calls, column_match& match,
+                                                            data::loader& loader, std::int64_t most) {
     const computing here(*this, false);
     const metric_state_guard kept(*this); // those of the current epoch
     measured_sums sums;
@@ -344,21 +336,13 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
     return result;
 }
 
-template <class X>
-measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
-                                                std::int64_t batch_size) {
+TG_DEFINITION measured_result trainer_base::evaluate_with(const mode_calls& calls, const data::dataset& set,
+                                                          std::int64_t batch_size) {
     column_match match(calls, set.columns());
     data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
     return measure_batches(calls, match, loader, 0);
 }
 
-TG_COMPILED(nn, class basic_trainer<void>)
-
 } // namespace tapegraph::detail
 
-#else
-namespace tapegraph::detail {
-TG_COMPILED(nn, class basic_trainer<void>)
-TG_COMPILED(nn, void weigh_by_class<void>(fit_sets&, const fit_options&, const mode_calls&, dtype))
-} // namespace tapegraph::detail
 #endif

@@ -47,35 +47,8 @@ struct measured_result : step_result {
         return {found.values, shape(static_cast<int>(found.extents.size()), found.extents.data())};
     }
 
-    template <class = void>
-    static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name) {
-        const metric_numbers* found = nullptr;
-        int count = 0;
-        for (const metric_numbers& each : known) {
-            const std::string path = each.metric + '/' + each.state;
-            if (path == name) return each;
-            if (each.metric == name) ++count, found = &each;
-        }
-        if (count == 1) return *found;
-        std::string text =
-            (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
-        const char* before = ", there are '";
-        for (const metric_numbers& each : known) {
-            if (count > 0 && each.metric != name) continue;
-            text.append(before).append(each.metric).append("/").append(each.state).append("'");
-            before = ", '";
-        }
-        throw argument_error(text);
-    }
-    template <class = void>
-    static double value_of(const std::vector<named_value>& known, std::string_view name) {
-        std::string text = "no metric '" + std::string(name) + "'";
-        for (const named_value& each : known) {
-            if (each.name == name) return each.value;
-            text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
-        }
-        throw argument_error(text);
-    }
+    static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name);
+    static double value_of(const std::vector<named_value>& known, std::string_view name);
 };
 
 /// The measurements of one epoch of `fit`. Seconds are wall clock.
@@ -99,13 +72,7 @@ enum class better {
 
 namespace detail {
 
-template <class = void>
-bool more_is_better(std::string_view name, better which) {
-    if (which != better::automatic) return which == better::more;
-    for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
-        if (name.find(part) != name.npos) return true;
-    return false;
-}
+bool more_is_better(std::string_view name, better which);
 
 /// Writes a file. Throws data_error that names it and the reason; then its old contents are
 /// untouched.
@@ -117,6 +84,17 @@ inline std::string exact_text(double value) {
     return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
 }
 
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION bool more_is_better(std::string_view name, better which) {
+    if (which != better::automatic) return which == better::more;
+    for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
+        if (name.find(part) != name.npos) return true;
+    return false;
+}
+
+#endif
+
 } // namespace detail
 
 /// What `fit` returns.
@@ -127,31 +105,56 @@ struct history {
 
     /// A value over the epochs, NaN in those that lack it (validation_freq). Throws argument_error
     /// for a name that no epoch has; the message lists those of the last one.
-    template <class = void>
     std::vector<double> operator[](std::string_view name) const;
     /// The index in `epochs` of the best value, the first one if several are equal. Throws
     /// argument_error as operator[] does, and if all values are NaN.
-    template <class = void>
     std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
     /// Names of all values, in the order of their first appearance.
-    template <class = void>
     std::vector<std::string> names() const;
     /// A table with a line per epoch, counted from 1.
-    template <class = void>
     std::string text() const;
     /// A line of names, then one per epoch, with 17 digits; a value that an epoch lacks is empty.
-    template <class = void>
     std::string csv() const;
     /// Writes csv() to a file, which appears whole or not at all. Throws data_error, with the
     /// reason, if that fails.
-    template <class = void>
-    void write_csv(const std::string& path) const {
-        detail::write_text_file(path, csv());
-    }
+    void write_csv(const std::string& path) const;
 };
 
-template <class>
-std::vector<std::string> history::names() const {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION const metric_numbers& measured_result::array_of(const std::vector<metric_numbers>& known,
+                                                              std::string_view name) {
+    const metric_numbers* found = nullptr;
+    int count = 0;
+    for (const metric_numbers& each : known) {
+        const std::string path = each.metric + '/' + each.state;
+        if (path == name) return each;
+        if (each.metric == name) ++count, found = &each;
+    }
+    if (count == 1) return *found;
+    std::string text =
+        (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
+    const char* before = ", there are '";
+    for (const metric_numbers& each : known) {
+        if (count > 0 && each.metric != name) continue;
+        text.append(before).append(each.metric).append("/").append(each.state).append("'");
+        before = ", '";
+    }
+    throw argument_error(text);
+}
+
+TG_DEFINITION double measured_result::value_of(const std::vector<named_value>& known, std::string_view name) {
+    std::string text = "no metric '" + std::string(name) + "'";
+    for (const named_value& each : known) {
+        if (each.name == name) return each.value;
+        text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
+    }
+    throw argument_error(text);
+}
+
+TG_DEFINITION void history::write_csv(const std::string& path) const { detail::write_text_file(path, csv()); }
+
+TG_DEFINITION std::vector<std::string> history::names() const {
     log_list each;
     for (const epoch_result& e : epochs)
         for (const named_value& v : e.logs) each.set(v.name, v.value);
@@ -160,8 +163,7 @@ std::vector<std::string> history::names() const {
     return result;
 }
 
-template <class>
-std::vector<double> history::operator[](std::string_view name) const {
+TG_DEFINITION std::vector<double> history::operator[](std::string_view name) const {
     std::vector<double> result;
     bool known = epochs.empty();
     for (const epoch_result& e : epochs) {
@@ -173,8 +175,7 @@ std::vector<double> history::operator[](std::string_view name) const {
     return result;
 }
 
-template <class>
-std::size_t history::best_epoch(std::string_view name, better which) const {
+TG_DEFINITION std::size_t history::best_epoch(std::string_view name, better which) const {
     const std::vector<double> values = (*this)[name];
     const bool more = detail::more_is_better(name, which);
     std::size_t best = values.size();
@@ -187,8 +188,7 @@ std::size_t history::best_epoch(std::string_view name, better which) const {
     return best;
 }
 
-template <class>
-std::string history::text() const {
+TG_DEFINITION std::string history::text() const {
     const std::vector<std::string> columns = names();
     std::string result = "epoch";
     char text[32];
@@ -218,8 +218,7 @@ std::string history::text() const {
     return result;
 }
 
-template <class>
-std::string history::csv() const {
+TG_DEFINITION std::string history::csv() const {
     const std::vector<std::string> columns = names();
     std::string result = "epoch";
     for (const std::string& name : columns) result.append(",").append(name);
@@ -235,14 +234,7 @@ std::string history::csv() const {
     return result;
 }
 
-TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
-TG_COMPILED(nn,
-            const metric_numbers& measured_result::array_of<void>(const std::vector<metric_numbers>&, std::string_view))
-TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
-TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
-TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
-TG_COMPILED(nn, std::string history::text<void>() const)
-TG_COMPILED(nn, std::string history::csv<void>() const)
+#endif
 
 } // namespace tapegraph
 

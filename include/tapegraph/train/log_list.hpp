@@ -45,21 +45,24 @@ public:
 
     /// Throws argument_error, prefixed by `who`, which says that there is no such value, and which
     /// ones exist.
-    template <class = void>
-    [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
-        std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
-        const char* before = ", there are '";
-        for (const named_value& v : values_) {
-            text.append(before).append(v.name).append("'");
-            before = ", '";
-        }
-        throw argument_error(text);
-    }
+    [[noreturn]] void refuse(std::string_view who, std::string_view name) const;
 
 private:
     std::vector<named_value> values_;
 };
 
-TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) const)
+#if TG_DEFINES_FOR_HOST(nn)
+
+[[noreturn]] TG_DEFINITION void log_list::refuse(std::string_view who, std::string_view name) const {
+    std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
+    const char* before = ", there are '";
+    for (const named_value& v : values_) {
+        text.append(before).append(v.name).append("'");
+        before = ", '";
+    }
+    throw argument_error(text);
+}
+
+#endif
 
 } // namespace tapegraph

@@ -53,15 +53,7 @@ struct compile_options {
 namespace detail {
 
 /// Sets all elements of a variable, float or double.
-template <class = void>
-void fill_state(variable& v, double value) {
-    if (value == 0) return;
-    void* const to = v.own_data();
-    if (v.type() == dtype::f64)
-        std::fill_n(static_cast<double*>(to), v.size(), value);
-    else
-        std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
-}
+void fill_state(variable& v, double value);
 
 /// Weights in files. Defined in tapegraph/io/weights.hpp.
 template <class Path>
@@ -163,12 +155,7 @@ public:
         step_ = step;
     }
     /// The layer table as text: type, output shape and parameters of each layer, and totals.
-    template <class = void>
-    std::string summary() const {
-        model_summary s = summary_;
-        s.trainable = trainable_parameter_count();
-        return s.text();
-    }
+    std::string summary() const;
     /// Numbers in the model's variables, without the optimizer's.
     std::int64_t parameter_count() const { return summary_.parameters; }
     /// Names, element types and shapes of the model's inputs, labels and outputs.
@@ -217,7 +204,6 @@ protected:
                     fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
     }
 
-    template <class = void>
     static void read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
                             const first_value_functions& init, bool trains);
 
@@ -246,8 +232,26 @@ TG_DEFINITION model_base::~model_base() = default;
 #endif
 
 /// Reads the signature off a model's trace. `all`: a trace that also has labels, after its inputs.
-template <class = void>
-model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
+model_signature signature_of(const ir::program_view& model, const ir::program_view& all);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void fill_state(variable& v, double value) {
+    if (value == 0) return;
+    void* const to = v.own_data();
+    if (v.type() == dtype::f64)
+        std::fill_n(static_cast<double*>(to), v.size(), value);
+    else
+        std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
+}
+
+TG_DEFINITION std::string model_base::summary() const {
+    model_summary s = summary_;
+    s.trainable = trainable_parameter_count();
+    return s.text();
+}
+
+TG_DEFINITION model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
     model_signature s;
     const auto add = [](std::vector<tensor_signature>& to, const ir::program_view& v, std::string_view name, int node) {
         const ir::entry& e = v.nodes[node];
@@ -266,9 +270,8 @@ model_signature signature_of(const ir::program_view& model, const ir::program_vi
     return s;
 }
 
-template <class>
-void model_base::read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
-                             const first_value_functions& init, bool trains) {
+TG_DEFINITION void model_base::read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
+                                           const first_value_functions& init, bool trains) {
     m.trains_ = trains;
     const device_scope on(nullptr); // initial values come from the CPU on every device
     m.summary_ = describe_model(model);
@@ -295,10 +298,8 @@ void model_base::read_traces(model_base& m, const ir::model_view& model, const i
     }
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, model_signature detail::signature_of<void>(const ir::program_view&, const ir::program_view&))
-TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::model_view&, const ir::model_view&,
-                                                           const detail::first_value_functions&, bool))
+} // namespace detail
 
 } // namespace tapegraph

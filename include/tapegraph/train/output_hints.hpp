@@ -115,8 +115,19 @@ inline std::atomic<bool>& hints_setting() {
 }
 
 /// Prints a line on stderr if this process has not printed it yet.
-template <class = void>
-void tell_once(const std::string& text) {
+void tell_once(const std::string& text);
+
+/// The node that computed a value, looking through casts and reshapes.
+int origin_of(const ir::program_view& v, int node);
+
+/// Describes the problem of an output with its loss; empty where there is none.
+std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by);
+
+void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void tell_once(const std::string& text) {
     static std::mutex one_at_a_time;
     static std::vector<std::string> told;
     const std::lock_guard lock(one_at_a_time);
@@ -126,17 +137,13 @@ void tell_once(const std::string& text) {
     std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
 
-/// The node that computed a value, looking through casts and reshapes.
-template <class = void>
-int origin_of(const ir::program_view& v, int node) {
+TG_DEFINITION int origin_of(const ir::program_view& v, int node) {
     while (v.nodes[node].op->name == "cast" || v.nodes[node].op->name == "reshape")
         node = v.arguments[v.nodes[node].first_argument];
     return node;
 }
 
-/// Describes the problem of an output with its loss; empty where there is none.
-template <class = void>
-std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by) {
+TG_DEFINITION std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by) {
     using enum output_use;
     const ir::entry& whole = v.nodes[output.node];
     const bool single = whole.rank > 0 && v.pool[whole.dims + whole.rank - 1] == 1;
@@ -164,8 +171,7 @@ std::string hint_of(const ir::model_view& v, const ir::output_entry& output, con
     return text + (other.empty() ? ", through softmax" : " and train with " + other);
 }
 
-template <class = void>
-void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count) {
+TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count) {
     if (!hints_setting().load(std::memory_order_relaxed)) return;
     for (std::size_t k = 0; k < count; ++k) {
         const use_of_name* const by = use_of(parts[k].name);
@@ -176,12 +182,12 @@ void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::siz
     }
 }
 
+#endif
+
 } // namespace detail
 
 /// Whether `compile` prints hints on stderr about likely mistakes in valid models. On by default;
 /// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
-
-TG_COMPILED(nn, void detail::hint_of_outputs<void>(const ir::model_view&, const detail::hinted_part*, std::size_t))
 
 } // namespace tapegraph

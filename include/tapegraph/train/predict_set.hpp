@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/model/columns.hpp>
 #include <tapegraph/train/fit.hpp>
 
@@ -15,54 +16,22 @@
 namespace tapegraph::detail {
 
 /// The outputs of batches, one after the other.
-template <class = void>
-class basic_output_rows {
+class output_rows {
 public:
     /// Adds the records from `first` on, of `total` (below 0: not known). Throws shape_error for an
     /// output that does not have one row per record.
-    void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
-        if (part.rank() == 0 || part.shape()[0].value != count)
-            throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
-                              to_string(part.shape()) + ", not a row for each");
-        if (!whole_.has_storage()) {
-            row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
-            make_room(part, total >= 0 ? total : count);
-        }
-        if (total < 0) {
-            if (part.outline_view().bytes() == row_ * static_cast<std::size_t>(count) && first + count > room_)
-                make_room(part, std::max(2 * room_, first + count), first);
-            rows_ = first + count;
-        }
-        if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
-            throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
-                              ", all together " + to_string(whole_.shape()));
-        std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
-    }
+    void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total);
     /// The outputs of all batches.
-    const any_tensor& whole() {
-        if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
-        return whole_;
-    }
+    const any_tensor& whole();
 
 private:
-    void make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept = 0) {
-        std::int64_t extents[max_rank];
-        for (int i = 0; i < like.rank(); ++i) extents[i] = i == 0 ? rows : like.shape()[i].value;
-        any_tensor grown(like.type(), shape(like.rank(), extents));
-        to_ = static_cast<std::byte*>(grown.write());
-        if (kept > 0) std::memcpy(to_, whole_.read(), static_cast<std::size_t>(kept) * row_);
-        whole_ = std::move(grown);
-        room_ = rows;
-    }
+    void make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept = 0);
 
     any_tensor whole_;
     std::int64_t room_ = 0, rows_ = -1; ///< rows_: used if only the end of the data gives their number
     std::byte* to_ = nullptr;
     std::size_t row_ = 0;
 };
-using output_rows = basic_output_rows<>;
-
-TG_COMPILED(nn, class basic_output_rows<void>)
 
 /// Converts a list of outputs to what `predict` returns.
 template <class Result>
@@ -92,9 +61,49 @@ std::vector<any_tensor> listed(const Result& result) {
 using batch_prediction = std::vector<any_tensor> (*)(const void* model, std::span<const any_tensor> inputs);
 
 /// Predicts every batch and joins the outputs; `calls.inputs` names the columns.
-template <class = void>
 std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size,
-                                    batch_prediction predict, const void* model) {
+                                    batch_prediction predict, const void* model);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void output_rows::add(const any_tensor& part, std::int64_t first, std::int64_t count,
+                                    std::int64_t total) {
+    if (part.rank() == 0 || part.shape()[0].value != count)
+        throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
+                          to_string(part.shape()) + ", not a row for each");
+    if (!whole_.has_storage()) {
+        row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
+        make_room(part, total >= 0 ? total : count);
+    }
+    if (total < 0) {
+        if (part.outline_view().bytes() == row_ * static_cast<std::size_t>(count) && first + count > room_)
+            make_room(part, std::max(2 * room_, first + count), first);
+        rows_ = first + count;
+    }
+    if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
+        throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
+                          ", all together " + to_string(whole_.shape()));
+    std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
+}
+
+TG_DEFINITION const any_tensor& output_rows::whole() {
+    if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
+    return whole_;
+}
+
+TG_DEFINITION void output_rows::make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept) {
+    std::int64_t extents[max_rank];
+    for (int i = 0; i < like.rank(); ++i) extents[i] = i == 0 ? rows : like.shape()[i].value;
+    any_tensor grown(like.type(), shape(like.rank(), extents));
+    to_ = static_cast<std::byte*>(grown.write());
+    if (kept > 0) std::memcpy(to_, whole_.read(), static_cast<std::size_t>(kept) * row_);
+    whole_ = std::move(grown);
+    room_ = rows;
+}
+
+TG_DEFINITION std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set,
+                                                  std::int64_t batch_size, batch_prediction predict,
+                                                  const void* model) {
     column_match match(calls, set.columns(), true);
     data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
     if (loader.batches_per_epoch() == data::endless)
@@ -121,7 +130,6 @@ std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset
     return all;
 }
 
-TG_COMPILED(nn, std::vector<any_tensor> predict_set<void>(const mode_calls&, const data::dataset&, std::int64_t,
-                                                          batch_prediction, const void*))
+#endif
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/train/output_hints.hpp>
 
 #include <algorithm>
@@ -16,8 +17,19 @@ namespace detail {
 
 /// Whether two names look like one and a misspelling of it: a letter inside a word is another, missing or doubled, or two have changed
 /// places. Numbers, letters that are words ("q_proj", "k_proj") and endings ("encode", "encoder") are names.
-template <class = void>
-bool look_misspelt(std::string_view a, std::string_view b) {
+bool look_misspelt(std::string_view a, std::string_view b);
+
+/// The same of paths, which differ in one name.
+bool paths_look_misspelt(std::string_view a, std::string_view b);
+
+/// Whether two layers are of one type and have variables of the same shapes.
+bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b);
+
+void hint_of_scopes(const ir::model_view& v);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION bool look_misspelt(std::string_view a, std::string_view b) {
     if (a.size() > b.size()) std::swap(a, b);
     if (a.size() < 5 || b.size() > a.size() + 1 || a == b) return false;
     const auto letter = [](std::string_view s, std::size_t i) {
@@ -34,9 +46,7 @@ bool look_misspelt(std::string_view a, std::string_view b) {
     return letter(a, at + 1) && a[at] == b[at + 1] && a[at + 1] == b[at] && a.substr(at + 2) == b.substr(at + 2);
 }
 
-/// The same of paths, which differ in one name.
-template <class = void>
-bool paths_look_misspelt(std::string_view a, std::string_view b) {
+TG_DEFINITION bool paths_look_misspelt(std::string_view a, std::string_view b) {
     const auto first =
         std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin())
             .first;
@@ -48,9 +58,7 @@ bool paths_look_misspelt(std::string_view a, std::string_view b) {
     return x.substr(ends[0]) == y.substr(ends[1]) && look_misspelt(x.substr(0, ends[0]), y.substr(0, ends[1]));
 }
 
-/// Whether two layers are of one type and have variables of the same shapes.
-template <class = void>
-bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
+TG_DEFINITION bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
     const int count = a.last_variable - a.first_variable;
     if (a.type != b.type || count == 0 || b.last_variable - b.first_variable != count) return false;
     for (int i = 0; i < count; ++i) {
@@ -63,8 +71,7 @@ bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::l
     return true;
 }
 
-template <class = void>
-void hint_of_scopes(const ir::model_view& v) {
+TG_DEFINITION void hint_of_scopes(const ir::model_view& v) {
     if (!hints_setting().load(std::memory_order_relaxed)) return;
     for (int i = 0; i < v.layers.size(); ++i)
         for (int k = i + 1; k < v.layers.size(); ++k) {
@@ -77,8 +84,8 @@ void hint_of_scopes(const ir::model_view& v) {
         }
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, void detail::hint_of_scopes<void>(const ir::model_view&))
+} // namespace detail
 
 } // namespace tapegraph

@@ -60,8 +60,24 @@ private:
 
 namespace detail {
 
-template <class = void>
-std::string batch_shape(const ir::program_view& v, int node) {
+std::string batch_shape(const ir::program_view& v, int node);
+
+inline std::int64_t elements_of(const ir::program_view& v, int node) {
+    std::int64_t count = 1;
+    for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
+    return count;
+}
+
+/// The name of an operation between layers, if it is commonly counted as a layer. A mean is
+/// recognized by the name of its sum.
+std::string layer_like(const ir::program_view& v, int node);
+
+/// Builds a model's table from its trace.
+model_summary describe_model(const ir::model_view& v);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string batch_shape(const ir::program_view& v, int node) {
     std::string s = "[";
     const ir::entry& e = v.nodes[node];
     for (int i = 0; i < e.rank; ++i) {
@@ -72,16 +88,7 @@ std::string batch_shape(const ir::program_view& v, int node) {
     return s.append("]");
 }
 
-inline std::int64_t elements_of(const ir::program_view& v, int node) {
-    std::int64_t count = 1;
-    for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
-    return count;
-}
-
-/// The name of an operation between layers, if it is commonly counted as a layer. A mean is
-/// recognized by the name of its sum.
-template <class = void>
-std::string layer_like(const ir::program_view& v, int node) {
+TG_DEFINITION std::string layer_like(const ir::program_view& v, int node) {
     const ir::entry& e = v.nodes[node];
     std::string layer(e.op->layer);
     if (layer == "flatten") { // other reshapes are not layers
@@ -99,9 +106,7 @@ std::string layer_like(const ir::program_view& v, int node) {
     return layer.append(rank == 3 ? "1d" : "2d");
 }
 
-/// Builds a model's table from its trace.
-template <class = void> // compiled where a summary is requested
-model_summary describe_model(const ir::model_view& v) {
+TG_DEFINITION model_summary describe_model(const ir::model_view& v) {
     model_summary s;
     s.variables = v.variables.size();
     int layer = 0;
@@ -127,10 +132,8 @@ model_summary describe_model(const ir::model_view& v) {
     return s;
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
-TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
-TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::model_view&))
+} // namespace detail
 
 } // namespace tapegraph

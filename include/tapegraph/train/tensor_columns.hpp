@@ -93,9 +93,21 @@ private:
 namespace detail {
 
 /// Tensors in the order of the model. Throws argument_error for a name that is not the model's, or is missing, and what check_columns throws.
-template <class = void>
 std::vector<any_tensor> ordered_columns(const char* who, const model_signature& of, const tensor_columns& columns,
-                                        bool with_labels) {
+                                        bool with_labels);
+
+/// A tensor as a column of a data set.
+struct record_tensor : any_tensor {
+    const void* data() const { return read(); }
+};
+
+/// A data set of a model's inputs and labels, in its order.
+data::dataset records_of(const model_signature& of, const std::vector<any_tensor>& columns);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::vector<any_tensor> ordered_columns(const char* who, const model_signature& of,
+                                                      const tensor_columns& columns, bool with_labels) {
     std::vector<any_tensor> found = columns.tensors;
     if (!columns.names.empty()) {
         std::vector<tensor_signature> wanted = of.inputs;
@@ -125,14 +137,7 @@ std::vector<any_tensor> ordered_columns(const char* who, const model_signature& 
     return found;
 }
 
-/// A tensor as a column of a data set.
-struct record_tensor : any_tensor {
-    const void* data() const { return read(); }
-};
-
-/// A data set of a model's inputs and labels, in its order.
-template <class = void>
-data::dataset records_of(const model_signature& of, const std::vector<any_tensor>& columns) {
+TG_DEFINITION data::dataset records_of(const model_signature& of, const std::vector<any_tensor>& columns) {
     data::dataset records;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::size_t label = i - of.inputs.size();
@@ -141,10 +146,8 @@ data::dataset records_of(const model_signature& of, const std::vector<any_tensor
     return records;
 }
 
-} // namespace detail
+#endif
 
-TG_COMPILED(nn, std::vector<any_tensor> detail::ordered_columns<void>(const char*, const model_signature&,
-                                                                      const tensor_columns&, bool))
-TG_COMPILED(nn, data::dataset detail::records_of<void>(const model_signature&, const std::vector<any_tensor>&))
+} // namespace detail
 
 } // namespace tapegraph

@@ -148,7 +148,7 @@ public:
         detail::mode_calls calls = step_calls();
         calls.measure = &measure_of;
         if constexpr (has_metrics) calls.metrics = &metrics_of;
-        if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class<>;
+        if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class;
         if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
             calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
                 return static_cast<Derived&>(m).launch_once(columns);

@@ -62,34 +62,14 @@ struct mode_calls {
     /// For models whose losses take weights: fit_options::class_weight.
     void (*weigh_by_class)(fit_sets&, const fit_options&, const mode_calls&, dtype) = nullptr;
 };
-template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type); // train/fit_run.hpp
 
 /// Whether a refused index belongs to this column.
-template <class = void>
-bool holds_index(const buffer_view& column, const index_error& e) {
-    if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
-    if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
-    return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
-                                                 : static_cast<const std::int64_t*>(column.data)[e.position]);
-}
+bool holds_index(const buffer_view& column, const index_error& e);
 
 /// Throws range_error that names the column of a refused index, if it is one of these; a column
 /// without a name is called `labels(its number)`.
-template <class = void>
-void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
-                 const index_error& e) {
-    const std::size_t inputs = calls.inputs.size();
-    for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
-        if (!holds_index(columns[k], e)) continue;
-        std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
-        if (!called.empty())
-            called = (k < inputs ? "input '" : "labels '") + called + "'";
-        else
-            called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
-        throw range_error(called + ": " + e.what());
-    }
-}
+void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int), const index_error& e);
 
 /// Matches a data set's columns to a model's, and gives their views in a batch.
 class column_match {
@@ -108,7 +88,6 @@ public:
     std::size_t place(std::size_t i) const { return places_[i]; }
 
 private:
-    template <class = void>
     void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
     static buffer_view view(const data::batch& b, std::size_t column) {
         const data::column_spec& spec = b.columns()[column];
@@ -131,24 +110,14 @@ public:
     metric_values values() const { return metric_values(entries_); }
 
 private:
-    template <class = void>
     void find(const variable_list& variables, std::string_view metric);
     std::vector<metric_values::entry> entries_;
 };
-template <class>
-void stored_metric::find(const variable_list& variables, std::string_view metric) {
-    const std::string before = "__metrics__/" + std::string(metric) + '/';
-    for (const variable& v : variables)
-        if (v.path().starts_with(before))
-            entries_.push_back({std::string_view(v.path()).substr(before.size()),
-                                {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
-}
 
 struct fit_run;
 
 /// Compiled once, by programs that have a model.
-template <class = void>
-class basic_trainer : public model_base {
+class trainer_base : public model_base {
 protected:
     using model_base::model_base;
 
@@ -165,7 +134,7 @@ protected:
     /// restored.
     class metric_state_guard {
     public:
-        explicit metric_state_guard(basic_trainer& owner) : owner_(owner) {
+        explicit metric_state_guard(trainer_base& owner) : owner_(owner) {
             for (variable& v : owner.variables_)
                 if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
             if (!kept_.empty()) owner.reset_metrics();
@@ -177,7 +146,7 @@ protected:
         }
 
     private:
-        basic_trainer& owner_;
+        trainer_base& owner_;
         std::vector<std::pair<variable*, tensor<double>>> kept_;
     };
 
@@ -192,8 +161,38 @@ private:
     void restore_position(fit_run& run);
 };
 
-template <class X>
-void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_columns columns) {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION bool holds_index(const buffer_view& column, const index_error& e) {
+    if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
+    if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
+    return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
+                                                 : static_cast<const std::int64_t*>(column.data)[e.position]);
+}
+
+TG_DEFINITION void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
+                               const index_error& e) {
+    const std::size_t inputs = calls.inputs.size();
+    for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
+        if (!holds_index(columns[k], e)) continue;
+        std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
+        if (!called.empty())
+            called = (k < inputs ? "input '" : "labels '") + called + "'";
+        else
+            called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
+        throw range_error(called + ": " + e.what());
+    }
+}
+
+TG_DEFINITION void stored_metric::find(const variable_list& variables, std::string_view metric) {
+    const std::string before = "__metrics__/" + std::string(metric) + '/';
+    for (const variable& v : variables)
+        if (v.path().starts_with(before))
+            entries_.push_back({std::string_view(v.path()).substr(before.size()),
+                                {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
+}
+
+TG_DEFINITION void trainer_base::check_batch(std::span<const input_spec> inputs, batch_columns columns) {
     for (const input_spec& input : inputs) {
         const buffer_view& x = *columns++;
         const std::string called = input.name.empty() ? "input" : "input '" + std::string(input.name) + "'";
@@ -210,8 +209,8 @@ void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_col
     }
 }
 
-template <class>
-void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more) {
+TG_DEFINITION void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns,
+                                      bool more) {
     const std::size_t inputs = calls.inputs.size();
     size_ = inputs + calls.labels.size();
     if (size_ > most) throw argument_error("a model has at most 32 inputs and labels");
@@ -248,8 +247,7 @@ void column_match::find(const mode_calls& calls, const std::vector<data::column_
             throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
 }
 
-template <class X>
-step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns columns) {
+TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch_columns columns) {
     const computing here(*this);
     check_batch(calls.inputs, columns);
     ++step_;
@@ -267,16 +265,12 @@ step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns c
     return result;
 }
 
-template <class X>
-void basic_trainer<X>::reset_metrics() {
+TG_DEFINITION void trainer_base::reset_metrics() {
     for (variable& v : variables_)
         if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 
-TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
-TG_COMPILED(nn, void name_column<void>(const mode_calls&, batch_columns, std::string_view (*)(int), const index_error&))
-TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
-TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
+#endif
 
 } // namespace detail
 } // namespace tapegraph

@@ -225,7 +225,7 @@ TEST_CASE("mix-up takes shares of neighbours, labels too") {
           "mix_up: 9 values and 9 of labels are no 2 records");
     CHECK(message_of<tapegraph::argument_error>([&] { images::mix_up(values, labels, 3, 0, random); }) ==
           "mix_up: alpha must be positive and finite, got 0.000000");
-    CHECK(images::mix_up<>({}, {}, 0, 1, random).empty());
+    CHECK(images::mix_up({}, {}, 0, 1, random).empty());
 }
 
 TEST_CASE("CutMix puts a rectangle of the neighbour where it was") {

@@ -60,8 +60,7 @@ struct parameter_plan {
 
 /// The number of the server that shall hold a variable. Throws argument_error, which names the
 /// task, for a task that is invalid or that the cluster does not have.
-template <class = void>
-int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
+inline int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
     const auto refuse = [&](const std::string& why) {
         throw argument_error("parameter_servers: '" + path + "' is placed on " + named + "; " + why);
     };
@@ -77,8 +76,8 @@ int task_of_variable(const std::string& path, const std::string& named, const cl
 }
 
 /// Throws argument_error for a task that holds no variables, and for a pattern that nothing matches.
-template <class = void>
-parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
+inline parameter_plan plan_parameters(const variable_list& variables, const server& where,
+                                      const parameter_options& options) {
     const auto servers = where.server_ranks().size();
     if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
     std::vector<std::size_t> load(servers), order;

@@ -17,8 +17,7 @@ namespace tapegraph::detail {
 
 /// The pushed data, value by value: a number of rows, -1 for all of a variable, followed by their
 /// indices and the rows.
-template <class = void>
-class basic_pushed_block {
+class pushed_block {
 public:
     void begin() { bytes_.clear(); }
     void put(const void* from, std::size_t count) {
@@ -39,10 +38,9 @@ private:
 };
 
 /// Reads such data.
-template <class = void>
-class basic_pushed_values {
+class pushed_values {
 public:
-    explicit basic_pushed_values(std::span<const std::byte> bytes) : left_(bytes) {}
+    explicit pushed_values(std::span<const std::byte> bytes) : left_(bytes) {}
     const std::byte* take(std::size_t count) {
         if (count > left_.size()) throw exchange_error("parameter_servers: a worker pushes less than a model has");
         const std::byte* const at = left_.data();

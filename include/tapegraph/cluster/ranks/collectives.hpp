@@ -9,10 +9,9 @@ namespace tapegraph::distributed {
 /// Every rank contributes a block of bytes, of any size; all get all blocks, concatenated in order
 /// of ranks. Used for rows of sparse gradients in order of shards, and for values that are
 /// compared. Memory grows to the largest result and stays.
-template <class = void>
-class basic_block_gather final : public operation {
+class block_gather final : public operation {
 public:
-    basic_block_gather(exchange& ranks, std::string label, int channel = -1)
+    block_gather(exchange& ranks, std::string label, int channel = -1)
         : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
         sizes_.resize(static_cast<std::size_t>(ranks.size()));
         offsets_.resize(sizes_.size() + 1);
@@ -20,7 +19,7 @@ public:
         size_label_ = label_ + ", sizes of blocks";
         block_label_ = label_ + ", blocks";
     }
-    ~basic_block_gather() override {
+    ~block_gather() override {
         if (state_ != state::idle) ranks_->dismiss(*this);
         for (request& each : requests_) ranks_->cancel(each);
     }
@@ -104,11 +103,9 @@ private:
     std::vector<request> requests_;
     std::vector<std::byte> all_;
 };
-using block_gather = basic_block_gather<>;
 
 /// Sends bytes of one rank to all others, down a binomial tree.
-template <class = void>
-void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
+inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
     const int channel = exchange::waiting_channel, size = ranks.size();
     if (root < 0 || root >= size)
         throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
@@ -130,8 +127,7 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
 }
 
 /// Returns once all ranks have called it.
-template <class = void>
-void barrier(exchange& ranks, const std::string& label = "barrier") {
+inline void barrier(exchange& ranks, const std::string& label = "barrier") {
     const int channel = exchange::waiting_channel, size = ranks.size();
     const std::byte told{1};
     std::byte heard{};

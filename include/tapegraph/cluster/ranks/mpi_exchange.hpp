@@ -12,10 +12,9 @@ namespace tapegraph::distributed {
 
 /// Every process of a communicator constructs one, together. MPI is called on the thread that calls
 /// the exchange, which must be the one that initialized MPI (MPI_THREAD_FUNNELED).
-template <class = void>
-class basic_mpi_exchange final : public exchange {
+class mpi_exchange final : public exchange {
 public:
-    explicit basic_mpi_exchange(MPI_Comm world = MPI_COMM_WORLD) : exchange(rank_in(world), size_of(world)) {
+    explicit mpi_exchange(MPI_Comm world = MPI_COMM_WORLD) : exchange(rank_in(world), size_of(world)) {
         requests_.reserve(2 * usual_requests);
         expected_.reserve(2 * usual_requests);
         indices_.reserve(2 * usual_requests);
@@ -27,7 +26,7 @@ public:
         check_mpi(MPI_Comm_get_attr(ranks_, MPI_TAG_UB, static_cast<void*>(&largest), &set), "MPI_Comm_get_attr");
         if (set != 0) largest_tag_ = *static_cast<int*>(largest);
     }
-    ~basic_mpi_exchange() override {
+    ~mpi_exchange() override {
         // Collective as well; after an exception it would wait for the others.
         if (std::uncaught_exceptions() == 0) MPI_Comm_free(&ranks_);
     }
@@ -152,6 +151,5 @@ private:
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
 };
-using mpi_exchange = basic_mpi_exchange<>;
 
 } // namespace tapegraph::distributed

@@ -42,8 +42,7 @@ inline std::string compiled_mpi() {
 }
 
 /// The number of processes according to a launcher's environment; 0 if no known launcher sets it.
-template <class = void>
-int launched_processes() {
+inline int launched_processes() {
     for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
         if (const char* const text = tapegraph::detail::environment(variable)) {
             int count = 0;
@@ -55,13 +54,12 @@ int launched_processes() {
 
 /// MPI from initialization to finalization. If the program has initialized it before, the program
 /// also finalizes it.
-template <class = void>
-class basic_mpi_library {
+class mpi_library {
 public:
     /// Throws exchange_error if this MPI cannot be used: started by another implementation's
     /// mpirun, different from the one at compile time, or without support for programs with
     /// threads.
-    basic_mpi_library(int* argc, char*** argv) {
+    mpi_library(int* argc, char*** argv) {
         int begun = 0, level = 0;
         check_mpi(MPI_Initialized(&begun), "MPI_Initialized");
         ours_ = begun == 0;
@@ -80,9 +78,9 @@ public:
         check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
         require_same_launcher(size, launched_processes());
     }
-    basic_mpi_library(const basic_mpi_library&) = delete;
-    basic_mpi_library& operator=(const basic_mpi_library&) = delete;
-    ~basic_mpi_library() {
+    mpi_library(const mpi_library&) = delete;
+    mpi_library& operator=(const mpi_library&) = delete;
+    ~mpi_library() {
         int ended = 0;
         if (ours_ && MPI_Finalized(&ended) == MPI_SUCCESS && ended == 0) MPI_Finalize();
     }
@@ -122,6 +120,5 @@ public:
 private:
     bool ours_ = false;
 };
-using mpi_library = basic_mpi_library<>;
 
 } // namespace tapegraph::distributed

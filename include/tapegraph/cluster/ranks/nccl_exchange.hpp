@@ -34,13 +34,12 @@ struct nccl_device {
 ///
 /// Operations that wait on the host (barrier, broadcast, agree, block_gather) use the exchange that
 /// this one was created through.
-template <class = void>
-class basic_nccl_exchange final : public exchange {
+class nccl_exchange final : public exchange {
 public:
     /// Constructed together on all ranks of `through`, by which the first sends the communicator's
     /// id to the others. Throws exchange_error if NCCL fails, argument_error for a device that
     /// lacks a function.
-    basic_nccl_exchange(exchange& through, const nccl_device& device, const nccl_library& library)
+    nccl_exchange(exchange& through, const nccl_device& device, const nccl_library& library)
         : exchange(through.rank(), through.size()), device_(device), library_(&library) {
         if (device.finished == nullptr || device.allocate == nullptr || device.release == nullptr ||
             device.add == nullptr)
@@ -53,7 +52,7 @@ public:
         library.check(of().init_rank(&communicator_, size(), id, rank()), "ncclCommInitRank",
                       " on rank " + std::to_string(rank()) + " of " + std::to_string(size()));
     }
-    ~basic_nccl_exchange() override {
+    ~nccl_exchange() override {
         if (communicator_ == nullptr) return;
         // Destruction is collective; after an exception it would wait for the others.
         if (std::uncaught_exceptions() == 0)
@@ -137,6 +136,5 @@ private:
     nccl_communicator communicator_ = nullptr;
     std::string last_ = "nothing";
 };
-using nccl_exchange = basic_nccl_exchange<>;
 
 } // namespace tapegraph::distributed

@@ -36,15 +36,14 @@ struct nccl_functions {
 };
 
 /// The library, open until the process ends.
-template <class = void>
-class basic_nccl_library {
+class nccl_library {
 public:
     /// The oldest version whose sends and receives can be captured into a CUDA graph.
     static constexpr int oldest = 20900;
 
     /// Opens `file`, by default that of TAPEGRAPH_NCCL, or libnccl.so.2. Throws exchange_error if
     /// it is missing, lacks a function, or is older than 2.9.
-    explicit basic_nccl_library(std::string file = {}) : file_(std::move(file)) {
+    explicit nccl_library(std::string file = {}) : file_(std::move(file)) {
         if (file_.empty()) {
             const char* const said = tapegraph::detail::environment("TAPEGRAPH_NCCL");
             file_ = said != nullptr ? said : "libnccl.so.2";
@@ -107,6 +106,5 @@ private:
     std::string file_, version_;
     nccl_functions functions_{};
 };
-using nccl_library = basic_nccl_library<>;
 
 } // namespace tapegraph::distributed

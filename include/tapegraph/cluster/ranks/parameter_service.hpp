@@ -27,8 +27,7 @@ inline constexpr int parameter_header_channel = 900, parameter_push_channel = 90
 
 /// The server's side. It holds the block that it sends out, and for each worker a received one and
 /// one in flight.
-template <class = void>
-class basic_parameter_service {
+class parameter_service {
 public:
     struct rules {
         bool synchronous = true;
@@ -42,17 +41,17 @@ public:
         std::size_t state_bytes = 0;
     };
     /// `weights`: the result of the first pull.
-    basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
-                            rules how, functions calls)
+    parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights, rules how,
+                      functions calls)
         : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
         for (std::size_t w = 0; w < workers.size(); ++w) {
             clients_[w].rank = workers[w];
             clients_[w].given.resize(std::max(weights_.size(), calls_.state_bytes));
         }
     }
-    basic_parameter_service(const basic_parameter_service&) = delete;
-    basic_parameter_service& operator=(const basic_parameter_service&) = delete;
-    ~basic_parameter_service() {
+    parameter_service(const parameter_service&) = delete;
+    parameter_service& operator=(const parameter_service&) = delete;
+    ~parameter_service() {
         for (client& each : clients_)
             for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
     }
@@ -83,8 +82,8 @@ private:
     template <class Done>
     void await(const Done& done) {
         struct expected final : distributed::operation {
-            const basic_parameter_service* self;
-            explicit expected(const basic_parameter_service* s) : self(s) {}
+            const parameter_service* self;
+            explicit expected(const parameter_service* s) : self(s) {}
             bool advance() override { return false; }
             distributed::request pending() const override {
                 for (const client& each : self->clients_)
@@ -185,6 +184,5 @@ private:
     std::int64_t updates_ = 0;
     std::size_t first_ = 0;
 };
-using parameter_service = basic_parameter_service<>;
 
 } // namespace tapegraph::detail

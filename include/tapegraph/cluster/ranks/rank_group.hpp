@@ -9,8 +9,7 @@ namespace tapegraph::distributed {
 /// Some ranks of an exchange as an exchange of their own, numbered in their order: the workers of a
 /// cluster. Every member constructs one, with the same members, and uses it on the thread of the
 /// underlying exchange.
-template <class = void>
-class basic_rank_group final : public exchange {
+class rank_group final : public exchange {
 public:
     /// A group uses this many channels of the underlying exchange, starting at `first_channel`;
     /// groups that share members start elsewhere.
@@ -18,7 +17,7 @@ public:
 
     /// Throws range_error for an unknown rank, argument_error for a duplicate one, or if this one
     /// is not among them.
-    basic_rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
+    rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
         : exchange(place_in(behind, members), static_cast<int>(members.size())),
           behind_(&behind),
           members_(std::move(members)),
@@ -71,6 +70,5 @@ private:
     std::vector<request> requests_;
     int first_channel_;
 };
-using rank_group = basic_rank_group<>;
 
 } // namespace tapegraph::distributed

@@ -46,8 +46,7 @@ inline slice slice_of(std::size_t count, int rank, int size) {
 
 /// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: both
 /// are powers of two, and one divides the other.
-template <class = void>
-void require_tree(int size, std::int64_t shards) {
+inline void require_tree(int size, std::int64_t shards) {
     if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
         throw argument_error("shards: " + std::to_string(shards) + " is no power of two");
     if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
@@ -59,14 +58,13 @@ void require_tree(int size, std::int64_t shards) {
 /// regular exchange::progress(), wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W
 /// messages; the bits are the same. Every rank creates its sums in the same order, and with the
 /// same count.
-template <class = void>
-class basic_tree_sum final : public operation {
+class tree_sum final : public operation {
 public:
     static constexpr std::size_t whole_bytes = 2048;
 
     /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one.
     /// Throws argument_error unless the number of ranks is a power of two.
-    basic_tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
+    tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
         : ranks_(&ranks),
           kind_(kind),
           count_(count),
@@ -80,7 +78,7 @@ public:
             for (int r = 1; r <= rounds_; ++r)
                 labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
     }
-    ~basic_tree_sum() override {
+    ~tree_sum() override {
         abandon();
         if (received_ != nullptr) ranks_->give_back(received_);
     }
@@ -196,6 +194,5 @@ private:
     std::vector<std::string> labels_;
     std::byte* received_ = nullptr;
 };
-using tree_sum = basic_tree_sum<>;
 
 } // namespace tapegraph::distributed

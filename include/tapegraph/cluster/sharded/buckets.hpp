@@ -33,10 +33,9 @@ struct exchange_report {
 namespace detail {
 
 /// All sums of a model over ranks.
-template <class = void>
-class basic_rank_sums {
+class rank_sums {
 public:
-    explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
+    explicit rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
 
     /// Opens the exchanges of a layout, the first time; every rank must call it at the same point.
     void open(const shard_sums& sums) {

@@ -12,10 +12,9 @@ namespace tapegraph {
 namespace detail {
 
 /// The part of a sharded step in eager mode that does not depend on the model's type.
-template <class = void>
-class basic_eager_shards : public shard_owner<basic_trainer<>> {
+class eager_shards : public shard_owner<trainer_base> {
 protected:
-    using shard_owner<basic_trainer<>>::shard_owner;
+    using shard_owner<trainer_base>::shard_owner;
 
     struct differentiated_shard {
         const step_result& measured;
@@ -24,7 +23,7 @@ protected:
     };
     /// While it lives, metrics start from nothing; afterwards they continue from their previous
     /// values, and after `add_metrics` include the shards' contributions.
-    using metric_guard = basic_trainer<>::metric_state_guard;
+    using metric_guard = trainer_base::metric_state_guard;
 
     /// Adds a shard's values, found by the context and the tape, to the sums. `share`: its fraction
     /// of the batch's records; `skipped`: the number of shards without records before this one.
@@ -149,8 +148,8 @@ private:
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
     : public detail::basic_eager_model<compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>,
-                                       detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer> {
-    using base = detail::basic_eager_model<compiled_model, detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer>;
+                                       detail::eager_shards, Model, Spec, Loss, Optimizer> {
+    using base = detail::basic_eager_model<compiled_model, detail::eager_shards, Model, Spec, Loss, Optimizer>;
     using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
     template <class, class, class, class, class>
     friend class trainable_model;

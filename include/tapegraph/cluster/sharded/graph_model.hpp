@@ -8,7 +8,7 @@ namespace tapegraph {
 
 namespace detail {
 template <class Optimizer>
-using sharded_trainer_of = std::conditional_t<keeps_slices<Optimizer>, basic_sliced_trainer<>, basic_sharded_trainer<>>;
+using sharded_trainer_of = std::conditional_t<keeps_slices<Optimizer>, sliced_trainer, sharded_trainer>;
 } // namespace detail
 
 /// A model in graph mode whose batches are sharded: the training program is replaced by one for a

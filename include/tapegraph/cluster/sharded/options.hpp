@@ -39,8 +39,7 @@ struct sharded_mode {};
 
 inline constexpr int most_shards = 32768;
 
-template <class = void>
-void check_shards(int shards, int ranks) {
+inline void check_shards(int shards, int ranks) {
     if (shards < 1 || shards > most_shards || !std::has_single_bit(static_cast<unsigned>(shards)))
         throw argument_error("shards is " + std::to_string(shards) + ", not a power of two up to 32768");
     if (ranks > 1) distributed::require_tree(ranks, shards);
@@ -71,8 +70,7 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
 }
 
 /// The number of records of a batch that can be sharded: every column has as many.
-template <class = void>
-std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
+inline std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
     for (std::size_t i = 0; i < count; ++i)
         if (columns[i].rank == 0 || columns[i].extents[0] != columns[0].extents[0])
             throw shape_error("shards: column " + std::to_string(i) + " of the batch has " +

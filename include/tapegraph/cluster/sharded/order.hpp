@@ -14,27 +14,24 @@
 namespace tapegraph::detail {
 
 /// A program's view with its steps in another order.
-template <class = void>
-class basic_reordered_view {
+class reordered_view {
 public:
-    basic_reordered_view(const ir::program_view& view, const std::vector<int>& order) : view_(view) {
+    reordered_view(const ir::program_view& view, const std::vector<int>& order) : view_(view) {
         steps_.reserve(order.size());
         for (const int s : order) steps_.push_back(view.steps[s]);
         view_.steps = {steps_.data(), view.steps.size()};
     }
-    basic_reordered_view(const basic_reordered_view&) = delete;
-    basic_reordered_view& operator=(const basic_reordered_view&) = delete;
+    reordered_view(const reordered_view&) = delete;
+    reordered_view& operator=(const reordered_view&) = delete;
     const ir::program_view& view() const { return view_; }
 
 private:
     std::vector<ir::step_entry> steps_;
     ir::program_view view_;
 };
-using reordered_view = basic_reordered_view<>;
 
 /// The step that computes the buffer of a node, or -1.
-template <class = void>
-std::vector<int> makers_of(const ir::program_view& view) {
+inline std::vector<int> makers_of(const ir::program_view& view) {
     std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
     for (int s = 0; s < view.steps.size(); ++s) {
         const ir::step_entry& step = view.steps[s];
@@ -47,8 +44,7 @@ std::vector<int> makers_of(const ir::program_view& view) {
 /// Orders the steps so that those that lead to a shard's gradient come as soon as their operands
 /// exist: a filter's gradient before the input's, so that it is sent while earlier layers are
 /// computed. Chains of values with the gradient's shape are included.
-template <class = void>
-std::vector<int> gradients_first(const ir::program_view& view) {
+inline std::vector<int> gradients_first(const ir::program_view& view) {
     const std::vector<int> maker = makers_of(view);
     const int count = view.steps.size();
     const auto root = [&](int node) { return static_cast<std::size_t>(view.alias[node]); };
@@ -106,8 +102,7 @@ std::vector<int> gradients_first(const ir::program_view& view) {
 }
 
 /// Sorts the steps by keys: the maximum of each step's own key and those of its operands.
-template <class = void>
-std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
+inline std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
     const std::vector<int> maker = makers_of(view);
     std::vector<int> order;
     for (int s = 0; s < view.steps.size(); ++s) {

@@ -22,8 +22,7 @@
 namespace tapegraph::detail {
 
 /// Gathers rows of sparse gradients over ranks.
-template <class = void>
-class basic_rank_rows {
+class rank_rows {
 public:
     /// Gathers all ranks' rows of each gradient, those of rank 0 first.
     void gather(distributed::exchange& ranks, row_sums& rows) {
@@ -161,8 +160,8 @@ protected:
     }
 
     distributed::exchange *ranks_, *devices_;
-    std::optional<basic_rank_sums<>> over_ranks_;
-    basic_rank_rows<> rows_over_ranks_;
+    std::optional<rank_sums> over_ranks_;
+    rank_rows rows_over_ranks_;
     shard_sums sums_;
     row_sums rows_;
     int shards_;

@@ -12,8 +12,7 @@ namespace tapegraph::detail {
 
 /// The rows of gradients that shards have gathered, and their indices, one shard's after the
 /// other's. The update adds equal rows, over all shards in their order.
-template <class = void>
-class basic_row_sums {
+class row_sums {
 public:
     void begin() {
         for (part& p : parts_) {
@@ -93,6 +92,5 @@ private:
     }
     std::vector<part> parts_;
 };
-using row_sums = basic_row_sums<>;
 
 } // namespace tapegraph::detail

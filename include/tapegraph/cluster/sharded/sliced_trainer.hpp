@@ -14,9 +14,8 @@
 
 namespace tapegraph::detail {
 
-template <class = void>
-class basic_sliced_trainer : public basic_sharded_trainer<> {
-    using base = basic_sharded_trainer<>;
+class sliced_trainer : public sharded_trainer {
+    using base = sharded_trainer;
 
 public:
     /// Bytes of the optimizer's state on this rank: the whole state before the first step and after
@@ -29,12 +28,10 @@ public:
     }
 
 protected:
-    explicit basic_sliced_trainer(const sharded& how) : base(how) {
+    explicit sliced_trainer(const sharded& how) : base(how) {
         refuse_devices("and zero_redundancy updates slices in the CPU's memory");
-        gather_state_ = &basic_sliced_trainer::gather_in;
+        gather_state_ = &sliced_trainer::gather_in;
     }
-    basic_sliced_trainer(basic_sliced_trainer&&) = default;
-    basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
 
     /// Whether the sums of the next shards stay on the rank that updates them.
     void leave_slices(bool alone) {
@@ -63,7 +60,7 @@ private:
         std::vector<int> states; ///< their numbers
         any_tensor weight, gradient, next;
     };
-    static void gather_in(model_base& m) { static_cast<basic_sliced_trainer&>(m).gather_state(); }
+    static void gather_in(model_base& m) { static_cast<sliced_trainer&>(m).gather_state(); }
 
     bool moves(const sliced_variable& s) const { return !variables_.at(s.variable).frozen(); }
     // A tensor for a slice; its first axis counts the elements.
@@ -106,8 +103,7 @@ private:
     bool planned_ = false, cut_ = false;
 };
 
-template <class X>
-void basic_sliced_trainer<X>::find_runs(sliced_variable& s) const {
+inline void sliced_trainer::find_runs(sliced_variable& s) const {
     const variable& v = variables_.at(s.variable);
     if (!over_ranks_) {
         s.runs.push_back({0, v.size()});
@@ -129,8 +125,7 @@ void basic_sliced_trainer<X>::find_runs(sliced_variable& s) const {
     std::sort(s.runs.begin(), s.runs.end(), [](const run& a, const run& b) { return a.first < b.first; });
 }
 
-template <class X>
-void basic_sliced_trainer<X>::plan(const ir::program_view& view) {
+inline void sliced_trainer::plan(const ir::program_view& view) {
     if (planned_) return;
     for (const folded_value& f : folded_) {
         if (f.kind != ir::folded::gradient) continue;
@@ -155,8 +150,7 @@ void basic_sliced_trainer<X>::plan(const ir::program_view& view) {
 }
 
 // Each rank keeps its own slices.
-template <class X>
-void basic_sliced_trainer<X>::cut_state() {
+inline void sliced_trainer::cut_state() {
     if (cut_) return;
     for (const sliced_variable& s : slices_)
         for (const int i : s.states) {
@@ -170,8 +164,7 @@ void basic_sliced_trainer<X>::cut_state() {
 }
 
 // Gathers the whole state on all ranks, one state of each variable at a time, through the sums.
-template <class X>
-void basic_sliced_trainer<X>::gather_state() {
+inline void sliced_trainer::gather_state() {
     if (!cut_) return;
     std::size_t most = 0;
     for (const sliced_variable& s : slices_) most = std::max(most, s.states.size());
@@ -193,8 +186,7 @@ void basic_sliced_trainer<X>::gather_state() {
     cut_ = false;
 }
 
-template <class X>
-void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
+inline void sliced_trainer::connect_slices(ir::program& p) {
     connect_step(p);
     feed_rows(p);
     std::size_t gradient = 0, weight = 0, sum = 0;
@@ -226,8 +218,7 @@ void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
         p.set_variable(i, slices_[static_cast<std::size_t>(i - variables_.size())].next.write_on(p.device()).data);
 }
 
-template <class X>
-step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
+inline step_result sliced_trainer::update_with(ir::program& p) {
     wait_for_ranks();
     plan(p.view());
     cut_state();

@@ -9,8 +9,7 @@
 
 namespace tapegraph::detail {
 
-template <class X>
-gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
+inline gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
     wait_for_ranks();
     const step_result found = measured();
     gradient_list list;

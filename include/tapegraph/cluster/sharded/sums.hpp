@@ -72,8 +72,7 @@ struct sum_device {
 /// Sums over the shards of a process, one after another: contiguous values, doubles first, in
 /// log2(shards) partial sums and the memory of the current shard. The sum of shards [0, 8) is
 /// ((0+1)+(2+3))+((4+5)+(6+7)).
-template <class = void>
-class basic_shard_sums {
+class shard_sums {
 public:
     /// Adds a value of this many elements, f64 or f32, before the first shard; returns its number.
     /// `ready` is the step of the shard's schedule after which nothing touches it; values are
@@ -243,6 +242,5 @@ private:
     std::size_t doubles_ = 0, bytes_ = 0;
     int shard_ = 0, shards_ = 1;
 };
-using shard_sums = basic_shard_sums<>;
 
 } // namespace tapegraph::detail

@@ -16,9 +16,8 @@
 
 namespace tapegraph::detail {
 
-template <class = void>
-class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
-    using base = shard_owner<basic_graph_trainer<>>;
+class sharded_trainer : public shard_owner<graph_trainer> {
+    using base = shard_owner<graph_trainer>;
 
 protected:
     using base::base;
@@ -89,8 +88,7 @@ private:
     bool in_turns_ = false; // shards of this program wait for each other
 };
 
-template <class X>
-void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
+inline void sharded_trainer::find_folded(const ir::program_view& view) {
     if (folded_in_ == &view) return;
     folded_in_ = &view;
     for (int i = 0; i < view.inputs.size(); ++i)
@@ -130,8 +128,7 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     std::memset(zeros_.data(), 0, metric_bytes);
 }
 
-template <class X>
-void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
+inline void sharded_trainer::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
         void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
@@ -139,8 +136,7 @@ void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
     }
 }
 
-template <class X>
-void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
+inline void sharded_trainer::make_device_values(ir::program& p) {
     if (p.device() == nullptr || device_zeros_) return;
     device_zeros_ = std::make_unique<ir::memory_block>();
     device_zeros_->reserve(p.device(), zeros_.size(), "metrics before a shard");
@@ -148,8 +144,7 @@ void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
     on_device_.make(folded_, p);
 }
 
-template <class X>
-void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
+inline void sharded_trainer::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
     buffer_view cut[column_match::most];
     cut_columns(columns_, column_count_, range, cut);
     int next = 0;
@@ -158,14 +153,12 @@ void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& ran
     p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
 }
 
-template <class X>
-void basic_sharded_trainer<X>::add_rows(const ir::program& p) {
+inline void sharded_trainer::add_rows(const ir::program& p) {
     for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
         rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
 }
 
-template <class X>
-void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
+inline void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
     find_folded(p.view());
     set_frozen(p);
     if (p.device() == nullptr) refuse_devices("and this model computes on the CPU");
@@ -185,8 +178,7 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
     sum_over_ranks();
 }
 
-template <class X>
-void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t records) {
+inline void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t records) {
     const shard_range range(records, shard, shards_);
     if (range.count == 0) return sums_.skip();
     feed_shard(p, range, records);
@@ -204,8 +196,7 @@ void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t
 }
 
 // The program of a shard other than the first, with the first one's numbers.
-template <class X>
-ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::program& first) {
+inline ir::program& sharded_trainer::program_of(std::size_t number, ir::program& first) {
     while (lanes_.size() <= number) lanes_.emplace_back();
     lane& mine = lanes_[number];
     mine.values.make(folded_, first);
@@ -219,8 +210,7 @@ ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::progra
 
 // Runs shards that wait for each other: each has a program, and memory for its values, and they end
 // in order.
-template <class X>
-void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t records) {
+inline void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t records) {
     if (ranks_ != nullptr) over_ranks_->open(sums_); // channels open in the same order on a rank without records
     const std::vector<int>& live = live_shards(records);
     if (own_shards() == 1 && !live.empty())
@@ -250,16 +240,14 @@ void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t 
     for (; next < own_shards(); ++next) sums_.skip();
 }
 
-template <class X>
-std::size_t basic_sharded_trainer<X>::bytes_beside() const {
+inline std::size_t sharded_trainer::bytes_beside() const {
     std::size_t bytes = 0;
     for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
     return bytes;
 }
 
 // Runs the last shard: sums that it completes start after the call that completes them.
-template <class X>
-void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& random) {
+inline void sharded_trainer::run_last(ir::program& p, const random_state& random) {
     over_ranks_->open(sums_);
     const auto start = [this](int step, bool behind) {
         if (behind) over_ranks_->start_ready(sums_, step);
@@ -276,8 +264,7 @@ void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& rand
     }
 }
 
-template <class X>
-step_result basic_sharded_trainer<X>::measured() const {
+inline step_result sharded_trainer::measured() const {
     double values[2]{};
     std::size_t at = 0;
     for (const folded_value& f : folded_)
@@ -286,8 +273,7 @@ step_result basic_sharded_trainer<X>::measured() const {
 }
 
 // Orders updates as sums arrive, and determines what each call awaits.
-template <class X>
-const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_view& program) {
+inline const ir::program_view& sharded_trainer::awaiting(const ir::program_view& program) {
     if (ranks_ == nullptr) return program;
     std::vector<std::vector<int>> of_node(static_cast<std::size_t>(program.nodes.size()));
     each_sum(program, [&](int input, const folded_value& f) {
@@ -314,8 +300,7 @@ const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_vie
     return update_order_->view();
 }
 
-template <class X>
-void basic_sharded_trainer<X>::add_metrics() {
+inline void sharded_trainer::add_metrics() {
     for (const folded_value& f : folded_) {
         if (f.kind != ir::folded::metric) continue;
         variable& v = variables_.at(f.of);
@@ -326,8 +311,7 @@ void basic_sharded_trainer<X>::add_metrics() {
     }
 }
 
-template <class X>
-void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
+inline void sharded_trainer::feed_rows(ir::program& p) {
     std::size_t row = 0;
     for (int i = 0; i < p.view().inputs.size(); ++i) {
         if (p.view().inputs[i].name != ir::folded::rows) continue;
@@ -336,8 +320,7 @@ void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
     }
 }
 
-template <class X>
-step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
+inline step_result sharded_trainer::update_with(ir::program& p) {
     set_frozen(p);
     connect_step(p);
     feed_rows(p);

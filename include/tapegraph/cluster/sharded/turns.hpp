@@ -28,13 +28,12 @@ namespace tapegraph::detail {
 /// Every shard has a thread, of which one runs at a time: a kernel has all of the process's
 /// threads, as usual, and nothing depends on their scheduling. Shards that never reach such a sum
 /// run one after the other on the caller's thread.
-template <class = void>
-class basic_shard_turns final : public shard_group {
+class shard_turns final : public shard_group {
 public:
-    explicit basic_shard_turns(distributed::exchange* ranks) : ranks_(ranks) {}
-    basic_shard_turns(const basic_shard_turns&) = delete;
-    basic_shard_turns& operator=(const basic_shard_turns&) = delete;
-    ~basic_shard_turns();
+    explicit shard_turns(distributed::exchange* ranks) : ranks_(ranks) {}
+    shard_turns(const shard_turns&) = delete;
+    shard_turns& operator=(const shard_turns&) = delete;
+    ~shard_turns();
 
     /// Calls f(k) for k = 0, 1, ..., live.size() - 1, in turns. `live`: the indices of these shards
     /// among the process's `own`; the others, which have no records, contribute zeros. With `idle`
@@ -111,8 +110,7 @@ private:
     std::vector<std::thread> threads_;   // of shards 1, 2, ...
 };
 
-template <class X>
-basic_shard_turns<X>::~basic_shard_turns() {
+inline shard_turns::~shard_turns() {
     {
         const std::scoped_lock lock(mutex_);
         quit_ = true;
@@ -121,9 +119,8 @@ basic_shard_turns<X>::~basic_shard_turns() {
     for (std::thread& each : threads_) each.join();
 }
 
-template <class X>
-void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
-                                 const job& work) {
+inline void shard_turns::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
+                               const job& work) {
     own_ = own;
     live_ = live;
     idle_ = idle;
@@ -147,8 +144,7 @@ void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idl
 }
 
 // Runs on the thread of shard k, which has the turn.
-template <class X>
-void basic_shard_turns<X>::run_shard(int k) {
+inline void shard_turns::run_shard(int k) {
     at_work_ = k;
     if (!error_) {
         try {
@@ -166,21 +162,18 @@ void basic_shard_turns<X>::run_shard(int k) {
     ended_[static_cast<std::size_t>(k)] = 1;
 }
 
-template <class X>
-void basic_shard_turns<X>::pass(int to) {
+inline void shard_turns::pass(int to) {
     turn_ = to;
     turned_.notify_all();
 }
 
-template <class X>
-void basic_shard_turns<X>::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
+inline void shard_turns::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
     turned_.wait(lock, [&] { return turn_ == k || quit_; });
     at_work_ = k;
 }
 
 // The thread of shard k: runs in each step that has that many shards, once its first turn comes.
-template <class X>
-void basic_shard_turns<X>::serve(int k) {
+inline void shard_turns::serve(int k) {
     std::unique_lock lock(mutex_);
     for (;;) {
         wait_for_turn(lock, k);
@@ -200,17 +193,15 @@ void basic_shard_turns<X>::serve(int k) {
     }
 }
 
-template <class X>
-void basic_shard_turns<X>::check_alike(const buffer_view& in) const {
+inline void shard_turns::check_alike(const buffer_view& in) const {
     if (in.type == first_.type && in.bytes() == first_.bytes()) return;
     throw shape_error("sum_over_shards: " + std::string(name_of(first_.type)) +
                       to_string(shape(first_.rank, first_.extents)) + " and " + std::string(name_of(in.type)) +
                       to_string(shape(in.rank, in.extents)) + " of two shards");
 }
 
-template <class X>
 template <class T>
-void basic_shard_turns<X>::fold(std::size_t count) {
+void shard_turns::fold(std::size_t count) {
     for (int step = 1; step < own_; step *= 2)
         for (int s = 0; s < own_; s += 2 * step) {
             T* const to = reinterpret_cast<T*>(slot(number_, s));
@@ -221,8 +212,7 @@ void basic_shard_turns<X>::fold(std::size_t count) {
 
 // Called when all shards have arrived. Sums the rank's shards by the lower levels of the tree, then
 // sums over all ranks.
-template <class X>
-void basic_shard_turns<X>::add_up(const buffer_view& in) {
+inline void shard_turns::add_up(const buffer_view& in) {
     const auto count = static_cast<std::size_t>(in.elements());
     in.type == dtype::f64 ? fold<double>(count) : fold<float>(count);
     if (ranks_ == nullptr || count == 0) return;
@@ -247,8 +237,7 @@ void basic_shard_turns<X>::add_up(const buffer_view& in) {
     }
 }
 
-template <class X>
-void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
+inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
     const int k = at_work_;
     if (std::find(ended_.begin(), ended_.end(), 1) != ended_.end())
         throw argument_error("sum_over_shards: shard " + std::to_string(k) + " of the step came to sum number " +
@@ -277,8 +266,7 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
 }
 
 // After the last shard's values the turn returns to the first.
-template <class X>
-void basic_shard_turns<X>::wait_for_others(const buffer_view& in, int k, runtime::call_observer* told) {
+inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* told) {
     const runtime::device_pause others(device_);
     const bool last = arrived_ == shards_;
     if (last) {
@@ -298,6 +286,5 @@ void basic_shard_turns<X>::wait_for_others(const buffer_view& in, int k, runtime
     pass(last ? 0 : k + 1);
     wait_for_turn(lock, k);
 }
-using shard_turns = basic_shard_turns<>;
 
 } // namespace tapegraph::detail

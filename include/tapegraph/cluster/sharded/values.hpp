@@ -19,8 +19,7 @@ struct folded_value {
 /// Staging for values that a shard cannot write straight into the sum: on a device, whose programs
 /// are captured with their addresses, and from which values are copied to the host after the shard
 /// unless the sums are on the device, too; and for shards that run in parallel.
-template <class = void>
-class basic_shard_values {
+class shard_values {
 public:
     /// Allocates memory on the program's device, the first time.
     void make(const std::vector<folded_value>& folded, const ir::program& p) {
@@ -52,6 +51,5 @@ private:
     std::vector<std::unique_ptr<ir::memory_block>> of_;
     std::vector<runtime::device_runtime::piece> pieces_;
 };
-using shard_values = basic_shard_values<>;
 
 } // namespace tapegraph::detail

@@ -2,6 +2,7 @@
 
 #include <tapegraph/compile/placed/part_transfers.hpp>
 #include <tapegraph/compile/placed/parts.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/hash.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/model/outputs.hpp>
@@ -46,13 +47,7 @@ struct part_programs {
 
 /// The device for a place. "/cpu:1" is the machine's CPU; with `soft` a part falls back to the CPU
 /// where there is no such GPU, after one line on stderr.
-template <class = void>
-runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
-    if (place == place::anywhere) return elsewhere;
-    if (!place::is_gpu(place)) return nullptr;
-    const device wanted = device::cuda(place::index(place));
-    return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
-}
+runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft);
 
 /// Adds the next part; `variable_of(i)` is the variable that the program calls number i, `device`
 /// the part's device unless another task computes it. The chief computes unplaced parts, and every
@@ -108,8 +103,75 @@ void add_part(part_programs& p, const compiled_part& from, const Device& device,
 }
 
 /// After all parts are added: determines which tasks use and change which variables.
-template <class = void>
-void connect_tasks(part_programs& p) {
+void connect_tasks(part_programs& p);
+
+/// A number by which tasks check that they have compiled the same program.
+std::uint64_t hash_of_parts(const part_programs& p);
+
+/// Begins a run; `inputs` is a hash of its inputs. At its end, all transfers in flight are finished
+/// or abandoned.
+class run_of_tasks {
+public:
+    template <class F>
+    run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
+        if (!p.tasks) return;
+        if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
+        p.agreed = true;
+        p.tasks->begin(step);
+    }
+    run_of_tasks(const run_of_tasks&) = delete;
+    run_of_tasks& operator=(const run_of_tasks&) = delete;
+    ~run_of_tasks() {
+        if (p_.tasks) p_.tasks->give_up();
+    }
+    /// Called after part number `part` has run.
+    void sent(std::size_t part) {
+        if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
+    }
+    /// Called after all parts have run.
+    void end() {
+        if (p_.tasks) p_.tasks->finish_sends();
+    }
+
+private:
+    part_programs& p_;
+};
+
+/// Fetches values of earlier parts. Between GPUs they go through the CPU.
+void receive_values(part_programs& p, session_part& to);
+
+/// After all parts have run, changes the variables for which holds_still(variable) is false.
+template <class F>
+void apply_updates(part_programs& p, const F& holds_still) {
+    for (session_part& part : p.parts)
+        for (const auto& [output, target] : part.updates) {
+            if (part.program == nullptr || holds_still(*target)) continue;
+            const device_scope on(part.program->device());
+            if (p.tasks) target->come_back();
+            const buffer_view from = part.program->device_output(output);
+            const buffer_view to = target->own_data_on(part.program->device());
+            if (part.program->device() == nullptr)
+                std::memcpy(to.data, from.data, from.bytes());
+            else
+                part.program->device()->copy(to.data, from.data, from.bytes());
+        }
+    if (p.tasks) p.tasks->settle(held_variables(holds_still));
+}
+
+/// Copies result `k` of a run into a tensor on the same device; for another task's part, into one
+/// in the CPU's memory.
+any_tensor result_of_parts(const part_programs& p, std::size_t k);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
+    if (place == place::anywhere) return elsewhere;
+    if (!place::is_gpu(place)) return nullptr;
+    const device wanted = device::cuda(place::index(place));
+    return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
+}
+
+TG_DEFINITION void connect_tasks(part_programs& p) {
     if (!p.tasks) return;
     struct use {
         variable* which;
@@ -135,9 +197,7 @@ void connect_tasks(part_programs& p) {
     p.tasks->open();
 }
 
-/// A number by which tasks check that they have compiled the same program.
-template <class = void>
-std::uint64_t hash_of_parts(const part_programs& p) {
+TG_DEFINITION std::uint64_t hash_of_parts(const part_programs& p) {
     std::uint64_t hash = 0;
     for (const session_part& part : p.parts)
         for (const ir::entry& e : part.view->nodes) {
@@ -148,40 +208,7 @@ std::uint64_t hash_of_parts(const part_programs& p) {
     return hash;
 }
 
-/// Begins a run; `inputs` is a hash of its inputs. At its end, all transfers in flight are finished
-/// or abandoned.
-template <class = void>
-class basic_run_of_tasks {
-public:
-    template <class F>
-    basic_run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
-        if (!p.tasks) return;
-        if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
-        p.agreed = true;
-        p.tasks->begin(step);
-    }
-    basic_run_of_tasks(const basic_run_of_tasks&) = delete;
-    basic_run_of_tasks& operator=(const basic_run_of_tasks&) = delete;
-    ~basic_run_of_tasks() {
-        if (p_.tasks) p_.tasks->give_up();
-    }
-    /// Called after part number `part` has run.
-    void sent(std::size_t part) {
-        if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
-    }
-    /// Called after all parts have run.
-    void end() {
-        if (p_.tasks) p_.tasks->finish_sends();
-    }
-
-private:
-    part_programs& p_;
-};
-using run_of_tasks = basic_run_of_tasks<>;
-
-/// Fetches values of earlier parts. Between GPUs they go through the CPU.
-template <class = void>
-void receive_values(part_programs& p, session_part& to) {
+TG_DEFINITION void receive_values(part_programs& p, session_part& to) {
     for (const session_part::transfer& t : to.transfers) {
         if (t.from_task >= 0) {
             const buffer_view value = p.tasks->receive(t.from_task).view_on(nullptr);
@@ -203,28 +230,7 @@ void receive_values(part_programs& p, session_part& to) {
     }
 }
 
-/// After all parts have run, changes the variables for which holds_still(variable) is false.
-template <class F>
-void apply_updates(part_programs& p, const F& holds_still) {
-    for (session_part& part : p.parts)
-        for (const auto& [output, target] : part.updates) {
-            if (part.program == nullptr || holds_still(*target)) continue;
-            const device_scope on(part.program->device());
-            if (p.tasks) target->come_back();
-            const buffer_view from = part.program->device_output(output);
-            const buffer_view to = target->own_data_on(part.program->device());
-            if (part.program->device() == nullptr)
-                std::memcpy(to.data, from.data, from.bytes());
-            else
-                part.program->device()->copy(to.data, from.data, from.bytes());
-        }
-    if (p.tasks) p.tasks->settle(held_variables(holds_still));
-}
-
-/// Copies result `k` of a run into a tensor on the same device; for another task's part, into one
-/// in the CPU's memory.
-template <class = void>
-any_tensor result_of_parts(const part_programs& p, std::size_t k) {
+TG_DEFINITION any_tensor result_of_parts(const part_programs& p, std::size_t k) {
     const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
     const int output = p.results[k].second;
     any_tensor result;
@@ -233,5 +239,7 @@ any_tensor result_of_parts(const part_programs& p, std::size_t k) {
         p.tasks->share(part.rank, part.view->nodes[part.view->outputs[output].node].type, result);
     return result;
 }
+
+#endif
 
 } // namespace tapegraph::detail

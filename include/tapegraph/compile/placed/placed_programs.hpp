@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/compile/placed/part_programs.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/model/outputs.hpp>
 #include <tapegraph/train/history.hpp>
 #include <tapegraph/train/trainer.hpp>
@@ -31,30 +32,10 @@ struct placed_run {
 };
 
 // Keeps the value of a frozen variable, and of its optimizer's state, in a step.
-template <class = void>
-bool holds_still(variable_list& variables, const variable& v) {
-    if (!v.optimizer_state()) return v.frozen();
-    const std::string_view path = v.path();
-    const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
-    return owner != nullptr && owner->frozen();
-}
+bool holds_still(variable_list& variables, const variable& v);
 
 /// Of the batch that a program's parts are given.
-template <class = void>
-std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device) {
-    std::uint64_t hash = 0;
-    for (const ir::input_entry& input : part.view->inputs) {
-        if (input.scalar_parameter || input.from_part != 0) continue;
-        const buffer_view& column = *columns++;
-        any_tensor copy(column.type, shape(column.rank, column.extents));
-        if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
-        const void* const at = column.memory != 0 ? copy.read() : column.data;
-        hash = hash_values(
-            {static_cast<const std::byte*>(at), column.bytes()},
-            hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
-    }
-    return hash;
-}
+std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device);
 
 /// Runs the parts, which are created at the first request; `prepare(program)` sets its numbers.
 /// Variables change after all parts have run.
@@ -114,19 +95,53 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
 }
 
 /// Copies results of a run into tensors on the same device.
-template <class = void>
-void copy_results(const part_programs& p, std::span<any_tensor> to) {
+void copy_results(const part_programs& p, std::span<any_tensor> to);
+
+void change_variables(part_programs& p, const placed_run& run);
+
+/// Loss and accuracy of a run, after which variables have changed.
+step_result finish_parts(part_programs& p, const placed_run& run);
+
+/// The data of a compiled model with placed parts, in addition to its variables.
+struct placed_programs {
+    part_programs training{}, evaluation{}, prediction{};
+    std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
+};
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION bool holds_still(variable_list& variables, const variable& v) {
+    if (!v.optimizer_state()) return v.frozen();
+    const std::string_view path = v.path();
+    const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
+    return owner != nullptr && owner->frozen();
+}
+
+TG_DEFINITION std::uint64_t hash_of_columns(batch_columns columns, const session_part& part,
+                                            runtime::device_runtime* device) {
+    std::uint64_t hash = 0;
+    for (const ir::input_entry& input : part.view->inputs) {
+        if (input.scalar_parameter || input.from_part != 0) continue;
+        const buffer_view& column = *columns++;
+        any_tensor copy(column.type, shape(column.rank, column.extents));
+        if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
+        const void* const at = column.memory != 0 ? copy.read() : column.data;
+        hash = hash_values(
+            {static_cast<const std::byte*>(at), column.bytes()},
+            hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
+    }
+    return hash;
+}
+
+TG_DEFINITION void copy_results(const part_programs& p, std::span<any_tensor> to) {
     for (std::size_t k = 0; k < to.size(); ++k) to[k] = result_of_parts(p, k);
 }
 
-template <class = void>
-void change_variables(part_programs& p, const placed_run& run) {
+TG_DEFINITION void change_variables(part_programs& p, const placed_run& run) {
     apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
 }
 
-/// Loss and accuracy of a run, after which variables have changed.
-template <class = void>
-step_result finish_parts(part_programs& p, const placed_run& run) {
+TG_DEFINITION step_result finish_parts(part_programs& p, const placed_run& run) {
     step_result result;
     for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
         const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
@@ -146,10 +161,6 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
     return result;
 }
 
-/// The data of a compiled model with placed parts, in addition to its variables.
-struct placed_programs {
-    part_programs training{}, evaluation{}, prediction{};
-    std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
-};
+#endif
 
 } // namespace tapegraph::detail

@@ -16,28 +16,17 @@
 namespace tapegraph::detail {
 
 /// Whether a trace has parts on other devices or tasks.
-template <class = void>
-bool has_places(const ir::program_view& traced) {
-    for (const ir::entry& e : traced.nodes)
-        if (!(place_of(e) == part_place{})) return true;
-    return false;
-}
+bool has_places(const ir::program_view& traced);
 
 /// The same for device names only.
-template <class = void>
-bool has_devices(const ir::program_view& traced) {
-    for (const ir::entry& e : traced.nodes)
-        if (e.place != place::anywhere) return true;
-    return false;
-}
+bool has_devices(const ir::program_view& traced);
 
 /// Owns the programs of all parts, which are one whole program if nothing is placed.
-template <class = void>
-class basic_traced_parts {
+class traced_parts {
 public:
-    basic_traced_parts() = default;
+    traced_parts() = default;
     /// Takes a trace that is not lowered. Throws as traced_program::of does.
-    explicit basic_traced_parts(std::unique_ptr<ir::traced_program> whole);
+    explicit traced_parts(std::unique_ptr<ir::traced_program> whole);
 
     bool made() const { return whole_ != nullptr; }
     std::span<const compiled_part> all() const { return parts_; }
@@ -50,10 +39,23 @@ private:
     std::vector<compiled_part> parts_;
 };
 
-template <class X>
-basic_traced_parts<X>::basic_traced_parts(std::unique_ptr<ir::traced_program> whole) : whole_(std::move(whole)) {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION bool has_places(const ir::program_view& traced) {
+    for (const ir::entry& e : traced.nodes)
+        if (!(place_of(e) == part_place{})) return true;
+    return false;
+}
+
+TG_DEFINITION bool has_devices(const ir::program_view& traced) {
+    for (const ir::entry& e : traced.nodes)
+        if (e.place != place::anywhere) return true;
+    return false;
+}
+
+TG_DEFINITION traced_parts::traced_parts(std::unique_ptr<ir::traced_program> whole) : whole_(std::move(whole)) {
     list<part_place> places{part_place{}};
-    if (has_places<>(whole_->view())) {
+    if (has_places(whole_->view())) {
         ir::trace t = whole_->traced(); // the graph alone
         ir::eliminate_dead_nodes(t);
         places = find_parts(t.nodes, t.arguments, t.nodes.size()).places;
@@ -73,10 +75,7 @@ basic_traced_parts<X>::basic_traced_parts(std::unique_ptr<ir::traced_program> wh
         parts_.push_back({&programs_.back()->view(), &whole_->view(), places[k].place, task, false});
     }
 }
-using traced_parts = basic_traced_parts<>;
 
-TG_COMPILED(nn, bool has_places<void>(const ir::program_view&))
-TG_COMPILED(nn, bool has_devices<void>(const ir::program_view&))
-TG_COMPILED(nn, class basic_traced_parts<void>)
+#endif
 
 } // namespace tapegraph::detail

@@ -15,8 +15,8 @@ namespace tapegraph {
 template <class Step, class Spec, class Optimizers>
 class compiled_step<eager, Step, Spec, Optimizers>
     : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
-                                    detail::basic_trainer<>> {
-    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
+                                    detail::trainer_base> {
+    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::trainer_base>;
     using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
     using training = ir::step_updates<Step, Spec, Optimizers>;
     struct forward { // the results of the step's forward pass

@@ -9,8 +9,8 @@ namespace tapegraph {
 template <class Step, class Spec, class Optimizers>
 class compiled_step<graph, Step, Spec, Optimizers>
     : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
-                                    detail::basic_graph_trainer<>> {
-    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
+                                    detail::graph_trainer> {
+    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
     using forward = ir::step_trace<Step, Spec>;
     using training = ir::step_updates<Step, Spec, Optimizers>;
 

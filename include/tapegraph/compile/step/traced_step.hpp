@@ -14,8 +14,8 @@ namespace tapegraph {
 template <class Step, class Spec, class Optimizers>
 class compiled_step<traced, Step, Spec, Optimizers>
     : public detail::trainable_step<compiled_step<traced, Step, Spec, Optimizers>, Spec, Optimizers,
-                                    detail::basic_graph_trainer<>> {
-    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
+                                    detail::graph_trainer> {
+    using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
     using traced_call = detail::at_run_time<Step>;
     using forward = ir::step_trace<traced_call, Spec>;
     using training = ir::step_updates<traced_call, Spec, Optimizers>;
@@ -27,7 +27,7 @@ public:
         const detail::traced_now<Step> now(own_);
         const auto layers = ir::traced_program::of<forward>(false);
         const auto whole = ir::traced_program::of<training>(false);
-        placed_ = detail::has_places<>(whole->view());
+        placed_ = detail::has_places(whole->view());
         detail::model_base::read_traces(*this, layers->view(), whole->view(),
                                         detail::first_values_at_run_time<traced_call>(), true);
         this->set_first_values_of_all(whole->view());

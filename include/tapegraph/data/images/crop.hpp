@@ -74,9 +74,8 @@ struct random_resized_crop_options {
 /// Draws the rectangle. Area and ratio are drawn up to ten times until such a rectangle fits; then
 /// it falls back to the middle, with the image's own ratio or the nearest one allowed. Throws
 /// argument_error for invalid ranges.
-template <class = void>
-box random_resized_box(std::int64_t height, std::int64_t width, counter_random& random,
-                       const random_resized_crop_options& options = {}) {
+inline box random_resized_box(std::int64_t height, std::int64_t width, counter_random& random,
+                              const random_resized_crop_options& options = {}) {
     if (!(options.least_scale > 0 && options.least_scale <= options.greatest_scale && options.greatest_scale < 1e9 &&
           options.least_ratio > 0 && options.least_ratio <= options.greatest_ratio && options.greatest_ratio < 1e9))
         throw argument_error(

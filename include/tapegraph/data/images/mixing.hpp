@@ -83,9 +83,8 @@ void with_neighbours(std::span<float> values, std::span<float> labels, std::int6
 /// does its label, with s from Beta(alpha, alpha). `values` is [count, ...], `labels` [count,
 /// classes] or empty. Returns s of each record. Throws argument_error for an alpha that is not
 /// positive, shape_error if the sizes are not multiples of the number of records.
-template <class = void>
-std::vector<float> mix_up(std::span<float> values, std::span<float> labels, std::int64_t count, double alpha,
-                          counter_random& random) {
+inline std::vector<float> mix_up(std::span<float> values, std::span<float> labels, std::int64_t count, double alpha,
+                                 counter_random& random) {
     detail::check_mixing("mix_up", values.size(), labels.size(), count, alpha);
     std::vector<float> shares(static_cast<std::size_t>(count));
     for (float& share : shares) share = static_cast<float>(detail::beta_draw(alpha, random));
@@ -101,9 +100,8 @@ std::vector<float> mix_up(std::span<float> values, std::span<float> labels, std:
 /// - s of the image with s from Beta(alpha, alpha); it is placed anywhere and cut off at the
 /// borders; labels are mixed by the areas. `values` is [count, height, width, channels]. Returns
 /// the remaining fraction of each image. Throws like mix_up.
-template <class = void>
-std::vector<float> cut_mix(std::span<float> values, std::span<float> labels, std::int64_t count, std::int64_t height,
-                           std::int64_t width, double alpha, counter_random& random) {
+inline std::vector<float> cut_mix(std::span<float> values, std::span<float> labels, std::int64_t count,
+                                  std::int64_t height, std::int64_t width, double alpha, counter_random& random) {
     detail::check_mixing("cut_mix", values.size(), labels.size(), count, alpha);
     const std::int64_t area = height * width;
     const auto size = static_cast<std::int64_t>(count > 0 ? values.size() / static_cast<std::size_t>(count) : 0);

@@ -48,8 +48,7 @@ struct axis_weights {
 };
 
 /// `from` and `to` are positive.
-template <class = void>
-axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method method, bool antialias) {
+inline axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method method, bool antialias) {
     const double scale = static_cast<double>(from) / static_cast<double>(to), limit = static_cast<double>(from);
     const bool interpolates = method == resize_method::bilinear || method == resize_method::bicubic;
     const double stretch = interpolates && antialias ? std::max(scale, 1.0) : 1.0;

@@ -23,8 +23,7 @@ struct bucket_options {
 
 namespace detail {
 
-template <class = void>
-bucket_options checked_buckets(bucket_options o) {
+inline bucket_options checked_buckets(bucket_options o) {
     for (std::size_t i = 0; i < o.boundaries.size(); ++i)
         if (o.boundaries[i] < 1 || (i > 0 && o.boundaries[i] <= o.boundaries[i - 1]))
             throw argument_error("bucket_by_length: boundary " + std::to_string(i) + " is " +

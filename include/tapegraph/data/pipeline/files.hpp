@@ -21,8 +21,7 @@ namespace tapegraph::data {
 
 namespace detail {
 
-template <class = void>
-void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
+inline void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
     glob_t found{};
     struct release {
         glob_t* held;
@@ -149,8 +148,7 @@ struct labelled_names_source {
     std::string origin(std::int64_t i) const { return "'" + (*names)[static_cast<std::size_t>(i)] + "'"; }
 };
 
-template <class = void>
-bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
+inline bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
     const std::size_t dot = name.rfind('.');
     if (endings.empty()) return true;
     if (dot == name.npos) return false;
@@ -160,8 +158,7 @@ bool has_ending(std::string_view name, const std::vector<std::string>& endings) 
     return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 
-template <class = void>
-std::string escaped_pattern(std::string_view path) {
+inline std::string escaped_pattern(std::string_view path) {
     std::string text;
     for (const char c : path) {
         if (c == '*' || c == '?' || c == '[' || c == '\\') text += '\\';
@@ -174,8 +171,7 @@ std::string escaped_pattern(std::string_view path) {
 
 /// Paths of the files that match the patterns, sorted by bytes, each once: "train/*/*.png",
 /// "shard-[0-9][0-9].csv". Folders are excluded. Throws data_error if nothing matches a pattern.
-template <class = void>
-auto files(const std::vector<std::string>& patterns) {
+inline auto files(const std::vector<std::string>& patterns) {
     std::vector<std::string> names;
     for (const std::string& pattern : patterns) {
         const std::size_t before = names.size();
@@ -189,15 +185,11 @@ auto files(const std::vector<std::string>& patterns) {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return from(detail::names_source{std::make_shared<const std::vector<std::string>>(std::move(names))});
 }
-template <class = void>
-auto files(const std::string& pattern) {
-    return files(std::vector<std::string>{pattern});
-}
+inline auto files(const std::string& pattern) { return files(std::vector<std::string>{pattern}); }
 
 /// Names of the subfolders of a folder, sorted by bytes: the classes of labelled_files. Throws
 /// data_error if there are none.
-template <class = void>
-std::vector<std::string> class_folders(const std::string& folder) {
+inline std::vector<std::string> class_folders(const std::string& folder) {
     std::vector<std::string> names;
     detail::add_matches(detail::escaped_pattern(folder) + "/*/", 0, names);
     for (std::string& n : names) {
@@ -212,8 +204,8 @@ std::vector<std::string> class_folders(const std::string& folder) {
 /// (path, label) of the files in the subfolders of a folder: labels are the indices of
 /// class_folders(), and files come class by class, sorted by bytes. File extensions are in lower
 /// case; none selects all files. Throws data_error for a class without files.
-template <class = void>
-auto labelled_files(const std::string& folder, const std::vector<std::string>& endings = {"png", "jpg", "jpeg"}) {
+inline auto labelled_files(const std::string& folder,
+                           const std::vector<std::string>& endings = {"png", "jpg", "jpeg"}) {
     std::vector<std::string> names;
     std::vector<std::int32_t> labels;
     std::int32_t label = 0;
@@ -233,14 +225,10 @@ auto labelled_files(const std::string& folder, const std::vector<std::string>& e
 
 /// Lines of text files, one file after the other, without LF or CRLF; a last line may lack them.
 /// Throws data_error for a file that cannot be read, and for a line of more than `longest` bytes.
-template <class = void>
-auto text_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
+inline auto text_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
     return from(detail::lines_source<detail::plain_input>{
         std::make_shared<const std::vector<std::string>>(std::move(paths)), longest});
 }
-template <class = void>
-auto text_lines(std::string path) {
-    return text_lines(std::vector<std::string>{std::move(path)});
-}
+inline auto text_lines(std::string path) { return text_lines(std::vector<std::string>{std::move(path)}); }
 
 } // namespace tapegraph::data

@@ -45,14 +45,10 @@ private:
 } // namespace detail
 
 /// Like text_lines, for files that may be compressed by gzip.
-template <class = void>
-auto gzip_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
+inline auto gzip_lines(std::vector<std::string> paths, std::size_t longest = std::size_t{1} << 24) {
     return from(detail::lines_source<detail::gzip_input>{
         std::make_shared<const std::vector<std::string>>(std::move(paths)), longest});
 }
-template <class = void>
-auto gzip_lines(std::string path) {
-    return gzip_lines(std::vector<std::string>{std::move(path)});
-}
+inline auto gzip_lines(std::string path) { return gzip_lines(std::vector<std::string>{std::move(path)}); }
 
 } // namespace tapegraph::data

@@ -47,20 +47,19 @@ struct pool_options {
     bool ordered = true;   ///< false: slots as they become ready
 };
 
-template <class = void>
-class basic_worker_pool {
+class worker_pool {
 public:
     template <class Mistake = no_such_option_in<pool_options>>
-    explicit basic_worker_pool(any_argument, ...) = delete;
-    basic_worker_pool(pool_work& work, const pool_options& options)
+    explicit worker_pool(any_argument, ...) = delete;
+    worker_pool(pool_work& work, const pool_options& options)
         : work_(work),
           options_(options),
           chunk_(options.threads < 2 ? options.rows
                                      : std::clamp<std::int64_t>(options.rows / (4 * options.threads), 1, 16)),
           slots_(options.slots) {}
-    basic_worker_pool(const basic_worker_pool&) = delete;
-    basic_worker_pool& operator=(const basic_worker_pool&) = delete;
-    ~basic_worker_pool() { stop(); }
+    worker_pool(const worker_pool&) = delete;
+    worker_pool& operator=(const worker_pool&) = delete;
+    ~worker_pool() { stop(); }
 
     /// Starts the threads, with nothing drawn. Call stop() first.
     void start() {
@@ -283,6 +282,5 @@ private:
     std::atomic<bool> stop_{false};
     std::vector<std::thread> threads_;
 };
-using worker_pool = basic_worker_pool<>;
 
 } // namespace tapegraph::data::detail

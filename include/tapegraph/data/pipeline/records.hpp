@@ -99,8 +99,7 @@ auto records(dataset set, const std::vector<std::string>& columns = {}) {
 
 /// (image, label) from the results of read_idx_images, read_mnist, read_cifar10 and
 /// read_image_folder: tensor [height, width, channels], int32.
-template <class = void>
-auto records(labelled_images images) {
+inline auto records(labelled_images images) {
     return records<tensor<float>, std::int32_t>(make_dataset(std::move(images)));
 }
 

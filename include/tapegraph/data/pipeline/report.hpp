@@ -62,8 +62,7 @@ private:
     double start_;
 };
 
-template <class = void>
-std::vector<stage_report> report_of(const report_store& store) {
+inline std::vector<stage_report> report_of(const report_store& store) {
     std::vector<stage_report> rows;
     for (int i = 0; i < store.size; ++i) {
         const stage_counters& c = store.stages[static_cast<std::size_t>(i)];
@@ -98,7 +97,6 @@ struct pipeline_report {
         return all > 0 ? last.wait_seconds / all : 0;
     }
     /// A table with a line per stage, and a conclusion.
-    template <class = void>
     std::string text() const {
         std::string table = "stage                elements      busy s   elements/s      wait s\n";
         char line[160];

@@ -31,11 +31,10 @@ struct arrow_options {
 };
 
 /// Record batches of one schema. A value; copies share the data.
-template <class = void>
-class basic_arrow_table {
+class arrow_table {
 public:
     /// Throws data_error if the schema is not one of record batches (a structure of columns).
-    explicit basic_arrow_table(std::shared_ptr<const ArrowSchema> schema) : schema_(std::move(schema)) {
+    explicit arrow_table(std::shared_ptr<const ArrowSchema> schema) : schema_(std::move(schema)) {
         if (schema_->format == nullptr || std::string_view(schema_->format) != "+s")
             throw data_error("arrow: the schema has format '" +
                              std::string(schema_->format != nullptr ? schema_->format : "") +
@@ -66,13 +65,7 @@ public:
     /// A data set of columns of numbers, booleans and lists of fixed size; dictionaries give their
     /// indices, dates and times their integers. Throws argument_error for an unknown column,
     /// dtype_error for text and other types that are not numeric.
-    tapegraph::data::dataset dataset(const arrow_options& options = {}) const {
-        std::vector<std::int64_t> chosen;
-        for (const auto& name : options.columns) chosen.push_back(find(name));
-        if (options.columns.empty())
-            for (std::int64_t c = 0; c < schema_->n_children; ++c) chosen.push_back(c);
-        return tapegraph::data::dataset(std::make_shared<table_source>(*this, std::move(chosen), options.null_value));
-    }
+    tapegraph::data::dataset dataset(const arrow_options& options = {}) const;
 
     /// A column of text or bytes; for a dictionary, the text of each index. Nulls are empty. Throws
     /// argument_error, dtype_error.
@@ -150,52 +143,60 @@ private:
         return index;
     }
 
-    class table_source final : public source {
-    public:
-        table_source(basic_arrow_table table, std::vector<std::int64_t> chosen, std::optional<double> null_value)
-            : table_(std::move(table)), chosen_(std::move(chosen)), null_value_(null_value) {
-            for (const std::int64_t c : chosen_) columns_.push_back(detail::arrow_spec(*table_.schema_->children[c]));
-        }
-        std::int64_t size() const override { return table_.size(); }
-        const std::vector<column_spec>& columns() const override { return columns_; }
-        void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-            std::size_t low = 0, high = table_.ends_.size() - 1;
-            while (low < high) {
-                const std::size_t middle = (low + high) / 2;
-                if (record < table_.ends_[middle])
-                    high = middle;
-                else
-                    low = middle + 1;
-            }
-            const ArrowArray& batch = *table_.batches_[low];
-            const std::int64_t at = record - (low == 0 ? 0 : table_.ends_[low - 1]) + batch.offset;
-            const bool null = detail::arrow_null(batch, at);
-            for (std::size_t c = 0; c < chosen_.size(); ++c) {
-                std::byte* to = places[c];
-                if (!detail::copy_arrow(*table_.schema_->children[chosen_[c]], *batch.children[chosen_[c]], at,
-                                        columns_[c].type, null, null_value_, to))
-                    throw data_error("arrow: column '" + columns_[c].name + "': record " + std::to_string(record) +
-                                     " is null; arrow_options.null_value says what nulls become");
-            }
-        }
-
-    private:
-        basic_arrow_table table_;
-        std::vector<std::int64_t> chosen_;
-        std::optional<double> null_value_;
-        std::vector<column_spec> columns_;
-    };
+    class table_source;
 
     std::shared_ptr<const ArrowSchema> schema_;
     std::vector<std::shared_ptr<const ArrowArray>> batches_;
     std::vector<std::int64_t> ends_;
 };
-using arrow_table = basic_arrow_table<>;
+
+class arrow_table::table_source final : public source {
+public:
+    table_source(arrow_table table, std::vector<std::int64_t> chosen, std::optional<double> null_value)
+        : table_(std::move(table)), chosen_(std::move(chosen)), null_value_(null_value) {
+        for (const std::int64_t c : chosen_) columns_.push_back(detail::arrow_spec(*table_.schema_->children[c]));
+    }
+    std::int64_t size() const override { return table_.size(); }
+    const std::vector<column_spec>& columns() const override { return columns_; }
+    void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+        std::size_t low = 0, high = table_.ends_.size() - 1;
+        while (low < high) {
+            const std::size_t middle = (low + high) / 2;
+            if (record < table_.ends_[middle])
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        const ArrowArray& batch = *table_.batches_[low];
+        const std::int64_t at = record - (low == 0 ? 0 : table_.ends_[low - 1]) + batch.offset;
+        const bool null = detail::arrow_null(batch, at);
+        for (std::size_t c = 0; c < chosen_.size(); ++c) {
+            std::byte* to = places[c];
+            if (!detail::copy_arrow(*table_.schema_->children[chosen_[c]], *batch.children[chosen_[c]], at,
+                                    columns_[c].type, null, null_value_, to))
+                throw data_error("arrow: column '" + columns_[c].name + "': record " + std::to_string(record) +
+                                 " is null; arrow_options.null_value says what nulls become");
+        }
+    }
+
+private:
+    arrow_table table_;
+    std::vector<std::int64_t> chosen_;
+    std::optional<double> null_value_;
+    std::vector<column_spec> columns_;
+};
+
+inline tapegraph::data::dataset arrow_table::dataset(const arrow_options& options) const {
+    std::vector<std::int64_t> chosen;
+    for (const auto& name : options.columns) chosen.push_back(find(name));
+    if (options.columns.empty())
+        for (std::int64_t c = 0; c < schema_->n_children; ++c) chosen.push_back(c);
+    return tapegraph::data::dataset(std::make_shared<table_source>(*this, std::move(chosen), options.null_value));
+}
 
 /// Takes ownership of a record batch and its schema. Throws data_error if they were released
 /// already or do not match each other.
-template <class = void>
-arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
+inline arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
     if (schema == nullptr || array == nullptr || schema->release == nullptr || array->release == nullptr)
         throw data_error("arrow: a schema or an array that was released already");
     const auto held = detail::taken_over(schema);
@@ -207,8 +208,7 @@ arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
 
 /// Takes ownership of a stream and reads all its record batches. Throws data_error with the
 /// stream's message about a failure.
-template <class = void>
-arrow_table import_arrow(ArrowArrayStream* stream) {
+inline arrow_table import_arrow(ArrowArrayStream* stream) {
     if (stream == nullptr || stream->release == nullptr) throw data_error("arrow: a stream that was released already");
     struct owner {
         ArrowArrayStream held;

@@ -74,8 +74,7 @@ inline std::int64_t arrow_list_size(std::string_view format) {
 }
 
 /// The type and shape of a numeric column. Throws dtype_error for other columns.
-template <class = void>
-column_spec arrow_spec(const ArrowSchema& s) {
+inline column_spec arrow_spec(const ArrowSchema& s) {
     column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
     const ArrowSchema* at = &s;
     for (std::int64_t size = 0; (size = arrow_list_size(at->format)) > 0; at = at->children[0]) {
@@ -95,8 +94,7 @@ column_spec arrow_spec(const ArrowSchema& s) {
 
 /// Throws data_error if an array lacks parts that its type needs. The length of buffers is not
 /// known, so the producer is trusted.
-template <class = void>
-void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
+inline void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
     const std::string_view format = s.format;
     const bool text = arrow_offset_bytes(format) > 0;
     const bool structure = format == "+s" || arrow_list_size(format) > 0;
@@ -123,8 +121,7 @@ inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
 }
 
 /// Converts a number to a type.
-template <class = void>
-void store_number(dtype type, std::byte* to, double value) {
+inline void store_number(dtype type, std::byte* to, double value) {
     visit_type(type, [&]<class T>(std::type_identity<T>) {
         using wide = std::conditional_t<storage_type<T>, float, double>; // 16 bits are rounded from float
         const T typed = static_cast<T>(static_cast<wide>(value));
@@ -134,9 +131,8 @@ void store_number(dtype type, std::byte* to, double value) {
 
 /// Copies value `index` of an array, including nested lists, and advances `to`; returns false for a
 /// null without a replacement.
-template <class = void>
-bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
-                const std::optional<double>& null_value, std::byte*& to) {
+inline bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+                       const std::optional<double>& null_value, std::byte*& to) {
     const std::int64_t at = index + a.offset;
     null = null || arrow_null(a, at);
     if (const std::int64_t size = arrow_list_size(s.format); size > 0) {

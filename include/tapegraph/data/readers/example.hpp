@@ -58,12 +58,11 @@ inline feature int64_feature(std::vector<std::int64_t> values) {
 }
 
 /// Features by name, in the order in which they were set or occur in the message.
-template <class = void>
-class basic_example {
+class example {
 public:
-    basic_example() = default;
+    example() = default;
     /// Of two features with one name the last wins, as in protobuf's maps.
-    explicit basic_example(std::vector<std::pair<std::string, feature>> features) {
+    explicit example(std::vector<std::pair<std::string, feature>> features) {
         std::vector<std::size_t> order(features.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -76,7 +75,7 @@ public:
             if (counts[i]) features_.push_back(std::move(features[i]));
     }
     /// Replaces an existing feature of that name.
-    basic_example& set(std::string name, feature value) {
+    example& set(std::string name, feature value) {
         for (auto& [known, held] : features_)
             if (known == name) {
                 held = std::move(value);
@@ -93,12 +92,11 @@ public:
     }
     const std::vector<std::pair<std::string, feature>>& features() const { return features_; }
     // Nvcc accepts no default here.
-    bool operator==(const basic_example& other) const { return features_ == other.features_; }
+    bool operator==(const example& other) const { return features_ == other.features_; }
 
 private:
     std::vector<std::pair<std::string, feature>> features_;
 };
-using example = basic_example<>;
 
 /// Features of the whole, and lists of features by name: one element of each list per step.
 struct sequence_example {
@@ -137,8 +135,7 @@ inline void append_feature(std::string& out, const feature& value) {
     protozero::pbf_writer(out).add_message(static_cast<protozero::pbf_tag_type>(value.kind), list); // also empty lists
 }
 
-template <class = void>
-std::string features_text(const example& all) {
+inline std::string features_text(const example& all) {
     std::string features, entry, value;
     protozero::pbf_writer writer(features);
     for (const auto& [name, held] : all.features()) {
@@ -241,14 +238,12 @@ inline pbf_reader message_of(std::string_view bytes) { return pbf_reader(bytes.d
 
 /// Serializes a message, with packed numbers and features in their order: the same bytes for the
 /// same features.
-template <class = void>
-std::string serialize(const basic_example<>& value) {
+inline std::string serialize(const example& value) {
     std::string out;
     protozero::pbf_writer(out).add_message(1, detail::features_text(value));
     return out;
 }
-template <class = void>
-std::string serialize(const sequence_example& value) {
+inline std::string serialize(const sequence_example& value) {
     std::string out, lists, entry, steps, step;
     protozero::pbf_writer writer(out), list_writer(lists);
     writer.add_message(1, detail::features_text(value.context));
@@ -271,8 +266,7 @@ std::string serialize(const sequence_example& value) {
 
 /// Parses all features of a message; of two with one name the last wins, as in protobuf's maps.
 /// Throws data_error for invalid bytes.
-template <class = void>
-example parse_example(std::string_view bytes) {
+inline example parse_example(std::string_view bytes) {
     return detail::as_message("tf.train.Example", [&] {
         detail::named_features all;
         auto message = detail::message_of(bytes);
@@ -281,8 +275,7 @@ example parse_example(std::string_view bytes) {
     });
 }
 
-template <class = void>
-sequence_example parse_sequence_example(std::string_view bytes) {
+inline sequence_example parse_sequence_example(std::string_view bytes) {
     return detail::as_message("tf.train.SequenceExample", [&] {
         sequence_example all;
         detail::named_features context;

@@ -34,12 +34,11 @@ struct fixed_feature {
     std::optional<double> default_value{};
 };
 
-template <class = void>
-class basic_example_parser {
+class example_parser {
 public:
     /// Throws shape_error for impossible shapes, argument_error for two features of one name,
     /// dtype_error for unsupported target types (those of 16 bits).
-    explicit basic_example_parser(std::vector<fixed_feature> features) : features_(std::move(features)) {
+    explicit example_parser(std::vector<fixed_feature> features) : features_(std::move(features)) {
         for (std::size_t i = 0; i < features_.size(); ++i) {
             const auto& f = features_[i];
             if (is_storage_type(f.type))
@@ -145,7 +144,6 @@ private:
     std::vector<fixed_feature> features_;
     std::vector<column_spec> columns_;
 };
-using example_parser = basic_example_parser<>;
 
 namespace detail {
 

@@ -16,8 +16,7 @@ namespace tapegraph::data {
 namespace detail {
 
 /// Adds an array as a column; `what` is its name in errors.
-template <class = void>
-void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
+inline void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
     if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
     if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
     const auto values = array.size();
@@ -31,8 +30,7 @@ void add_array(array_source& to, const std::string& name, io::host_array array, 
 
 /// A data set with one column, the rows of the array in an .npy. Throws like io::read_npy_array,
 /// and shape_error for an array without records.
-template <class = void>
-dataset from_npy(const files::path& path, const std::string& column = "x") {
+inline dataset from_npy(const files::path& path, const std::string& column = "x") {
     auto source = std::make_shared<array_source>();
     detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
     return dataset(std::move(source));

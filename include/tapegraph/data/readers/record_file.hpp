@@ -36,12 +36,11 @@ struct record_file_options {
 };
 
 /// One file. Several threads may read at once.
-template <class = void>
-class basic_record_file {
+class record_file {
 public:
     /// Finds the start of each record. Throws data_error naming file, record and byte of damaged or
     /// missing data.
-    explicit basic_record_file(const files::path& path, const record_file_options& options = {})
+    explicit record_file(const files::path& path, const record_file_options& options = {})
         : file_(std::make_shared<const io::input_file>(path)), check_(options.check) {
         const std::uint64_t size = file_->size();
         char start[io::record_head_bytes] = {};
@@ -111,21 +110,19 @@ private:
     std::shared_ptr<const std::vector<std::byte>> inflated_;
     std::vector<std::uint64_t> starts_; ///< of each record, followed by the end
 };
-using record_file = basic_record_file<>;
 
 /// Several files as one, with records numbered from the first file's first to the last file's last.
-template <class = void>
-class basic_record_files {
+class record_files {
 public:
     template <class Path>
-    explicit basic_record_files(const std::vector<Path>& paths, const record_file_options& options = {}) {
+    explicit record_files(const std::vector<Path>& paths, const record_file_options& options = {}) {
         for (const auto& path : paths) {
             files_.emplace_back(path, options);
             ends_.push_back(size() + files_.back().size());
         }
     }
-    explicit basic_record_files(const files::path& path, const record_file_options& options = {})
-        : basic_record_files(std::vector<files::path>{path}, options) {}
+    explicit record_files(const files::path& path, const record_file_options& options = {})
+        : record_files(std::vector<files::path>{path}, options) {}
 
     std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
     /// Works like record_file's.
@@ -168,18 +165,15 @@ private:
         return {low, low == 0 ? record : record - ends_[low - 1]};
     }
 
-    std::vector<basic_record_file<>> files_;
+    std::vector<record_file> files_;
     std::vector<std::int64_t> ends_;
 };
-using record_files = basic_record_files<>;
 
 /// Writes a TFRecord file that appears under its name when commit() is called, complete. If it is
 /// destroyed earlier, it leaves nothing.
-template <class = void>
-class basic_record_file_writer {
+class record_file_writer {
 public:
-    explicit basic_record_file_writer(const files::path& path,
-                                      record_compression compression = record_compression::none)
+    explicit record_file_writer(const files::path& path, record_compression compression = record_compression::none)
         : file_(path), deflate_(compression) {}
 
     /// Appends a record. Throws data_error if the disk is full.
@@ -217,6 +211,5 @@ private:
     std::int64_t written_ = 0;
     bool done_ = false;
 };
-using record_file_writer = basic_record_file_writer<>;
 
 } // namespace tapegraph::data

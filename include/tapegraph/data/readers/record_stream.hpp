@@ -37,10 +37,9 @@ struct record_stream_options {
 namespace detail {
 
 /// The bytes of a file in sequence, decompressed on demand.
-template <class = void>
-class basic_record_bytes {
+class record_byte_source {
 public:
-    basic_record_bytes(const files::path& path, record_compression kind)
+    record_byte_source(const files::path& path, record_compression kind)
         : file_(path), what_(io::detail::quoted(path)), packed_(buffer_bytes) {
         if (kind == record_compression::automatic) {
             char start[io::record_head_bytes] = {};
@@ -51,8 +50,8 @@ public:
         kind_ = kind;
         if (kind_ != record_compression::none) start_inflating();
     }
-    basic_record_bytes(const basic_record_bytes&) = delete;
-    basic_record_bytes& operator=(const basic_record_bytes&) = delete;
+    record_byte_source(const record_byte_source&) = delete;
+    record_byte_source& operator=(const record_byte_source&) = delete;
 
     const std::string& path() const { return file_.name(); }
     /// Reads the next `bytes` bytes; fewer only at the end of the file. Throws data_error if the
@@ -118,12 +117,11 @@ private:
 
 /// The records of a file in their order. Besides the current record it holds 64 KiB of the file
 /// and, for compressed ones, zlib's window.
-template <class = void>
-class basic_record_stream {
+class record_stream {
 public:
     /// Throws data_error if the file is missing or cannot be read.
-    explicit basic_record_stream(const files::path& path, const record_stream_options& options = {})
-        : bytes_(std::make_unique<detail::basic_record_bytes<>>(path, options.compression)), options_(options) {}
+    explicit record_stream(const files::path& path, const record_stream_options& options = {})
+        : bytes_(std::make_unique<detail::record_byte_source>(path, options.compression)), options_(options) {}
 
     /// Reads the next record's data; returns false after the last one. Throws data_error naming
     /// file, record and byte (of the decompressed data) for a record that is damaged, incomplete or
@@ -162,11 +160,10 @@ public:
     io::record_place place() const { return {bytes_->path(), number_, start_}; }
 
 private:
-    std::unique_ptr<detail::basic_record_bytes<>> bytes_;
+    std::unique_ptr<detail::record_byte_source> bytes_;
     record_stream_options options_;
     std::uint64_t number_ = 0, start_ = 0, size_of_last_ = 0;
 };
-using record_stream = basic_record_stream<>;
 
 namespace detail {
 
@@ -204,13 +201,11 @@ struct record_stream_source {
 
 /// The data of all records of TFRecord files, one file after the other, as a set that is read
 /// sequentially in every epoch: shuffling it needs a buffer. Throws like record_stream.
-template <class = void>
-auto streamed_records(std::vector<std::string> paths, const record_stream_options& options = {}) {
+inline auto streamed_records(std::vector<std::string> paths, const record_stream_options& options = {}) {
     return from(
         detail::record_stream_source{std::make_shared<const std::vector<std::string>>(std::move(paths)), options});
 }
-template <class = void>
-auto streamed_records(std::string path, const record_stream_options& options = {}) {
+inline auto streamed_records(std::string path, const record_stream_options& options = {}) {
     return streamed_records(std::vector<std::string>{std::move(path)}, options);
 }
 

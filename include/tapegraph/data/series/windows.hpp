@@ -30,8 +30,7 @@ struct series_window_options {
 namespace detail {
 
 /// The number of windows at a stride of one step.
-template <class = void>
-std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
+inline std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
     const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
     const auto refuse = [&](const std::string& why) {
         throw argument_error("timeseries_dataset_from_array: " + why + "; the series has " + std::to_string(steps) +
@@ -53,8 +52,7 @@ std::int64_t count_of_windows(std::int64_t steps, const series_window_options& o
     return end - options.start_index - reach;
 }
 
-template <class = void>
-std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
+inline std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
     const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
     if (features < 0 || values % each != 0)
         throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
@@ -126,8 +124,7 @@ dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t featur
 /// omitted: if windows overlap, use sequence_length x sampling_rate / sequence_stride, so that the
 /// two parts share no step. Throws argument_error for a fraction outside (0, 1), a negative gap and
 /// if no training record is left.
-template <class = void>
-split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0) {
+inline split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0) {
     if (!(fraction > 0 && fraction < 1) || gap < 0)
         throw argument_error("split_in_time: fraction " + std::to_string(fraction) + ", gap " + std::to_string(gap));
     auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));

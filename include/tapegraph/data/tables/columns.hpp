@@ -62,8 +62,7 @@ private:
     std::size_t column_;
 };
 
-template <class = void>
-void refuse_batches(const dataset& set, const char* operation) {
+inline void refuse_batches(const dataset& set, const char* operation) {
     if (set.batches()) throw argument_error(std::string(operation) + ": the data set is a pipeline; its map does this");
 }
 

@@ -20,11 +20,10 @@ namespace tapegraph::data {
 /// Quantiles of values that arrive in parts, in memory of about 1 / epsilon numbers: the summary of
 /// Keras's Discretization, number for number in float32. A value's rank is correct to within
 /// epsilon of the total.
-template <class = void>
-class basic_quantile_summary {
+class quantile_summary {
 public:
     /// Throws argument_error for an epsilon outside (0, 1).
-    explicit basic_quantile_summary(double epsilon = 0.01) : epsilon_(epsilon) {
+    explicit quantile_summary(double epsilon = 0.01) : epsilon_(epsilon) {
         if (!(epsilon > 0 && epsilon < 1))
             throw argument_error("quantile_summary: epsilon is " + std::to_string(epsilon) + ", outside (0, 1)");
     }
@@ -97,19 +96,17 @@ private:
     double epsilon_;
     std::vector<entry> entries_;
 };
-using quantile_summary = basic_quantile_summary<>;
 
 /// Maps numbers to bins, like Keras's Discretization: bin k is [boundary k - 1, boundary k), and
 /// the first and the last one are open. NaN falls into the last.
 ///
 ///     const data::discretization ages({0, 18, 65});              // 4 bins
 ///     ages.indices_of(std::vector<float>{17.5f, 18, 90}) == std::vector<std::int32_t>{1, 2, 3};
-template <class = void>
-class basic_discretization {
+class discretization {
 public:
     /// Uses given boundaries. Throws argument_error if they are not finite or not ascending, and
     /// for tf_idf.
-    explicit basic_discretization(std::vector<double> boundaries, output_mode mode = output_mode::index)
+    explicit discretization(std::vector<double> boundaries, output_mode mode = output_mode::index)
         : boundaries_(std::move(boundaries)), mode_(mode) {
         if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
         for (std::size_t i = 0; i < boundaries_.size(); ++i)
@@ -119,8 +116,8 @@ public:
                                      (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
     }
     /// Uses bins with equal numbers of the values seen.
-    basic_discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
-        : basic_discretization(seen.boundaries(num_bins), mode) {}
+    discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
+        : discretization(seen.boundaries(num_bins), mode) {}
 
     const std::vector<double>& boundaries() const { return boundaries_; }
     output_mode mode() const { return mode_; }
@@ -158,12 +155,12 @@ public:
     }
 
     std::string to_json() const {
-        detail::state_writer<> state("discretization");
+        detail::state_writer state("discretization");
         state.numbers("boundaries", boundaries_);
         state.word("mode", name_of(mode_));
         return state.text();
     }
-    static basic_discretization from_json(std::string_view text, const std::string& origin = "discretization") {
+    static discretization from_json(std::string_view text, const std::string& origin = "discretization") {
         std::vector<double> boundaries;
         output_mode mode = output_mode::index;
         detail::read_state(text, origin, "discretization", [&](const std::string& name, io::json_reader& json) {
@@ -171,13 +168,12 @@ public:
             if (name == "mode") return detail::read_mode(json, mode);
             return false;
         });
-        return detail::restored(origin, [&] { return basic_discretization(std::move(boundaries), mode); });
+        return detail::restored(origin, [&] { return discretization(std::move(boundaries), mode); });
     }
 
 private:
     std::vector<double> boundaries_;
     output_mode mode_;
 };
-using discretization = basic_discretization<>;
 
 } // namespace tapegraph::data

@@ -76,15 +76,14 @@ struct category_encoding_options {
 ///
 ///     const data::category_encoding weekdays({.num_tokens = 7, .mode = data::output_mode::one_hot});
 ///     weekdays(std::vector{2, 0}) == std::vector<float>{0, 0, 1, 0, 0, 0, 0,  1, 0, 0, 0, 0, 0, 0};
-template <class = void>
-class basic_category_encoding {
+class category_encoding {
 public:
     using options = category_encoding_options;
 
     /// Throws argument_error for num_tokens below 1 and other modes.
     template <class Mistake = no_such_option_in<options>>
-    explicit basic_category_encoding(...) = delete;
-    explicit basic_category_encoding(options chosen) : options_(chosen) {
+    explicit category_encoding(...) = delete;
+    explicit category_encoding(options chosen) : options_(chosen) {
         if (chosen.num_tokens < 1)
             throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
                                  ", at least 1 is needed");
@@ -124,6 +123,5 @@ public:
 private:
     options options_;
 };
-using category_encoding = basic_category_encoding<>;
 
 } // namespace tapegraph::data

@@ -17,7 +17,6 @@ namespace tapegraph::data {
 namespace detail {
 
 /// FarmHash (G. Pike, 2014), the portable 64-bit function without a seed.
-template <class = void>
 class farm_hash {
     using word = std::uint64_t;
     using pair = std::pair<word, word>;
@@ -103,10 +102,7 @@ private:
 } // namespace detail
 
 /// FarmHash's Fingerprint64 of some bytes.
-template <class = void>
-std::uint64_t fingerprint64(std::string_view text) {
-    return detail::farm_hash<>(text).value();
-}
+inline std::uint64_t fingerprint64(std::string_view text) { return detail::farm_hash(text).value(); }
 
 /// Combines two hashes, as in TensorFlow's crossed columns.
 inline std::uint64_t combined_fingerprint(std::uint64_t first, std::uint64_t second) {
@@ -118,8 +114,7 @@ inline std::uint64_t combined_fingerprint(std::uint64_t first, std::uint64_t sec
 
 /// SipHash-2-4 (Aumasson and Bernstein, 2012) of some bytes with a key: collisions cannot be found
 /// without the key.
-template <class = void>
-std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_t key1) {
+inline std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_t key1) {
     std::uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d, v2 = key0 ^ 0x6c7967656e657261,
                   v3 = key1 ^ 0x7465646279746573;
     const auto rounds = [&](int count) {

@@ -34,13 +34,12 @@ struct hashing_options {
 ///
 ///     const data::hashing bins({.num_bins = 3});
 ///     bins.index_of("A") == 1;
-template <class = void>
-class basic_hashing {
+class hashing {
 public:
     /// Throws argument_error for num_bins below 1 and for tf_idf.
     template <class Mistake = no_such_option_in<hashing_options>>
-    explicit basic_hashing(...) = delete;
-    explicit basic_hashing(hashing_options options) : options_(std::move(options)) {
+    explicit hashing(...) = delete;
+    explicit hashing(hashing_options options) : options_(std::move(options)) {
         if (options_.num_bins < 1)
             throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) +
                                  ", at least 1 is needed");
@@ -90,7 +89,6 @@ public:
 private:
     hashing_options options_;
 };
-using hashing = basic_hashing<>;
 
 /// A category of one column, for a cross of several: a word or an integer.
 class crossed_value {
@@ -116,13 +114,12 @@ struct hashed_crossing_options {
 ///
 ///     const data::hashed_crossing cross({.num_bins = 1000});
 ///     const std::int64_t bin = cross.index_of({"oslo", weekday, "rain"});
-template <class = void>
-class basic_hashed_crossing {
+class hashed_crossing {
 public:
     /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
     template <class Mistake = no_such_option_in<hashed_crossing_options>>
-    explicit basic_hashed_crossing(...) = delete;
-    explicit basic_hashed_crossing(hashed_crossing_options options) : options_(options) {
+    explicit hashed_crossing(...) = delete;
+    explicit hashed_crossing(hashed_crossing_options options) : options_(options) {
         if (options.num_bins < 1)
             throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
                                  ", at least 1 is needed");
@@ -171,6 +168,5 @@ public:
 private:
     hashed_crossing_options options_;
 };
-using hashed_crossing = basic_hashed_crossing<>;
 
 } // namespace tapegraph::data

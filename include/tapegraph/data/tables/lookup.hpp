@@ -154,7 +154,7 @@ public:
     }
 
     std::string to_json() const {
-        detail::state_writer<> state(kind());
+        detail::state_writer state(kind());
         state.integer("max_tokens", options_.max_tokens);
         state.integer("num_oov_indices", options_.num_oov_indices);
         state.word("mode", name_of(options_.mode));
@@ -208,7 +208,7 @@ private:
         else
             return std::to_string(token);
     }
-    static void write(detail::state_writer<>& state, std::string_view name, const std::vector<Token>& tokens) {
+    static void write(detail::state_writer& state, std::string_view name, const std::vector<Token>& tokens) {
         if constexpr (of_words)
             state.words(name, tokens);
         else

@@ -17,8 +17,7 @@ namespace tapegraph::data {
 
 /// Mean, variance and range of columns, one record at a time (Welford, 1962), so that no precision
 /// is lost for a large mean. Those of two parts can be merged (Chan et al., 1979).
-template <class = void>
-class basic_column_statistics {
+class column_statistics {
 public:
     std::int64_t columns() const { return static_cast<std::int64_t>(mean_.size()); }
     std::int64_t count() const { return count_; } ///< records
@@ -66,7 +65,7 @@ public:
     }
     /// Adds the statistics of another part of the records. Throws shape_error if it has other
     /// columns.
-    void merge(const basic_column_statistics& other) {
+    void merge(const column_statistics& other) {
         if (other.count_ == 0) return;
         if (count_ == 0) {
             *this = other;
@@ -97,11 +96,9 @@ private:
     std::int64_t count_ = 0;
     std::vector<double> mean_, squares_, minimum_, maximum_;
 };
-using column_statistics = basic_column_statistics<>;
 
 /// y = x scale + shift for each column: the common base of normalization and min_max_scaling. A
 /// record has as many values as there are columns; with one column, any number.
-template <class = void>
 class column_scaling {
 public:
     std::int64_t columns() const { return static_cast<std::int64_t>(offset_.size()); }
@@ -151,34 +148,33 @@ private:
 ///     data::column_statistics seen;
 ///     for (const auto& record : train) seen.add(std::span<const float>(record));
 ///     const data::normalization scaled(seen);
-template <class = void>
-class basic_normalization : public column_scaling<> {
+class normalization : public column_scaling {
 public:
     /// Uses the statistics of the records seen. Throws argument_error if there were none.
-    explicit basic_normalization(const column_statistics& seen) : basic_normalization(seen.mean(), seen.variance()) {}
+    explicit normalization(const column_statistics& seen) : normalization(seen.mean(), seen.variance()) {}
     /// Uses given statistics, one per column, or one for all. Throws argument_error for none,
     /// different numbers, a negative variance, and numbers that are not finite.
-    basic_normalization(std::vector<double> mean, std::vector<double> variance)
-        : column_scaling<>(mean, factors(mean, variance), 0), mean_(std::move(mean)), variance_(std::move(variance)) {}
+    normalization(std::vector<double> mean, std::vector<double> variance)
+        : column_scaling(mean, factors(mean, variance), 0), mean_(std::move(mean)), variance_(std::move(variance)) {}
 
     const std::vector<double>& mean() const { return mean_; }
     const std::vector<double>& variance() const { return variance_; }
 
     std::string to_json() const {
-        detail::state_writer<> state("normalization");
+        detail::state_writer state("normalization");
         state.numbers("mean", mean_);
         state.numbers("variance", variance_);
         return state.text();
     }
     /// Throws data_error.
-    static basic_normalization from_json(std::string_view text, const std::string& origin = "normalization") {
+    static normalization from_json(std::string_view text, const std::string& origin = "normalization") {
         std::vector<double> mean, variance;
         detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
             if (name == "mean") return detail::read_numbers(json, mean);
             if (name == "variance") return detail::read_numbers(json, variance);
             return false;
         });
-        return detail::restored(origin, [&] { return basic_normalization(std::move(mean), std::move(variance)); });
+        return detail::restored(origin, [&] { return normalization(std::move(mean), std::move(variance)); });
     }
 
 private:
@@ -197,18 +193,16 @@ private:
     }
     std::vector<double> mean_, variance_;
 };
-using normalization = basic_normalization<>;
 
 /// Scales each column to [low, high]: (x - minimum) / (maximum - minimum) (high - low) + low. A
 /// constant column becomes low. Values outside the range that was seen are outside [low, high].
-template <class = void>
-class basic_min_max_scaling : public column_scaling<> {
+class min_max_scaling : public column_scaling {
 public:
     /// Throws argument_error if no record was seen, or low is not below high.
-    explicit basic_min_max_scaling(const column_statistics& seen, double low = 0, double high = 1)
-        : basic_min_max_scaling(seen.minimum(), seen.maximum(), low, high) {}
-    basic_min_max_scaling(std::vector<double> minimum, std::vector<double> maximum, double low = 0, double high = 1)
-        : column_scaling<>(minimum, factors(minimum, maximum, low, high), low),
+    explicit min_max_scaling(const column_statistics& seen, double low = 0, double high = 1)
+        : min_max_scaling(seen.minimum(), seen.maximum(), low, high) {}
+    min_max_scaling(std::vector<double> minimum, std::vector<double> maximum, double low = 0, double high = 1)
+        : column_scaling(minimum, factors(minimum, maximum, low, high), low),
           minimum_(std::move(minimum)),
           maximum_(std::move(maximum)),
           low_(low),
@@ -220,13 +214,13 @@ public:
     double high() const { return high_; }
 
     std::string to_json() const {
-        detail::state_writer<> state("min_max_scaling");
+        detail::state_writer state("min_max_scaling");
         state.numbers("minimum", minimum_);
         state.numbers("maximum", maximum_);
         state.numbers("range", {low_, high_});
         return state.text();
     }
-    static basic_min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling") {
+    static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling") {
         std::vector<double> minimum, maximum, range;
         detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
             if (name == "minimum") return detail::read_numbers(json, minimum);
@@ -237,7 +231,7 @@ public:
         if (range.size() != 2)
             throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
         return detail::restored(
-            origin, [&] { return basic_min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
+            origin, [&] { return min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
     }
 
 private:
@@ -261,6 +255,5 @@ private:
     std::vector<double> minimum_, maximum_;
     double low_, high_;
 };
-using min_max_scaling = basic_min_max_scaling<>;
 
 } // namespace tapegraph::data

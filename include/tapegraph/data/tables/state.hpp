@@ -19,7 +19,6 @@ namespace tapegraph::data {
 namespace detail {
 
 /// {"tapegraph": "normalization", "mean": [...], ...}
-template <class = void>
 class state_writer {
 public:
     explicit state_writer(std::string_view kind) { word("tapegraph", kind); }
@@ -50,27 +49,23 @@ private:
     std::string text_ = "{";
 };
 
-template <class = void>
-bool read_numbers(io::json_reader& json, std::vector<double>& values) {
+inline bool read_numbers(io::json_reader& json, std::vector<double>& values) {
     json.begin_array();
     while (json.next_element()) values.push_back(json.number());
     return true;
 }
-template <class = void>
-bool read_integers(io::json_reader& json, std::vector<std::int64_t>& values) {
+inline bool read_integers(io::json_reader& json, std::vector<std::int64_t>& values) {
     json.begin_array();
     while (json.next_element()) values.push_back(json.integer());
     return true;
 }
-template <class = void>
-bool read_words(io::json_reader& json, std::vector<std::string>& values) {
+inline bool read_words(io::json_reader& json, std::vector<std::string>& values) {
     json.begin_array();
     while (json.next_element()) values.push_back(json.string());
     return true;
 }
 
-template <class = void>
-bool read_mode(io::json_reader& json, output_mode& mode) {
+inline bool read_mode(io::json_reader& json, output_mode& mode) {
     const std::string name = json.string();
     for (const auto each :
          {output_mode::index, output_mode::one_hot, output_mode::multi_hot, output_mode::count, output_mode::tf_idf})

@@ -33,8 +33,7 @@ struct classified_character {
     character_class kind = character_class::other;
 };
 
-template <class = void>
-classified_character classified(std::string_view text, std::size_t at) {
+inline classified_character classified(std::string_view text, std::size_t at) {
     if (at >= text.size()) return {};
     const utf8_character next = decode_utf8(text, at);
     const auto kind = !next.valid                     ? character_class::other
@@ -46,9 +45,8 @@ classified_character classified(std::string_view text, std::size_t at) {
 }
 
 /// The end of the run of one class that begins at `at`, after at most `most` characters.
-template <class = void>
-std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
-                       std::size_t most = std::string_view::npos) {
+inline std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
+                              std::size_t most = std::string_view::npos) {
     for (; most > 0; --most) {
         const auto next = classified(text, at);
         if (next.length == 0 || next.kind != kind) break;
@@ -58,8 +56,7 @@ std::size_t end_of_run(std::string_view text, std::size_t at, character_class ki
 }
 
 /// The length of 's, 't, 're, 've, 'm, 'll or 'd; 0 where there is none.
-template <class = void>
-std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_case) {
+inline std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_case) {
     if (text[at] != '\'') return 0;
     const auto letter = [&](std::size_t i) {
         const char c = i < text.size() ? text[i] : '\0';
@@ -74,8 +71,7 @@ std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_cas
 /// The end of the piece that begins with the blanks at `at`: all of them at the end of a text,
 /// otherwise all but the last one, which belongs to the following piece (or is a piece of its own
 /// if it is not a space).
-template <class = void>
-std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
+inline std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
     std::size_t last = at, end = at, behind_line = at;
     for (;;) {
         const auto next = classified(text, end);
@@ -89,8 +85,7 @@ std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apar
 }
 
 /// GPT-2's pattern:  's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-template <class = void>
-std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
+inline std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
     if (const std::size_t ending = length_of_ending(text, at, false); ending > 0) return at + ending;
     auto next = classified(text, at);
     const std::size_t from = next.code == ' ' ? at + 1 : at;
@@ -100,8 +95,7 @@ std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
 }
 
 /// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-template <class = void>
-std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size_t digits) {
+inline std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size_t digits) {
     if (const std::size_t ending = length_of_ending(text, at, true); ending > 0) return at + ending;
     const auto first = classified(text, at);
     const auto second = classified(text, at + first.length);
@@ -146,8 +140,7 @@ constexpr std::uint32_t byte_level_character(std::uint8_t byte) {
 }
 
 /// Writes bytes as in these files: " né" is "ĠnÃ©".
-template <class = void>
-std::string byte_level_text(std::string_view bytes) {
+inline std::string byte_level_text(std::string_view bytes) {
     static const auto characters = [] {
         std::array<std::string, 256> all;
         for (std::size_t b = 0; b < 256; ++b) append_utf8(all[b], byte_level_character(static_cast<std::uint8_t>(b)));
@@ -159,8 +152,7 @@ std::string byte_level_text(std::string_view bytes) {
 }
 
 /// Reads the bytes of such a text; returns false if a character represents none.
-template <class = void>
-bool byte_level_bytes(std::string_view text, std::string& bytes) {
+inline bool byte_level_bytes(std::string_view text, std::string& bytes) {
     static const auto values = [] {
         std::array<std::int16_t, 324> all{};
         all.fill(-1);

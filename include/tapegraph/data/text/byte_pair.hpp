@@ -51,12 +51,11 @@ struct byte_pair_tables {
 ///     const std::vector<std::int32_t> ids = words.encode("Hello world");                       // 15496, 995
 ///     words.decode(ids) == "Hello world"; // or what normalizers made of the text, if there are any
 /// A template, so that programs that do not use it do not compile its functions.
-template <class = void>
-class basic_byte_pair_encoding {
+class byte_pair_encoding {
 public:
     /// Throws argument_error for a duplicate token or id, an id beyond twice the number of tokens
     /// (and 1000), and a merge whose parts or result are not tokens.
-    explicit basic_byte_pair_encoding(byte_pair_tables tables) : tables_(std::move(tables)) { build(); }
+    explicit byte_pair_encoding(byte_pair_tables tables) : tables_(std::move(tables)) { build(); }
 
     const byte_pair_tables& tables() const { return tables_; }
     /// The number of ids, which are in [0, size()): an embedding's input_dim.
@@ -314,6 +313,5 @@ private:
     std::int32_t byte_ids_[256] = {};
     std::optional<std::int32_t> unknown_;
 };
-using byte_pair_encoding = basic_byte_pair_encoding<>;
 
 } // namespace tapegraph::data

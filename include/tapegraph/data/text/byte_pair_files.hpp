@@ -21,7 +21,6 @@ namespace tapegraph::data {
 namespace detail {
 
 /// The supported content of a tokenizer.json.
-template <class = void>
 class tokenizer_file {
 public:
     tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
@@ -211,8 +210,8 @@ private:
 };
 
 /// The merges of a merges.txt: two tokens a line in the order of the merges; the first line may be a comment, "#version: 0.2".
-template <class = void>
-std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text, const std::string& origin) {
+inline std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text,
+                                                                         const std::string& origin) {
     check_utf8(text, origin);
     std::vector<std::pair<std::string, std::string>> merges;
     for (std::int64_t number = 1; !text.empty(); ++number) {
@@ -230,8 +229,7 @@ std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_vi
     return merges;
 }
 
-template <class = void>
-byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
+inline byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
     try {
         return byte_pair_encoding(std::move(tables));
     } catch (const argument_error& wrong) {
@@ -239,8 +237,7 @@ byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& 
     }
 }
 
-template <class = void>
-std::string text_of_file(const files::path& path) {
+inline std::string text_of_file(const files::path& path) {
     const auto bytes = io::read_file(path);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -249,11 +246,10 @@ std::string text_of_file(const files::path& path) {
 
 /// Parses the texts of GPT-2's two files; "<|endoftext|>", if the vocabulary has it, is special.
 /// Throws data_error for invalid JSON, an invalid table of merges, or if the two do not match.
-template <class = void>
-byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std::string_view merges,
-                                                const std::string& vocabulary_origin = "vocab.json",
-                                                const std::string& merges_origin = "merges.txt") {
-    byte_pair_tables tables = detail::tokenizer_file<>(vocabulary, vocabulary_origin).vocabulary_alone();
+inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std::string_view merges,
+                                                       const std::string& vocabulary_origin = "vocab.json",
+                                                       const std::string& merges_origin = "merges.txt") {
+    byte_pair_tables tables = detail::tokenizer_file(vocabulary, vocabulary_origin).vocabulary_alone();
     tables.merges = detail::read_merge_lines(merges, merges_origin);
     for (const auto& [token, id] : tables.vocabulary)
         if (token == "<|endoftext|>") tables.added.push_back({token, id});
@@ -264,29 +260,25 @@ byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std
 /// RoBERTa, Llama 3 and many more), with its added tokens. Post-processors are not applied: the
 /// tokens are those of `encode(text, add_special_tokens=False)`. Unsupported features that would
 /// change tokens (other normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
-template <class = void>
-byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
-                                                const std::string& origin = "tokenizer.json") {
-    return detail::checked_encoding(detail::tokenizer_file<>(tokenizer_json, origin).tables(), origin);
+inline byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
+                                                       const std::string& origin = "tokenizer.json") {
+    return detail::checked_encoding(detail::tokenizer_file(tokenizer_json, origin).tables(), origin);
 }
 
 /// Reads vocab.json and merges.txt. Throws data_error naming the file and the problem.
-template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const files::path& vocabulary, const files::path& merges) {
+inline byte_pair_encoding load_byte_pair_encoding(const files::path& vocabulary, const files::path& merges) {
     return byte_pair_encoding_from_gpt2(detail::text_of_file(vocabulary), detail::text_of_file(merges),
                                         io::detail::quoted(vocabulary), io::detail::quoted(merges));
 }
 /// Reads a tokenizer.json.
-template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const files::path& tokenizer_json) {
+inline byte_pair_encoding load_byte_pair_encoding(const files::path& tokenizer_json) {
     return byte_pair_encoding_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
 }
 
 namespace detail {
 
-template <class = void>
-std::string vocabulary_text(const byte_pair_tables& tables) {
-    json_object_text<> text;
+inline std::string vocabulary_text(const byte_pair_tables& tables) {
+    json_object_text text;
     for (const auto& [token, id] : tables.vocabulary) text.add(token, id);
     return text.text();
 }
@@ -294,8 +286,7 @@ std::string vocabulary_text(const byte_pair_tables& tables) {
 } // namespace detail
 
 /// A tokenizer.json that Hugging Face's tokenizers reads.
-template <class = void>
-std::string to_tokenizer_json(const byte_pair_encoding& from) {
+inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
     const byte_pair_tables& tables = from.tables();
     const auto truth = [](bool value) { return std::string_view(value ? "true" : "false"); };
     const auto byte_level = [&](bool cuts) {
@@ -307,7 +298,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
     };
     std::string added, merges;
     for (const auto& each : tables.added) {
-        detail::json_object_text<> one;
+        detail::json_object_text one;
         one.add("id", each.id);
         one.add("content", io::json_string(each.content));
         one.add("single_word", truth(each.single_word));
@@ -331,7 +322,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
         cutting = R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
                   io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
     }
-    detail::json_object_text<> model, whole;
+    detail::json_object_text model, whole;
     model.add("type", "\"BPE\"");
     model.add("dropout", "null");
     model.add("unk_token", tables.unknown ? io::json_string(*tables.unknown) : "null");
@@ -356,16 +347,15 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
 
 /// Writes a tokenizer.json; an older file is only replaced by a complete new one. Throws
 /// data_error.
-template <class = void>
-void save_byte_pair_encoding(const files::path& tokenizer_json, const byte_pair_encoding& from) {
+inline void save_byte_pair_encoding(const files::path& tokenizer_json, const byte_pair_encoding& from) {
     io::atomic_file out(tokenizer_json);
     out.write(to_tokenizer_json(from));
     out.commit();
 }
 /// Writes vocab.json and merges.txt, which contain neither added tokens outside the vocabulary nor
 /// the way texts are split. Both replace older files only once both are written. Throws data_error.
-template <class = void>
-void save_byte_pair_encoding(const files::path& vocabulary, const files::path& merges, const byte_pair_encoding& from) {
+inline void save_byte_pair_encoding(const files::path& vocabulary, const files::path& merges,
+                                    const byte_pair_encoding& from) {
     io::atomic_file first(vocabulary), second(merges);
     first.write(detail::vocabulary_text(from.tables()));
     std::string lines = "#version: 0.2\n";

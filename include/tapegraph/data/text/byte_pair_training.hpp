@@ -26,7 +26,6 @@ struct byte_pair_training_options {
 namespace detail {
 
 /// Learns merges. A pair knows the words that contain it, so that a merge only visits these.
-template <class = void>
 class byte_pair_trainer {
 public:
     explicit byte_pair_trainer(const byte_pair_training_options& options) : options_(options) {
@@ -177,14 +176,13 @@ private:
 /// or no pair is left. The special tokens come first, then the 256 bytes. Equals Hugging Face's
 /// BpeTrainer with the initial alphabet of ByteLevel. Throws argument_error for a vocab_size
 /// without room for these.
-template <class = void>
-byte_pair_encoding learn_byte_pair_encoding(std::span<const std::string> texts,
-                                            const byte_pair_training_options& options = {}) {
+inline byte_pair_encoding learn_byte_pair_encoding(std::span<const std::string> texts,
+                                                   const byte_pair_training_options& options = {}) {
     if (options.vocab_size < 256 + static_cast<std::int64_t>(options.special_tokens.size()))
         throw argument_error("learn_byte_pair_encoding: vocab_size is " + std::to_string(options.vocab_size) +
                              ": it counts 256 bytes and " + std::to_string(options.special_tokens.size()) +
                              " special tokens");
-    detail::byte_pair_trainer<> trainer(options);
+    detail::byte_pair_trainer trainer(options);
     for (const auto& text : texts) trainer.count(text);
     return byte_pair_encoding(trainer.learn());
 }

@@ -20,8 +20,7 @@ namespace tapegraph::data {
 /// frequencies by Zipf's law, 1 / (rank (ln(rank) + 0.577) + 1/2 - 1 / (12 rank)). Rank 0 counts as
 /// 1. Like Keras's make_sampling_table. Throws argument_error for a negative size and a factor that
 /// is not positive.
-template <class = void>
-std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5) {
+inline std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5) {
     if (size < 0 || !(sampling_factor > 0))
         throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
                              std::to_string(sampling_factor));
@@ -52,10 +51,9 @@ struct skipgram {
 /// vocabulary_size) (label 0). Index 0 is not a word and is omitted. Random choices depend only on
 /// (seed, stream), where stream is the number of the sequence. Throws argument_error for invalid
 /// options, range_error for an index outside [0, vocabulary_size) or the sampling table.
-template <class = void>
-std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
-                                const skipgram_options& options = {}, std::uint64_t seed = 0,
-                                std::uint64_t stream = 0) {
+inline std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
+                                       const skipgram_options& options = {}, std::uint64_t seed = 0,
+                                       std::uint64_t stream = 0) {
     if (vocabulary_size < 2 || options.window_size < 0 || !(options.negative_samples >= 0))
         throw argument_error("skipgrams: vocabulary_size " + std::to_string(vocabulary_size) + ", window_size " +
                              std::to_string(options.window_size) + ", negative_samples " +

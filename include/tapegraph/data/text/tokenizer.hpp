@@ -55,15 +55,14 @@ struct word_statistics {
 ///     words.fit_on_texts(texts);
 ///     const auto rows = data::pad_sequences(words.texts_to_sequences(texts), {.maxlen = 40});
 /// A template, so that programs that do not use it do not compile its functions.
-template <class = void>
-class basic_tokenizer {
+class tokenizer {
 public:
     using sequence = std::vector<std::int32_t>;
 
     /// Throws argument_error for a negative num_words and an empty split.
     template <class Mistake = no_such_option_in<tokenizer_options>>
-    explicit basic_tokenizer(...) = delete;
-    explicit basic_tokenizer(tokenizer_options options = {}) : options_(std::move(options)) {
+    explicit tokenizer(...) = delete;
+    explicit tokenizer(tokenizer_options options = {}) : options_(std::move(options)) {
         if (options_.num_words < 0)
             throw argument_error("tokenizer: num_words is " + std::to_string(options_.num_words) + ", negative");
         if (options_.split.empty()) throw argument_error("tokenizer: split is empty");
@@ -177,9 +176,9 @@ public:
     /// Restores a tokenizer from a file's content: words with their indices, without an oov_token
     /// that is not a word of the texts. Throws argument_error for a duplicate word, an index
     /// outside [1, words + 1], and an index of two words.
-    static basic_tokenizer restored(tokenizer_options options, std::vector<word_statistics> words,
-                                    std::int64_t document_count, std::map<std::int64_t, std::int64_t> index_docs) {
-        basic_tokenizer result(std::move(options));
+    static tokenizer restored(tokenizer_options options, std::vector<word_statistics> words,
+                              std::int64_t document_count, std::map<std::int64_t, std::int64_t> index_docs) {
+        tokenizer result(std::move(options));
         const auto limit = static_cast<std::int64_t>(words.size()) + (result.options_.oov_token ? 2 : 1);
         result.by_index_.assign(1, nobody);
         for (std::size_t i = 0; i < words.size(); ++i) {
@@ -296,6 +295,5 @@ private:
     std::map<std::int64_t, std::int64_t> index_docs_;
     std::int64_t document_count_ = 0;
 };
-using tokenizer = basic_tokenizer<>;
 
 } // namespace tapegraph::data

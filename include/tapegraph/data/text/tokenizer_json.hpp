@@ -19,7 +19,6 @@ namespace tapegraph::data {
 namespace detail {
 
 /// Builds a JSON object in Python's format, member by member.
-template <class = void>
 class json_object_text {
 public:
     void add(std::string_view name, std::string_view value) {
@@ -45,9 +44,8 @@ void for_each_count(std::string_view text, const std::string& origin, const Visi
 
 /// The text that keras.preprocessing.text.tokenizer_from_json reads. Throws argument_error if a
 /// word is not valid UTF-8.
-template <class = void>
-std::string to_json(const tokenizer& from) {
-    detail::json_object_text<> counts, docs, index_docs, index_word, word_index, config, whole;
+inline std::string to_json(const tokenizer& from) {
+    detail::json_object_text counts, docs, index_docs, index_word, word_index, config, whole;
     const auto& options = from.options();
     const auto add_index = [&](const std::string& word, std::int64_t index) {
         word_index.add(word, index);
@@ -91,8 +89,7 @@ std::string to_json(const tokenizer& from) {
 /// Parses the result of Keras's to_json or of this library's. `origin` is its name in errors.
 /// Throws data_error for invalid JSON, a missing "word_index", or contradictions: an index of two
 /// words, counts of unknown words. "index_word" is redundant and ignored.
-template <class = void>
-tokenizer tokenizer_from_json(std::string_view text, const std::string& origin = "tokenizer") {
+inline tokenizer tokenizer_from_json(std::string_view text, const std::string& origin = "tokenizer") {
     tokenizer_options options;
     std::int64_t document_count = 0;
     std::map<std::int64_t, std::int64_t> index_docs;
@@ -168,15 +165,13 @@ tokenizer tokenizer_from_json(std::string_view text, const std::string& origin =
 
 /// Writes to_json into a file; an older one is only replaced by a complete new one. Throws
 /// data_error.
-template <class = void>
-void save_tokenizer(const files::path& path, const tokenizer& words) {
+inline void save_tokenizer(const files::path& path, const tokenizer& words) {
     io::atomic_file out(path);
     out.write(to_json(words));
     out.commit();
 }
 /// Reads a file written from to_json. Throws data_error naming it.
-template <class = void>
-tokenizer load_tokenizer(const files::path& path) {
+inline tokenizer load_tokenizer(const files::path& path) {
     const auto bytes = io::read_file(path);
     return tokenizer_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }

@@ -25,8 +25,8 @@ struct word_sequence_options {
 /// Splits a text into words, like keras.preprocessing.text.text_to_word_sequence: converts to lower
 /// case, replaces every filter by `split`, and splits at `split` without empty words. Throws
 /// argument_error for an empty `split`.
-template <class = void>
-std::vector<std::string> text_to_word_sequence(std::string_view text, const word_sequence_options& options = {}) {
+inline std::vector<std::string> text_to_word_sequence(std::string_view text,
+                                                      const word_sequence_options& options = {}) {
     if (options.split.empty()) throw argument_error("text_to_word_sequence: split is empty");
     const std::string lowered = options.lower ? unicode::lower_case_of(text) : std::string(text);
     std::string plain;
@@ -50,8 +50,7 @@ std::vector<std::string> text_to_word_sequence(std::string_view text, const word
 }
 
 /// The characters of a text; invalid UTF-8 is unchanged.
-template <class = void>
-std::vector<std::string> text_to_character_sequence(std::string_view text, bool lower = true) {
+inline std::vector<std::string> text_to_character_sequence(std::string_view text, bool lower = true) {
     const std::string lowered = lower ? unicode::lower_case_of(text) : std::string(text);
     std::vector<std::string> characters;
     for (std::size_t at = 0; at < lowered.size();) {

@@ -77,7 +77,6 @@ constexpr bool halves_images(const trace& t, int i) {
 
 } // namespace detail
 
-template <class = void> // as in passes/simplify.hpp
 constexpr void fuse_epilogues(trace& t) {
     static_assert(operation_binding<convolution_bias_op<false>>::bound &&
                   operation_binding<convolution_bias_op<true>>::bound &&

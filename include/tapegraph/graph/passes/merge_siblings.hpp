@@ -14,15 +14,14 @@ namespace detail {
 /// Moves a step down into the next one over its shape that reads its result or shares an operand of
 /// that shape, if nothing reads its result in between. For small shapes calls dominate the cost,
 /// and nothing has to be shared.
-template <class = void> // as in schedule.hpp
-struct sibling_merger : update_merger<> {
+struct sibling_merger : update_merger {
     /// Fewer than one kernel could hold, because each is a memory stream.
     static constexpr int most_results = 6, most_slots = 16, most_instructions = 48;
     /// The maximum distance that a step moves down; its operands live longer for it.
     static constexpr int most_steps_between = 8;
     static constexpr std::int64_t few_elements = 512;
 
-    using update_merger<>::update_merger;
+    using update_merger::update_merger;
 
     /// A step that computes a variable's next value does not move: a value that is read after it
     /// could not be updated in place.
@@ -87,10 +86,9 @@ struct sibling_merger : update_merger<> {
 } // namespace detail
 
 /// For programs that run only on the CPU; it has not been measured on devices.
-template <class = void>
 constexpr void merge_siblings(trace& t, const list<int>& buffered, schedule& s) {
     if constexpr (!runtime::has_backend) {
-        detail::sibling_merger<> merger(t, buffered, s);
+        detail::sibling_merger merger(t, buffered, s);
         if (merger.find()) merger.rewrite();
     }
 }

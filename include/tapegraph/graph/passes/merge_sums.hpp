@@ -19,7 +19,6 @@ namespace detail {
 /// A sum moves up into an earlier step over its domain, its host, if all its operands are available
 /// there. Results of sums are small, so it costs nothing that they live longer; it saves a pass
 /// over the common operands, or over the host's result.
-template <class = void> // as in schedule.hpp
 struct sum_merger {
     trace& t;
     const list<int>& buffered;
@@ -189,9 +188,8 @@ struct sum_merger {
 
 /// Programs that may run on a device keep one kernel per sum, because devices have no kernels for
 /// several.
-template <class = void>
 constexpr void merge_sums(trace& t, const list<int>& buffered, schedule& s) {
-    detail::sum_merger<> merger(t, buffered, s);
+    detail::sum_merger merger(t, buffered, s);
     if (merger.find()) merger.rewrite();
 }
 

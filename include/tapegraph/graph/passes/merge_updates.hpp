@@ -18,7 +18,6 @@ namespace detail {
 /// A step that computes a variable's next value moves into the first step that reads it, if that is
 /// elementwise and over the same shape. Its operands live longer for it; but updates come at the
 /// end of a step, after all gradients.
-template <class = void> // as in schedule.hpp
 struct update_merger {
     trace& t;
     const list<int>& buffered;
@@ -146,9 +145,8 @@ struct update_merger {
 
 } // namespace detail
 
-template <class = void>
 constexpr void merge_updates(trace& t, const list<int>& buffered, schedule& s) {
-    detail::update_merger<> merger(t, buffered, s);
+    detail::update_merger merger(t, buffered, s);
     if (merger.find()) merger.rewrite();
 }
 

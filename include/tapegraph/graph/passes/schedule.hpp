@@ -19,7 +19,6 @@ namespace detail {
 /// own size by a few instructions, so that reading the operand costs as much as reading the value,
 /// writing the value is saved, and one of the two has to live on. Batch normalization's gradient
 /// has two such values, each of which was written once and read twice.
-template <class = void>
 constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
     constexpr int most_instructions = 4;
     if (is_storage_type(t.nodes[i].type)) return false;
@@ -50,7 +49,6 @@ constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
 /// A node stays virtual when all its users run over its own shape and either only one kernel uses
 /// it, or it is an inner node of a formula: those are recomputed where needed, exactly as on the
 /// tape. The same holds for values that cost no more to compute than to read.
-template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
     constexpr int none = -1, several = -2, largest_region = 48;
     const int count = t.nodes.size();
@@ -91,7 +89,6 @@ constexpr list<int> buffered_nodes(trace& t) {
 }
 
 /// Emits steps in order. Nodes that do not fit into a kernel get buffers on the way.
-template <class = void>
 struct scheduler {
     trace& t;
     list<int>& buffered;
@@ -175,12 +172,11 @@ struct scheduler {
 
 /// Lowers a trace to a schedule of kernel calls. Without `fuse` every node has a buffer and a kernel call of its own: the
 /// same bits, computed node by node.
-template <class = void>
 constexpr schedule make_schedule(trace& t, bool fuse = true) {
     schedule s;
     list<int> buffered = detail::buffered_nodes(t);
     for (int& b : buffered) b = fuse ? b : 1;
-    detail::scheduler<> run(t, buffered, s);
+    detail::scheduler run(t, buffered, s);
     s.alias.resize(t.nodes.size());
     for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
     for (int i = 0; i < t.nodes.size(); ++i) {

@@ -44,7 +44,6 @@ constexpr bool is_worth_keeping(trace& t, int slice) {
 } // namespace detail
 
 /// Turns contiguous slices into views.
-template <class = void>
 constexpr void view_slices(trace& t) {
     static_assert(operation_binding<slice_view_op>::bound);
     for (int i = 0; !runtime::has_backend && i < t.nodes.size(); ++i)
@@ -56,7 +55,6 @@ namespace detail {
 
 /// Joins sums of adjoints of a tensor's parts. `a + (b padded with zeros) + (c padded with zeros)`
 /// becomes one kernel that reads a, b and c and writes the sum.
-template <class = void>
 struct pad_joiner {
     trace& t;
     list<int> uses;
@@ -146,11 +144,10 @@ struct pad_joiner {
 
 /// Joins sums of padded tensors. Their operands may be dead afterwards. The bits are those of the
 /// original sums: where a tensor is padded, its +0 is added, too.
-template <class = void>
 constexpr void join_pads(trace& t) {
     static_assert(operation_binding<placed_sum_op>::bound);
     if constexpr (!runtime::has_backend) {
-        detail::pad_joiner<> joiner(t);
+        detail::pad_joiner joiner(t);
         for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
     }
 }

@@ -17,8 +17,7 @@ namespace tapegraph {
 /// program is started again, exact to the step. It also saves one when training is interrupted.
 ///
 ///     model.fit(set, options, tg::keep_checkpoints{.folder = "run", .every_steps = 500, .options = {.best = "val_loss"}});
-template <class = void>
-struct basic_keep_checkpoints {
+struct keep_checkpoints {
     files::path folder;
     std::int64_t every_epochs = 1;
     std::int64_t every_steps = 0; ///< instead of epochs, if above 0
@@ -66,6 +65,5 @@ struct basic_keep_checkpoints {
     }
     void on_train_end(training_state&) { manager->close(); }
 };
-using keep_checkpoints = basic_keep_checkpoints<>;
 
 } // namespace tapegraph

@@ -11,8 +11,7 @@ namespace tapegraph::detail {
 /// Expands "best-{epoch:02d}-{val_loss:.3f}.safetensors" for this epoch, which counts from 1;
 /// {step} and every logged value can be used. A colon is followed by a printf format of at most
 /// nine characters. Throws argument_error for an unknown name and for an unclosed bracket.
-template <class = void>
-std::string file_name_of(std::string_view pattern, const training_state& s) {
+inline std::string file_name_of(std::string_view pattern, const training_state& s) {
     const std::string_view all = pattern;
     std::string result;
     while (!pattern.empty()) {

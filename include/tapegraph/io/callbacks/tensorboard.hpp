@@ -45,10 +45,7 @@ struct tensorboard {
     /// Writers of folder/train and folder/validation while fit runs, for additions by custom hooks:
     /// pictures, texts.
     io::event_writer& train() { return *train_writer; }
-    template <class = void>
-    io::event_writer& validation() {
-        return open(validation_writer, "/validation");
-    }
+    io::event_writer& validation() { return open(validation_writer, "/validation"); }
 
     void on_train_begin(training_state&) {
         detail::check_at_least("tensorboard", "update_freq", update_freq.steps, 0);
@@ -74,17 +71,12 @@ struct tensorboard {
         if (a.loading()) began = true;
     }
 
-    template <class = void>
     void begin(training_state& s);
-    template <class = void>
     void write_step(training_state& s);
-    template <class = void>
     void write_epoch(training_state& s);
-    template <class = void>
     void end(training_state& s);
 
 private:
-    template <class = void>
     io::event_writer& open(std::shared_ptr<io::event_writer>& writer, const char* below) {
         if (writer == nullptr)
             writer = std::make_shared<io::event_writer>(folder + below,
@@ -97,8 +89,7 @@ private:
     }
 };
 
-template <class>
-void tensorboard::begin(training_state& s) {
+inline void tensorboard::begin(training_state& s) {
     epoch_start = detail::steady_seconds();
     epoch_seconds = -1;
     first_batch = s.batch;
@@ -124,8 +115,7 @@ void tensorboard::begin(training_state& s) {
     began = true;
 }
 
-template <class>
-void tensorboard::write_step(training_state& s) {
+inline void tensorboard::write_step(training_state& s) {
     train_writer->scalar("batch_loss", s.batch_loss, s.step);
     for (const named_value& v : s.logs)
         if (v.name != "loss" && !v.name.starts_with("val_"))
@@ -134,8 +124,7 @@ void tensorboard::write_step(training_state& s) {
         train_writer->scalar("batch_learning_rate", s.learning_rate(), s.step);
 }
 
-template <class>
-void tensorboard::write_epoch(training_state& s) {
+inline void tensorboard::write_epoch(training_state& s) {
     for (const named_value& v : s.logs) {
         const bool validated = v.name.starts_with("val_");
         io::event_writer& to = validated ? validation() : train();
@@ -157,8 +146,7 @@ void tensorboard::write_epoch(training_state& s) {
     if (validation_writer != nullptr) validation_writer->flush();
 }
 
-template <class>
-void tensorboard::end(training_state& s) {
+inline void tensorboard::end(training_state& s) {
     if (session_writer != nullptr && !s.history.interrupted) session_writer->end_session(true);
     // Closes the files, so that the next fit of this callback, and other readers, find them
     // complete.

@@ -6,8 +6,7 @@
 
 namespace tapegraph::onnx {
 
-template <class X>
-std::string basic_graph<X>::extent_tensor(std::int64_t extent) {
+inline std::string graph::extent_tensor(std::int64_t extent) {
     if (!is_symbolic(extent)) return integers({extent});
     std::string& name = known_["?" + std::to_string(extent)];
     if (!name.empty()) return name;
@@ -35,17 +34,15 @@ std::string basic_graph<X>::extent_tensor(std::int64_t extent) {
     return name = sum;
 }
 
-template <class X>
-std::string basic_graph<X>::shape_tensor(const std::vector<std::int64_t>& extents) {
+inline std::string graph::shape_tensor(const std::vector<std::int64_t>& extents) {
     if (std::none_of(extents.begin(), extents.end(), is_symbolic)) return integers(extents);
     std::vector<std::string> parts;
     for (const std::int64_t e : extents) parts.push_back(extent_tensor(e));
     return parts.size() == 1 ? parts[0] : emit("Concat", parts, attributes().set("axis", 0));
 }
 
-template <class X>
-std::string basic_graph<X>::reshape(const std::string& x, const std::vector<std::int64_t>& from,
-                                    const std::vector<std::int64_t>& to) {
+inline std::string graph::reshape(const std::string& x, const std::vector<std::int64_t>& from,
+                                  const std::vector<std::int64_t>& to) {
     if (from == to) return x;
     // 0 means the operand's extent at the same position, -1 the remaining one.
     std::vector<std::int64_t> target = to;

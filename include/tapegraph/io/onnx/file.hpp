@@ -34,8 +34,7 @@ inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 10
 
 /// The head of a TensorProto, without its data; `at` is its offset in the file of weights, if there
 /// is one.
-template <class = void>
-std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
+inline std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
     std::string head;
     protozero::pbf_writer m(head);
     m.add_packed_int64(1, w.dims.begin(), w.dims.end());
@@ -87,8 +86,7 @@ std::string graph_head(const G& g, const std::string& name) {
     return head;
 }
 
-template <class = void>
-std::string version_text() {
+inline std::string version_text() {
     return std::to_string(TAPEGRAPH_VERSION_MAJOR) + "." + std::to_string(TAPEGRAPH_VERSION_MINOR) + "." +
            std::to_string(TAPEGRAPH_VERSION_PATCH);
 }

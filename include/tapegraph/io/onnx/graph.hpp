@@ -36,9 +36,7 @@ struct placed {
     order flat_axes;
 };
 
-template <class = void>
-class basic_graph;
-using graph = basic_graph<>;
+class graph;
 
 /// A registered rule for a custom operation.
 struct user_rule {
@@ -46,10 +44,9 @@ struct user_rule {
     void (*write)(graph&, int node);
 };
 
-template <class>
-class basic_graph {
+class graph {
 public:
-    basic_graph(ir::model_trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
+    graph(ir::model_trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
         : t(traced), variables_(variables), rules_(rules), values_(static_cast<std::size_t>(traced.nodes.size())) {}
 
     ir::model_trace& t;
@@ -183,8 +180,7 @@ private:
     int node_ = -1;
 };
 
-template <class X>
-const placed& basic_graph<X>::get(int node) {
+inline const placed& graph::get(int node) {
     placed& value = values_[static_cast<std::size_t>(node)];
     if (!value.name.empty()) return value;
     const int before = std::exchange(node_, node);
@@ -198,8 +194,7 @@ const placed& basic_graph<X>::get(int node) {
     return value;
 }
 
-template <class X>
-bool basic_graph<X>::backed(int node, strided_view& v) const {
+inline bool graph::backed(int node, strided_view& v) const {
     if (is(node, "variable")) {
         v = strided_view::whole(
             variables_[tapegraph::detail::path_of_variable(t, static_cast<int>(t.words_of(node)[0]))].data());
@@ -212,8 +207,7 @@ bool basic_graph<X>::backed(int node, strided_view& v) const {
     return false;
 }
 
-template <class X>
-std::string basic_graph<X>::in_order(int node, const order& given) {
+inline std::string graph::in_order(int node, const order& given) {
     const order wanted = normal(given);
     if (strided_view v; backed(node, v)) return initializer(wanted.empty() ? v : v.permuted(wanted));
     const placed value = get(node);
@@ -245,8 +239,7 @@ std::string basic_graph<X>::in_order(int node, const order& given) {
     return name;
 }
 
-template <class X>
-std::string basic_graph<X>::initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts) {
+inline std::string graph::initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts) {
     std::string path;
     for (int i = 0; path.empty() && i < variables_.size(); ++i)
         if (&variables_.at(i).data() == v.source) path = variables_.at(i).path();
@@ -264,9 +257,8 @@ std::string basic_graph<X>::initializer(const strided_view& v, std::vector<std::
     return name;
 }
 
-template <class X>
-std::string basic_graph<X>::emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings,
-                                 int count) {
+inline std::string graph::emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings,
+                               int count) {
     std::string scope = node_ >= 0 ? scope_text(node_) : std::string();
     if (!scope.empty()) scope += '/';
     const std::string name = unique(scope + std::string(op));
@@ -276,8 +268,7 @@ std::string basic_graph<X>::emit(std::string_view op, std::vector<std::string> i
     return name;
 }
 
-template <class X>
-std::string basic_graph<X>::constants(std::string bytes, dtype type, std::vector<std::int64_t> dims) {
+inline std::string graph::constants(std::string bytes, dtype type, std::vector<std::int64_t> dims) {
     std::string key = "=" + std::to_string(type_number(type));
     for (const std::int64_t d : dims) key += "," + std::to_string(d);
     key += "=" + bytes;
@@ -288,8 +279,7 @@ std::string basic_graph<X>::constants(std::string bytes, dtype type, std::vector
     return name;
 }
 
-template <class X>
-std::string basic_graph<X>::constant(double value, dtype type) {
+inline std::string graph::constant(double value, dtype type) {
     std::string bytes;
     const auto put = [&]<class T>(std::type_identity<T>) {
         const T typed = static_cast<T>(value);
@@ -302,8 +292,7 @@ std::string basic_graph<X>::constant(double value, dtype type) {
     return constants(std::move(bytes), type, {});
 }
 
-template <class X>
-std::string basic_graph<X>::integers(const std::vector<std::int64_t>& values, bool scalar) {
+inline std::string graph::integers(const std::vector<std::int64_t>& values, bool scalar) {
     std::string bytes(values.size() * 8, '\0');
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return constants(std::move(bytes), dtype::i64,
@@ -311,8 +300,7 @@ std::string basic_graph<X>::integers(const std::vector<std::int64_t>& values, bo
                             : std::vector<std::int64_t>{static_cast<std::int64_t>(values.size())});
 }
 
-template <class X>
-void basic_graph<X>::refuse(int node, const std::string& why) {
+inline void graph::refuse(int node, const std::string& why) {
     std::string text = "'" + std::string(at(node).op->name) + "'";
     const std::string scope = scope_text(node);
     if (!why.empty()) text += ", " + why + ",";
@@ -324,8 +312,7 @@ void basic_graph<X>::refuse(int node, const std::string& why) {
 }
 
 /// Gives a value the name of an output.
-template <class X>
-std::string basic_graph<X>::name_of_output(const std::string& value, std::string_view wanted) {
+inline std::string graph::name_of_output(const std::string& value, std::string_view wanted) {
     const std::string name = unique(std::string(wanted));
     nodes.push_back({name, "Identity", {value}, {name}, {}});
     outputs.push_back(name);
@@ -334,8 +321,7 @@ std::string basic_graph<X>::name_of_output(const std::string& value, std::string
 
 /// Removes unused nodes, and lets the operation that computes an output write it directly if
 /// nothing else reads it.
-template <class X>
-void basic_graph<X>::finish() {
+inline void graph::finish() {
     std::map<std::string, std::size_t> maker;
     for (std::size_t i = 0; i < nodes.size(); ++i)
         for (const std::string& each : nodes[i].outputs) maker[each] = i;

@@ -128,21 +128,20 @@ constexpr bool known_operation(std::string_view name) {
            detail::rule_named(detail::elementwise_rules<basic_call<G>>, name) >= 0;
 }
 
-template <class X>
-void basic_graph<X>::write(int node) {
+inline void graph::write(int node) {
     for (const user_rule& each : rules_)
         if (ir::same_operation(each.op, at(node).op)) return each.write(*this, node);
     if (detail::write_pattern(*this, node)) return;
     const std::string_view name = at(node).op->name;
-    using one_call = basic_call<basic_graph>;
+    using one_call = basic_call<graph>;
     if (const int found = detail::rule_named(detail::elementwise_rules<one_call>, name); found >= 0)
         return detail::write_elementwise(*this, node, [&](one_call& c) {
             const auto& rule = detail::elementwise_rules<one_call>[found];
             return rule.write != nullptr ? rule.write(c) : c.emit(rule.onnx, c.operands());
         });
-    const int found = detail::rule_named(detail::node_rules<basic_graph>, name);
-    if (found < 0 || detail::node_rules<basic_graph>[found].write == nullptr) return refuse(node);
-    detail::node_rules<basic_graph>[found].write(*this, node);
+    const int found = detail::rule_named(detail::node_rules<graph>, name);
+    if (found < 0 || detail::node_rules<graph>[found].write == nullptr) return refuse(node);
+    detail::node_rules<graph>[found].write(*this, node);
 }
 
 } // namespace tapegraph::onnx

@@ -41,10 +41,8 @@ constexpr std::int32_t type_number(dtype type) {
 }
 
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
-template <class = void>
-class basic_attributes {
+class attributes {
 public:
-    using attributes = basic_attributes;
     attributes& set(std::string_view name, std::int64_t value) {
         return add(name, 2, [&](auto& m) { m.add_int64(3, value); });
     }
@@ -87,8 +85,6 @@ private:
     }
     std::string bytes_;
 };
-
-using attributes = basic_attributes<>;
 
 /// One operation.
 struct node_entry {
@@ -135,8 +131,7 @@ void append_value_info(Writer& graph, protozero::pbf_tag_type field, const std::
 }
 
 /// The tag and the length of a message that is written in pieces.
-template <class = void>
-std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
+inline std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
     std::string head;
     protozero::add_varint_to_buffer(&head, (std::uint64_t{field} << 3U) | 2U);
     protozero::add_varint_to_buffer(&head, length);

@@ -243,7 +243,7 @@ struct state : tapegraph::detail::model_base {
                 run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing);
             }
             for (std::size_t i = 0; i < x.size(); ++i) run.set_input(static_cast<int>(i), x[i].view());
-            tapegraph::detail::call_results<> made(run);
+            tapegraph::detail::call_results made(run);
             run.run({});
             for (std::size_t k = 0; k < p.types.size(); ++k) {
                 const any_tensor result = made.take(static_cast<int>(k));

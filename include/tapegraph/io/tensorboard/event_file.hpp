@@ -51,12 +51,11 @@ inline bool is_event_file(std::string_view name) { return name.find("tfevents") 
 
 /// Framed records that go to disk together, by one write(2) per flush, so that a killed process
 /// leaves no partial record. A template, so that programs that write no events do not compile it.
-template <class = void>
-class basic_event_file {
+class event_file {
 public:
     /// Creates the folder if it is missing. Throws data_error if it cannot be written to, if
     /// another writer has it, and, unless options.resume, if it contains events.
-    basic_event_file(const files::path& folder, const event_options& options)
+    event_file(const files::path& folder, const event_options& options)
         : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
         if (!options.writes) return;
         std::error_code failure;
@@ -77,9 +76,9 @@ public:
         }
         buffer_.reserve(options_.buffer_bytes + slack);
     }
-    basic_event_file(const basic_event_file&) = delete;
-    basic_event_file& operator=(const basic_event_file&) = delete;
-    ~basic_event_file() {
+    event_file(const event_file&) = delete;
+    event_file& operator=(const event_file&) = delete;
+    ~event_file() {
         try {
             flush();
         } catch (...) { // a destructor cannot report it; an explicit flush() can

@@ -50,8 +50,7 @@ using wire_type = protozero::pbf_wire_type;
 constexpr std::uint32_t field(std::uint32_t number, wire_type type) { return protozero::tag_and_type(number, type); }
 
 /// The number in a TensorProto of one element, float or double; false for any other tensor.
-template <class = void>
-bool scalar_in_tensor(protozero::pbf_reader tensor, double& value) {
+inline bool scalar_in_tensor(protozero::pbf_reader tensor, double& value) {
     std::int32_t type = 0;
     std::string_view content;
     bool listed = false, scalar = true;
@@ -108,8 +107,7 @@ struct scalar_collection {
 };
 
 /// Adds the scalars of one event.
-template <class = void>
-void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
+inline void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
     scalar_point point;
     std::vector<protozero::data_view> summaries; // they may come before the step
     while (event.next()) switch (event.tag_and_type()) {
@@ -145,8 +143,7 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
     }
 }
 
-template <class = void>
-void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
+inline void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
     const std::vector<std::uint8_t> bytes = read_file(path);
     const std::string name = path.string();
     record_cursor records({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
@@ -172,8 +169,7 @@ void read_event_file(const files::path& path, const read_events_options& options
 /// also have TensorFlow's older form (`simple_value`). Throws data_error for a file that is
 /// missing, damaged or not an event file, with the record and its position, and for a folder
 /// without any.
-template <class = void>
-std::vector<scalar_series> read_scalars(const files::path& path, const read_events_options& options = {}) {
+inline std::vector<scalar_series> read_scalars(const files::path& path, const read_events_options& options = {}) {
     std::vector<files::path> files;
     std::error_code failure;
     if (files::is_directory(path, failure)) {

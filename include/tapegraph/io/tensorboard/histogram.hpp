@@ -71,8 +71,7 @@ std::vector<histogram_bucket> histogram_buckets(std::span<const T> values, int c
     }
     return buckets;
 }
-template <class = void>
-std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int count = 30) {
+inline std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int count = 30) {
     std::vector<histogram_bucket> buckets;
     detail::visit_elements(values, [&]<class T>(const T* data, std::size_t n) {
         buckets = histogram_buckets(std::span<const T>(data, n), count);
@@ -82,9 +81,8 @@ std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int co
 
 namespace detail::wire {
 
-template <class = void>
-void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
-                     std::span<const histogram_bucket> buckets) {
+inline void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                            std::span<const histogram_bucket> buckets) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

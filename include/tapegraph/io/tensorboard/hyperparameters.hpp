@@ -45,8 +45,7 @@ namespace detail::wire {
 
 /// HParamsPluginData: version 1, then one of experiment 2, session_start_info 3, session_end_info
 /// 4. The plugin's content, carried by summaries of a dummy number.
-template <class = void>
-std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
+inline std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
     std::string content;
     writer data(content);
     writer e(data, 2);
@@ -65,8 +64,7 @@ std::string experiment(std::span<const hyperparameter> values, std::span<const h
     return content;
 }
 
-template <class = void>
-std::string session_start(std::span<const hyperparameter> values, std::string_view group, double seconds) {
+inline std::string session_start(std::span<const hyperparameter> values, std::string_view group, double seconds) {
     std::string content;
     writer data(content);
     writer start(data, 3);
@@ -87,8 +85,7 @@ std::string session_start(std::span<const hyperparameter> values, std::string_vi
     return content;
 }
 
-template <class = void>
-std::string session_end(bool success, double seconds) {
+inline std::string session_end(bool success, double seconds) {
     std::string content;
     writer data(content);
     writer end(data, 4);
@@ -98,8 +95,8 @@ std::string session_end(bool success, double seconds) {
     return content;
 }
 
-template <class = void>
-void hyperparameters_event(std::string& buffer, double wall_time, std::string_view tag, std::string_view content) {
+inline void hyperparameters_event(std::string& buffer, double wall_time, std::string_view tag,
+                                  std::string_view content) {
     summary_event(buffer, wall_time, 0, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

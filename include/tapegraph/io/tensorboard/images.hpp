@@ -26,8 +26,7 @@ std::uint8_t pixel_of(T value) {
 }
 
 /// Throws dtype_error for elements that are not pixels.
-template <class = void>
-std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
+inline std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
     if (t.type() != dtype::u8 && !is_floating(t.type()))
         throw dtype_error(std::string("image: elements are ") + name_of(t.type()) +
                           ", not u8 or floating point from 0 to 1");
@@ -41,9 +40,8 @@ std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
 }
 
 /// The strings of an image summary: width, height, PNG files.
-template <class X = void>
-struct basic_encoded_images {
-    basic_encoded_images(const any_tensor& t, int most) {
+struct encoded_images {
+    encoded_images(const any_tensor& t, int most) {
 #if __has_include(<stb/stb_image_write.h>) || __has_include(<stb_image_write.h>)
         const int rank = t.rank();
         const auto extent = [&](int axis) { return t.shape()[axis].value; };
@@ -69,8 +67,8 @@ struct basic_encoded_images {
         static_cast<void>(t), static_cast<void>(most);
 #endif
     }
-    basic_encoded_images(const basic_encoded_images&) = delete;
-    basic_encoded_images& operator=(const basic_encoded_images&) = delete;
+    encoded_images(const encoded_images&) = delete;
+    encoded_images& operator=(const encoded_images&) = delete;
 
     std::vector<std::string> texts;
     std::vector<std::string_view> strings;

@@ -24,9 +24,8 @@ struct node_time {
 namespace detail::wire {
 
 /// TaggedRunMetadata 8: tag 1, run_metadata 2, bytes of RunMetadata: step_stats 1 {dev_stats 1* {device 1, node_stats 2*}}.
-template <class = void>
-void node_times_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
-                      std::span<const node_time> times) {
+inline void node_times_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                             std::span<const node_time> times) {
     std::string run;
     {
         writer metadata(run);

@@ -37,8 +37,7 @@ inline void event_head(writer& event, double wall_time, std::int64_t step) {
 }
 
 /// SummaryMetadata 9: plugin_data 1 {plugin_name 1, content 2}, data_class 4.
-template <class = void>
-void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
+inline void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
     writer m(value, 9);
     {
         writer plugin_data(m, 1);
@@ -50,8 +49,7 @@ void metadata(writer& value, std::string_view plugin, data_class kind, std::stri
 
 /// TensorShapeProto at `tag`: dim 2* {size 1}. One without dims is also written, because some
 /// readers take the rank for unknown without it.
-template <class = void>
-void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
+inline void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
     if (extents.empty()) return text(to, tag, {});
     writer s(to, tag);
     for (const std::int64_t extent : extents) {
@@ -71,8 +69,7 @@ void summary_event(std::string& buffer, double wall_time, std::int64_t step, std
     fill(value);
 }
 
-template <class = void>
-void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, float number) {
+inline void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, float number) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);
@@ -88,9 +85,8 @@ void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std:
 }
 
 /// A vector of strings as `plugin`'s.
-template <class = void>
-void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
-                   std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
+inline void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                          std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

@@ -17,8 +17,7 @@
 
 namespace tapegraph::detail {
 
-template <class = void>
-[[noreturn]] void refuse_number(const char* who, const char* what, double value, double low, double high) {
+[[noreturn]] inline void refuse_number(const char* who, const char* what, double value, double low, double high) {
     const auto text = [](double v) {
         std::string s = std::to_string(v);
         while (s.find('.') != s.npos && (s.back() == '0' || s.back() == '.')) {

@@ -41,7 +41,6 @@ private:
         std::vector<double> values;
         shape dims;
     };
-    template <class = void> // a template, so that programs without metrics do not compile it
     void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
         if (!(value.shape() == dims))
             throw shape_error("metric: state '" + std::string(name) + "' has shape " + to_string(dims) + ", given " +
@@ -123,7 +122,8 @@ private:
         const auto here = std::source_location::current();
         // Converts 16-bit outputs and labels to float, as models do, because squares of their
         // differences leave half's range.
-        Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights, numbers<scalar>());
+        Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights,
+                       numbers<scalar>());
     }
 
     Metric metric_;

@@ -30,12 +30,10 @@ namespace runtime {
 // These are templates, so that programs without effects do not compile them.
 namespace detail {
 
-template <class = void>
-std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
 
 /// "[1, 0]": the index of element `at`.
-template <class = void>
-std::string index_text(const buffer_view& v, std::int64_t at) {
+inline std::string index_text(const buffer_view& v, std::int64_t at) {
     shape index(v.rank, v.extents);
     for (int axis = v.rank - 1; axis >= 0; --axis) {
         index.set(axis, at % v.extents[axis]);
@@ -44,8 +42,28 @@ std::string index_text(const buffer_view& v, std::int64_t at) {
     return to_string(index);
 }
 
-template <class = void>
-void print(std::string_view label, const buffer_view& v) {
+void print(std::string_view label, const buffer_view& v);
+
+/// Fails for element `at`, whose value is `value`.
+[[noreturn]] inline void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
+    std::string text;
+    if (v.type == dtype::f64)
+        tapegraph::detail::print_value(text, value);
+    else
+        tapegraph::detail::print_value(text, static_cast<float>(value));
+    throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
+}
+[[noreturn]] inline void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
+    throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
+}
+
+void check_finite(std::string_view label, const buffer_view& v);
+
+void check(std::string_view message, const buffer_view& v);
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION void print(std::string_view label, const buffer_view& v) {
     std::string text = std::string(label) + ": " + described(v);
     text += v.rank > 1 ? '\n' : ' ';
     const auto values = [&]<class T>(T) {
@@ -67,35 +85,20 @@ void print(std::string_view label, const buffer_view& v) {
         std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Fails for element `at`, whose value is `value`.
-template <class = void>
-[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
-    std::string text;
-    if (v.type == dtype::f64)
-        tapegraph::detail::print_value(text, value);
-    else
-        tapegraph::detail::print_value(text, static_cast<float>(value));
-    throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
-}
-template <class = void>
-[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
-    throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
-}
-
-template <class = void>
-void check_finite(std::string_view label, const buffer_view& v) {
+TG_DEFINITION void check_finite(std::string_view label, const buffer_view& v) {
     const std::int64_t at = first_not_finite(v);
     if (at >= 0)
         throw_not_finite(label, v, at, v.type == dtype::f64 ? v.as<const double>()[at] : v.as<const float>()[at]);
 }
 
-template <class = void>
-void check(std::string_view message, const buffer_view& v) {
+TG_DEFINITION void check(std::string_view message, const buffer_view& v) {
     const std::int64_t count = v.elements();
     const bool* const holds = v.as<const bool>();
     for (std::int64_t i = 0; i < count; ++i)
         if (!holds[i]) throw_not_true(message, v, i);
 }
+
+#endif
 
 } // namespace detail
 
@@ -111,10 +114,6 @@ struct kernel<Op, T> {
         *c.out[0].as<bool>() = true;
     }
 };
-
-TG_COMPILED(runtime, void detail::print<void>(std::string_view, const buffer_view&))
-TG_COMPILED(runtime, void detail::check_finite<void>(std::string_view, const buffer_view&))
-TG_COMPILED(runtime, void detail::check<void>(std::string_view, const buffer_view&))
 
 } // namespace runtime
 } // namespace tapegraph

@@ -47,8 +47,7 @@ struct kernel<scatter_add_op, T> {
 };
 namespace detail {
 /// Converts tuples of indices into `table` to row numbers in the call's workspace.
-template <class = void> // as in ops/movement/cpu.hpp
-const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
+inline const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
     auto* const flat = static_cast<std::int64_t*>(c.workspace);
     with_indices(c.in[1], [&](const auto* indices) {
         cpu::flat_indices(operation, leading_extent(c.in[1]), last_extent(c.in[1]), table.extents, indices, flat);

@@ -139,8 +139,7 @@ inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
 
 // Writes rows of a result that is not read again soon, by whole cache lines, through a buffer where
 // elements must be reordered first.
-template <class = void>
-void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
     alignas(64) char buffer[4096];
     const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
     if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several adjacent rows
@@ -165,8 +164,27 @@ void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis
     }
 }
 
-template <class = void>
-void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
+void strided_copy(axes_list axes, const mover& move, const void* from, void* to);
+
+template <int Size>
+mover mover_of() {
+    return {Size, run<Size>, transpose_block<Size>};
+}
+
+void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out);
+
+// The strides of a row-major tensor.
+inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
+    std::int64_t stride = 1;
+    for (int i = rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= extents[i];
+    }
+}
+
+#if TG_DEFINES(movement)
+
+TG_DEFINITION void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
     const bool parallel = axes.elements >= parallel_elements;
     const bool streaming = axes.elements * move.size >= streaming_bytes;
     const char* in = static_cast<const char*>(from);
@@ -224,13 +242,7 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
     });
 }
 
-template <int Size>
-mover mover_of() {
-    return {Size, run<Size>, transpose_block<Size>};
-}
-
-template <class = void>
-void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
+TG_DEFINITION void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
     if (axes.elements == 0) return;
     switch (size) {
     case 1: return strided_copy(axes, mover_of<1>(), in, out);
@@ -241,30 +253,19 @@ void strided_copy(const axes_list& axes, std::size_t size, const void* in, void*
     }
 }
 
-// The strides of a row-major tensor.
-inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
-    std::int64_t stride = 1;
-    for (int i = rank; i-- > 0;) {
-        strides[i] = stride;
-        stride *= extents[i];
-    }
-}
-
-TG_COMPILED(movement, void strided_copy<void>(const axes_list&, std::size_t, const void*, void*))
+#endif
 
 } // namespace layout_detail
 
 /// Copies `bytes` bytes from in to out, on several threads when it pays.
-template <class = void>
-void copy(std::size_t bytes, const void* in, void* out) {
+inline void copy(std::size_t bytes, const void* in, void* out) {
     layout_detail::axes_list axes;
     axes.add({static_cast<std::int64_t>(bytes), 1, 1});
     layout_detail::strided_copy(axes, 1, in, out);
 }
 
 /// Zeros `bytes` bytes, on several threads when it pays.
-template <class = void>
-void zero(std::size_t bytes, void* out) {
+inline void zero(std::size_t bytes, void* out) {
     constexpr std::size_t piece = std::size_t{1} << 17;
     parallel_for(static_cast<std::int64_t>((bytes + piece - 1) / piece), bytes >= 2 * piece, [&](std::int64_t task) {
         const std::size_t begin = static_cast<std::size_t>(task) * piece;
@@ -274,9 +275,8 @@ void zero(std::size_t bytes, void* out) {
 
 /// Axis i of the result is axis permutation[i] of the operand; `extents` are the operand's, rank <= 8.
 /// `size`: bytes of one element, 1, 2, 4 or 8 here and below.
-template <class = void>
-void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
-               void* out) {
+inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
+                      const void* in, void* out) {
     std::int64_t in_strides[8], moved[8], out_strides[8];
     layout_detail::strides_of(rank, extents, in_strides);
     for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
@@ -287,9 +287,8 @@ void transpose(int rank, const std::int64_t* extents, const std::int64_t* permut
 }
 
 /// out[i...] = in[begin + i * step...]; steps may be negative, `extents` and `out_extents` are those of in and out.
-template <class = void>
-void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-           const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+inline void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
     std::int64_t in_strides[8], out_strides[8], first = 0;
     layout_detail::strides_of(rank, extents, in_strides);
     layout_detail::strides_of(rank, out_extents, out_strides);
@@ -305,9 +304,8 @@ void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, con
 
 /// One part of a concatenation: `in` has `length` along `axis`, where it starts at `begin` of the
 /// result, and otherwise the result's extents.
-template <class = void>
-void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
-                 int axis, std::size_t size, void* out) {
+inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
+                        const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
     std::int64_t outer = 1, inner = 1;
     for (int i = 0; i < rank; ++i)
         if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
@@ -321,9 +319,8 @@ void concat_part(const void* in, std::int64_t length, std::int64_t begin, int ra
 
 /// Concatenates inputs along `axis`: input k has lengths[k] there, and otherwise the result's
 /// extents.
-template <class = void>
-void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
-            const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
+                   const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
     std::int64_t begin = 0;
     for (int k = 0; k < count; ++k) {
         concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
@@ -333,9 +330,8 @@ void concat(int count, const void* const* inputs, const std::int64_t* lengths, i
 
 /// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 and missing leading ones
 /// are repeated.
-template <class = void>
-void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-                    std::size_t size, const void* in, void* out) {
+inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+                           std::size_t size, const void* in, void* out) {
     std::int64_t in_strides[8], out_strides[8];
     layout_detail::strides_of(rank, extents, in_strides);
     layout_detail::strides_of(out_rank, out_extents, out_strides);

@@ -64,7 +64,8 @@ struct blocks {
     static constexpr std::int64_t bytes = Size;
     explicit blocks(std::int64_t) {}
     static void backwards(char* to, const char* from, std::int64_t count) {
-        layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to), count);
+        layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to),
+                                           count);
     }
     static void same(char* to, const char* from, std::int64_t count) {
         element* y = reinterpret_cast<element*>(to);
@@ -129,11 +130,9 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
     }
 }
 
-template <class = void>
-void require_elements(const plan& p) {
+inline void require_elements(const plan& p) {
     for (int i = 0; i <= p.outer; ++i)
-        if (p.small[i] == 0 && p.large[i] > 0)
-            throw shape_error(nothing_to_repeat);
+        if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
 }
 
 /// row[q] += the sum over the copies of element q, in the order of positions.
@@ -180,9 +179,9 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 
 /// out[i...] = in[map(i)...], with elements of `size` bytes (1, 2, 4 or 8), the extents of in and
 /// out, and rank <= 8.
-template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
-void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-                     const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+inline void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
+                            const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
+                            const void* in, void* out) {
     using namespace index_map_detail;
     const plan p(rank, extents, maps, amounts, out_extents);
     const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -209,8 +208,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
         for (const std::int64_t end = std::min(units, unit + in_task); unit < end; ++unit) {
             const std::int64_t first = piece * wide;
             write(p, static_cast<const char*>(in) + from * static_cast<std::int64_t>(size), first,
-                  std::min(p.row(), first + wide), block,
-                  static_cast<char*>(out) + (row * p.row() + first) * block);
+                  std::min(p.row(), first + wide), block, static_cast<char*>(out) + (row * p.row() + first) * block);
             if (++piece < pieces) continue;
             piece = 0;
             ++row;

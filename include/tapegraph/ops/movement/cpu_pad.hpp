@@ -23,20 +23,21 @@ void fill_run(void* to, std::int64_t count, const void* value) {
 } // namespace layout_detail
 
 /// Sets `count` elements to the one at `value`, on several threads when it pays.
-template <class = void>
-void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
+inline void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
     layout_detail::axes_list axes;
     axes.add({count, 0, 1});
-    if (count == 1) std::memcpy(out, value, size);
-    else layout_detail::strided_copy(axes, size, value, out);
+    if (count == 1)
+        std::memcpy(out, value, size);
+    else
+        layout_detail::strided_copy(axes, size, value, out);
 }
 
 /// Sets out to the element at `value` (null: zero) everywhere, then out[begin + i * step...] =
 /// in[i...]: the adjoint of slice, and constant padding. Where steps are 1 every element of out is
 /// written once.
-template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
-void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-         const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
+inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+                const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
+                const void* value = nullptr) {
     using namespace layout_detail;
     const std::uint64_t zeros = 0;
     if (value == nullptr) value = &zeros;
@@ -63,7 +64,10 @@ void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const
         fill(elements, size, value, out);
         return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
     }
-    const auto fill_elements = size == 1 ? &fill_run<1> : size == 2 ? &fill_run<2> : size == 4 ? &fill_run<4> : &fill_run<8>;
+    const auto fill_elements = size == 1   ? &fill_run<1>
+                               : size == 2 ? &fill_run<2>
+                               : size == 4 ? &fill_run<4>
+                                           : &fill_run<8>;
     const std::int64_t rows = elements / run, inner = out_strides[last];
     const std::int64_t before = begin[last] * inner, middle = extents[last] * inner, after = run - before - middle;
     const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / run);

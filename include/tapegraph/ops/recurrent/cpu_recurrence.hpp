@@ -30,7 +30,7 @@ public:
         }
 #if defined(_OPENMP)
         const auto met = [&] { return round_.load(std::memory_order_acquire) != round; };
-        if (detail::patience<>::lasts(1e-4, met)) return;
+        if (detail::patience::lasts(1e-4, met)) return;
 #endif
         round_.wait(round, std::memory_order_acquire);
     }

@@ -30,7 +30,6 @@ struct checkpoint_options {
 
 namespace detail {
 
-template <class = void>
 class checkpoint_folder {
 public:
     checkpoint_folder(files::path folder, checkpoint_options options);
@@ -98,8 +97,7 @@ private:
     double best_ = 0;
 };
 
-template <class X>
-checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options options)
+inline checkpoint_folder::checkpoint_folder(files::path folder, checkpoint_options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
     if (options_.every_steps < 0)
         throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
@@ -118,20 +116,17 @@ checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options o
     has_best_ = true;
 }
 
-template <class X>
-files::path checkpoint_folder<X>::newest() const {
+inline files::path checkpoint_folder::newest() const {
     const auto known = steps();
     return known.empty() ? files::path{} : file_of("model-", known.back());
 }
 
-template <class X>
-files::path checkpoint_folder<X>::best() const {
+inline files::path checkpoint_folder::best() const {
     const auto known = steps("best-");
     return known.empty() ? files::path{} : file_of("best-", known.back());
 }
 
-template <class X>
-void checkpoint_folder<X>::write_best(double value) {
+inline void checkpoint_folder::write_best(double value) {
     char text[64];
     const auto end = std::to_chars(text, text + sizeof text, value);
     io::atomic_file file(folder_ / "best.txt");

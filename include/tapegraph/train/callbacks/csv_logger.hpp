@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/train/training_state.hpp>
 
 #include <cerrno>
@@ -34,12 +35,12 @@ struct csv_logger {
         a("bytes", bytes);
     }
 
-    template <class = void>
     void add_line(const training_state& s);
 };
 
-template <class>
-void csv_logger::add_line(const training_state& s) {
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void csv_logger::add_line(const training_state& s) {
     if (!s.writes_files()) return;
     const bool first = columns.empty();
     if (first) {
@@ -83,6 +84,6 @@ void csv_logger::add_line(const training_state& s) {
         throw data_error("csv_logger: writing '" + path + "' failed: " + std::strerror(complete ? errno : reason));
 }
 
-TG_COMPILED(nn, void csv_logger::add_line<void>(const training_state&))
+#endif
 
 } // namespace tapegraph

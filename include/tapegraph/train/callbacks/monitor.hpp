@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/train/training_state.hpp>
 
 #include <cmath>
@@ -9,12 +10,7 @@ namespace tapegraph::detail {
 
 /// The value of this epoch that a callback monitors; null if the epoch was not validated. Throws
 /// argument_error, with the available values, where no epoch of this run will have it.
-template <class = void>
-const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
-    const double* const found = s.logs.find(name);
-    if (found == nullptr && !(s.validates && name.starts_with("val_"))) s.logs.refuse(who, name);
-    return found;
-}
+const double* monitored(const training_state& s, std::string_view who, const std::string& name);
 
 inline void check_not_negative(const char* who, const char* name, double value) {
     if (!std::isfinite(value) || value < 0)
@@ -27,6 +23,14 @@ inline void check_at_least(const char* who, const char* name, std::int64_t value
                              std::to_string(least));
 }
 
-TG_COMPILED(nn, const double* monitored<void>(const training_state&, std::string_view, const std::string&))
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
+    const double* const found = s.logs.find(name);
+    if (found == nullptr && !(s.validates && name.starts_with("val_"))) s.logs.refuse(who, name);
+    return found;
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/fault.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/check.cuh>
+#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/ops/effect/kernel.hpp>
 
 #include <algorithm>
@@ -50,8 +50,7 @@ struct printing {
 /// The printing of a call, identified by stream, result, label and shape. It lives as long as the
 /// program, because a captured graph prints with every replay. Calls with the same key follow one
 /// another on their stream, so none overwrites what another has not printed yet.
-template <class = void>
-printing& printing_of(const kernel_call& c, std::string_view label) {
+inline printing& printing_of(const kernel_call& c, std::string_view label) {
     static std::mutex guard;
     static std::map<std::vector<std::uint64_t>, std::unique_ptr<printing>> all;
     const buffer_view& x = c.in[0];
@@ -69,8 +68,7 @@ printing& printing_of(const kernel_call& c, std::string_view label) {
     return *found;
 }
 
-template <class = void>
-void print(const kernel_call& c, std::string_view label) {
+inline void print(const kernel_call& c, std::string_view label) {
     const auto stream = static_cast<driver::stream>(c.stream);
     printing& p = printing_of(c, label);
     driver::copy(p.value.data, c.in[0].data, c.in[0].bytes(), stream);
