@@ -112,9 +112,9 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     if (verb == "prepare") {
         now = {};
         give_back();
-        const row asked = row_of(a);
-        tg::set_math_mode(asked.math);
-        now = make(asked, b == "check", c == "-" ? std::string() : c);
+        const row requested = row_of(a);
+        tg::set_math_mode(requested.math);
+        now = make(requested, b == "check", c == "-" ? std::string() : c);
     } else if (verb == "forget") {
         now = {};
         give_back();

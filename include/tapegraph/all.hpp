@@ -15,7 +15,7 @@
 #include <tapegraph/distributed.hpp>
 #include <tapegraph/io.hpp>
 #if defined(TG_COMPONENT) // which holds the rules of ONNX's operators
-#include <tapegraph/io/any_onnx.hpp>
+#include <tapegraph/any_model/any_onnx.hpp>
 #endif
 #if defined(TG_MPI) // defined by tapegraph::mpi
 #include <tapegraph/mpi.hpp>

@@ -105,7 +105,7 @@ TEST_CASE("a server joins: every rank is its task, or every rank hears why not")
         const tg::server named(ranks, two_jobs, two_jobs.task_of(ranks.rank()));
         REQUIRE(named.task() == server.task());
     });
-    const auto told = [](int size, auto make) {
+    const auto reported = [](int size, auto make) {
         std::vector<std::string> result(static_cast<std::size_t>(size));
         td::run_ranks(size, [&](td::exchange& ranks) {
             try {
@@ -116,17 +116,17 @@ TEST_CASE("a server joins: every rank is its task, or every rank hears why not")
         });
         return result;
     };
-    CHECK(told(2, [](td::exchange& ranks) { tg::server(ranks, two_jobs); }) ==
+    CHECK(reported(2, [](td::exchange& ranks) { tg::server(ranks, two_jobs); }) ==
           std::vector<std::string>(2, "server: 2 ranks cannot be the 4 tasks of the cluster"));
-    CHECK(told(4,
-               [](td::exchange& ranks) {
-                   tg::server(ranks, two_jobs,
-                              ranks.rank() == 3 ? tg::task_name{"worker", 2} : two_jobs.task_of(ranks.rank()));
-               }) ==
+    CHECK(reported(4,
+                   [](td::exchange& ranks) {
+                       tg::server(ranks, two_jobs,
+                                  ranks.rank() == 3 ? tg::task_name{"worker", 2} : two_jobs.task_of(ranks.rank()));
+                   }) ==
           std::vector<std::string>(
               4, "ranks do not agree: rank 3 has tasks /job:worker/task:2, rank 0 has in order of ranks"));
     CHECK(
-        told(2, [](td::exchange& ranks) {
+        reported(2, [](td::exchange& ranks) {
             tg::server(ranks, ranks.rank() == 0 ? tg::cluster_spec{{"worker", {"a", "b"}}}
                                                 : tg::cluster_spec{{"worker", {"a", "c"}}});
         }) == std::vector<std::string>(2, "ranks do not agree: rank 1 has cluster worker=a,c, rank 0 has worker=a,b"));

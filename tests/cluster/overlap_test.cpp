@@ -74,7 +74,7 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
         td::run_on_network(8, {.bits_per_second = bits_per_second}, [&](td::imitated_exchange& mine) {
             auto model = cnn(&mine, 8);
             constexpr double step = 0.117; // seconds on one core
-            double before = 0, told = 0;
+            double before = 0, reported = 0;
             charged all(mine, 0);
             {
                 const tg::runtime::observer_scope scope(all);
@@ -95,7 +95,7 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
             for (const tg::exchange_report& e : model.exchanges()) {
                 CHECK(e.steps == 2);
                 CHECK(e.bytes <= 1 << 20);
-                told += e.exposed;
+                reported += e.exposed;
                 bytes += e.bytes;
                 early = early || (e.name.find("(conv2/kernel") != std::string::npos && e.after_step < 60);
             }
@@ -107,7 +107,8 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
             }
             CHECK(bytes >= 1'674'701 * sizeof(float));
             CHECK(clock.waits <= static_cast<int>(model.exchanges().size())); // a profiler sees each wait as a call
-            CHECK(told - before == doctest::Approx(mine.waited() - waited).epsilon(0.05)); // and looks at the network
+            CHECK(reported - before ==
+                  doctest::Approx(mine.waited() - waited).epsilon(0.05)); // and looks at the network
         });
         const double most = *std::max_element(exposed.begin(), exposed.end());
         MESSAGE("exposed: ", 100 * most, " %");

@@ -19,7 +19,7 @@
 namespace rank_checkpoints_test {
 
 using namespace nn_test;
-using distributed_test::told;
+using distributed_test::reported;
 namespace td = tg::distributed;
 namespace fs = std::filesystem;
 
@@ -178,36 +178,35 @@ TEST_CASE("ranks that cannot write, or do not fit together: all are told, and wh
             here.close();
         };
     };
-    CHECK(told(2, saves([](auto&, auto&) {})) == "");
-    CHECK(
-        told(4, saves([](auto& m, auto& ranks) { m.set_step(ranks.rank() == 3 ? 6 : 5); })).find("rank 3 has model ") !=
-        std::string::npos);
-    CHECK(told(2, saves([](auto& m, auto& ranks) {
-                   m.set_step(5);
-                   if (ranks.rank() == 1) m.variables().add("more", noise<float>({3}, 1), false, false);
-               }))
+    CHECK(reported(2, saves([](auto&, auto&) {})) == "");
+    CHECK(reported(4, saves([](auto& m, auto& ranks) { m.set_step(ranks.rank() == 3 ? 6 : 5); }))
+              .find("rank 3 has model ") != std::string::npos);
+    CHECK(reported(2, saves([](auto& m, auto& ranks) {
+                       m.set_step(5);
+                       if (ranks.rank() == 1) m.variables().add("more", noise<float>({3}, 1), false, false);
+                   }))
               .find("'" + kept + "/step-000005': rank 1 has model ") == 0);
     // A name that no file can hold, on the rank whose part has it: of two tensors of a size the second.
-    const std::string said = told(2, [&](td::exchange& ranks) {
+    const std::string printed = reported(2, [&](td::exchange& ranks) {
         const auto parts = tg::by_rank(ranks);
         const float values[2]{1, 2};
         parts->take({{{"first", tg::dtype::f32, {2}, values}, {"__metadata__", tg::dtype::f32, {2}, values}}, {}});
         parts->begin(kept + "/step-000007", "{}", true, {});
         parts->finish();
     });
-    CHECK(said.find("'" + kept + "/step-000007': rank 1: write_safetensors(") == 0);
-    CHECK(said.find("model-00002-of-00002.safetensors'): '__metadata__' cannot name a tensor") != said.npos);
+    CHECK(printed.find("'" + kept + "/step-000007': rank 1: write_safetensors(") == 0);
+    CHECK(printed.find("model-00002-of-00002.safetensors'): '__metadata__' cannot name a tensor") != printed.npos);
     CHECK(tg::checkpoint_manager(kept).steps() == std::vector<std::int64_t>{0});
     // A folder that cannot be.
     folder.write("file", "text");
-    CHECK(told(2, [&](td::exchange& ranks) {
+    CHECK(reported(2, [&](td::exchange& ranks) {
               auto model = made(&ranks);
               const auto parts = tg::by_rank(ranks);
               tg::detail::weight_snapshot unused;
               model.save(tg::detail::snapshot_place{unused, parts.get()});
               parts->begin(folder.path().string() + "/file/step", "", false, {});
           }) == "'" + folder.path().string() + "/file/step': cannot be written: Not a directory");
-    CHECK(told(1, [&](td::exchange& ranks) {
+    CHECK(reported(1, [&](td::exchange& ranks) {
               tg::checkpoint_manager(kept, {.max_shard_bytes = 8, .parts = tg::by_rank(ranks)});
           }) == "checkpoint_manager: max_shard_bytes is 8, and files are one for each rank");
 }

@@ -33,7 +33,7 @@ TEST_CASE("a buffer beyond the memory limit is refused, and what was asked is sa
             const tg::runtime::arena more(1);
         } catch (const tg::out_of_memory& e) {
             thrown = true;
-            CHECK(e.asked == 1);
+            CHECK(e.requested == 1);
             CHECK(e.in_use == before + mib);
             CHECK(support::contains(e.what(), "out of memory on the CPU: 1 bytes asked"));
             CHECK(support::contains(e.what(), "limit"));
@@ -87,18 +87,18 @@ TEST_CASE("the plan of a program says what it would have needed") {
                                         tg::sgd{.learning_rate = 0.1}, {.seed = 2});
     const auto x = noise<float>({4096, 6}, 1);
     const auto y = classes(4096, 3, 1);
-    std::size_t asked = 0;
+    std::size_t requested = 0;
     {
         const memory_limit limit(64 * kib);
         try {
             model.train_on_batch(x, y);
         } catch (const tg::out_of_memory& e) {
-            asked = e.asked;
+            requested = e.requested;
         }
     }
     model.train_on_batch(x, y);
-    CHECK(asked > 64 * kib);
-    CHECK(asked == model.arena_bytes());
+    CHECK(requested > 64 * kib);
+    CHECK(requested == model.arena_bytes());
 }
 
 } // namespace memory_limit_test

@@ -10,7 +10,7 @@ using tapegraph::shape;
 
 namespace {
 
-constexpr bool fits(const shape& a, const shape& b, const shape& expected) {
+constexpr bool valid(const shape& a, const shape& b, const shape& expected) {
     bool forth = true, back = true;
     return broadcast(a, b, forth) == expected && broadcast(b, a, back) == expected && forth && back;
 }
@@ -21,12 +21,12 @@ constexpr bool refused(const shape& a, const shape& b) {
     return !forth && !back;
 }
 
-static_assert(fits({}, {}, {}));
-static_assert(fits({}, {2, 3}, {2, 3}));
-static_assert(fits({3}, {2, 3}, {2, 3}));
-static_assert(fits({2, 1}, {1, 3}, {2, 3}));
-static_assert(fits({4, 1, 3}, {2, 1}, {4, 2, 3}));
-static_assert(fits({0}, {1}, {0})); // an empty axis against one of extent 1 stays empty
+static_assert(valid({}, {}, {}));
+static_assert(valid({}, {2, 3}, {2, 3}));
+static_assert(valid({3}, {2, 3}, {2, 3}));
+static_assert(valid({2, 1}, {1, 3}, {2, 3}));
+static_assert(valid({4, 1, 3}, {2, 1}, {4, 2, 3}));
+static_assert(valid({0}, {1}, {0})); // an empty axis against one of extent 1 stays empty
 static_assert(refused({2}, {3}));
 static_assert(refused({2, 3}, {2, 1, 4}));
 static_assert(refused({0}, {2}));
@@ -79,7 +79,7 @@ TEST_CASE("shapes at run time") {
     CHECK(symbols_broadcast());
     CHECK(counts());
     CHECK(overflows_politely());
-    CHECK(fits({4, 1, 3}, {2, 1}, {4, 2, 3}));
+    CHECK(valid({4, 1, 3}, {2, 1}, {4, 2, 3}));
     CHECK(refused({2, 3}, {2, 1, 4}));
     CHECK(shape{2, 3} == shape{2, 3});
     CHECK_FALSE(shape{2, 3} == shape{3, 2});

@@ -152,9 +152,9 @@ TEST_CASE("pooled convolution on a device: NaN stays, and reaches its windows on
 // given plan.
 namespace {
 
-class told {
+class reported {
 public:
-    explicit told(const convolution_geometry& whole) : g_(even(whole)), e_(g_), at_{e_.x, e_.w, e_.bias} {
+    explicit reported(const convolution_geometry& whole) : g_(even(whole)), e_(g_), at_{e_.x, e_.w, e_.bias} {
         const std::int64_t across = g_.out_width / 2, count = g_.batch * g_.out_height / 2 * across * g_.out_channels;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t channel = i % g_.out_channels, column = i / g_.out_channels % across * 2,
@@ -194,7 +194,7 @@ private:
 
 TEST_CASE("pooled convolution on a device: both orders of pixels, on both kinds of cores") {
     for (const auto& g : shapes) {
-        const told problem(g);
+        const reported problem(g);
         cuda::convolution_plan plan;
         for (plan.batch_innermost = false;; plan.batch_innermost = true) {
             for (auto algorithm :
@@ -206,11 +206,11 @@ TEST_CASE("pooled convolution on a device: both orders of pixels, on both kinds 
         }
     }
     for (const auto& g : first_layers)
-        CHECK(cuda::detail::few_channels_tiling(g, cuda::convolution_pass::forward, 4, true).fits);
+        CHECK(cuda::detail::few_channels_tiling(g, cuda::convolution_pass::forward, 4, true).valid);
 }
 
 TEST_CASE("pooled convolution on a device: every tile that a plan may name") {
-    const told problem(geometry(1, 6, 7, 12, 3, 2, 20, 1, 1, 1, 0, 1, 1));
+    const reported problem(geometry(1, 6, 7, 12, 3, 2, 20, 1, 1, 1, 0, 1, 1));
     const auto check = [&](cuda::convolution_algorithm algorithm, std::span<const cuda::product_tile> tiles,
                            bool exact) {
         int kernels_run = 0;

@@ -234,7 +234,7 @@ public:
     explicit by_few_channels(const tg::convolution_geometry& g) {
         constexpr auto pass = cuda::convolution_pass::filter_gradient;
         const cuda::detail::few_channels_tiling t(g, pass, sizeof(float));
-        REQUIRE(t.fits);
+        REQUIRE(t.valid);
         const auto plan = cuda::detail::few_channels_plan(
             t, g, pass, sizeof(float), cuda::detail::this_convolution_device(), cuda::convolution_workspace_limit);
         for (const auto mode : {tg::math_mode::fp32, tg::math_mode::tf32, tg::math_mode::tf32x3})
@@ -253,7 +253,7 @@ TEST_CASE("convolution on a device: few channels") {
     for (const auto& g : first_layers) {
         const by_few_channels remembered(g);
         const cuda::detail::few_channels_tiling t(g, cuda::convolution_pass::forward, sizeof(float));
-        CHECK(t.fits);
+        CHECK(t.valid);
         in_orders([&] { check_operations<float>(g); });
     }
     for (const auto& g : {first_layers[1], first_layers[3]}) check_operations<double>(g);

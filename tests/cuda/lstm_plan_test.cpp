@@ -58,8 +58,8 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
         CHECK(!chosen(4, 4096, 7, 40, 65536, pass).large_tile);
     }
     // Every plan is valid: threads and shared memory fit, and every sample and unit is assigned.
-    const auto fits = [](const cuda::recurrent_plan& p, int batch, int units, int major, std::size_t shared,
-                         int most_warps) {
+    const auto valid = [](const cuda::recurrent_plan& p, int batch, int units, int major, std::size_t shared,
+                          int most_warps) {
         if (p.stage == recurrent_stage::steps) return;
         CHECK(p.warps >= 1);
         CHECK(p.warps <= most_warps);
@@ -77,10 +77,10 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
                     for (recurrent_pass pass : {recurrent_pass::forward, recurrent_pass::backward}) {
                         const cuda::driver::device_properties device{"", 0, major, 0, 60, shared};
                         const recurrent_geometry g{batch, 40, units};
-                        fits(cuda::choose_recurrence<lstm_cell, float>(g, device, pass), batch, units, major, shared,
-                             16);
-                        fits(cuda::choose_recurrence<lstm_cell, double>(g, device, pass), batch, units, major, shared,
-                             8);
+                        valid(cuda::choose_recurrence<lstm_cell, float>(g, device, pass), batch, units, major, shared,
+                              16);
+                        valid(cuda::choose_recurrence<lstm_cell, double>(g, device, pass), batch, units, major, shared,
+                              8);
                     }
 }
 
@@ -137,12 +137,12 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     CHECK(launches() == std::pair{1, 1}); // a grid
     cuda::driver::use(2);
     CHECK(launches() == std::pair{3, 4}); // a launch a step
-    const int asked = device.questions;
+    const int requested = device.questions;
     for (int i = 0; i < 3; ++i) {
         cuda::driver::use(i);
         CHECK(launches() == (i < 2 ? std::pair{1, 1} : std::pair{3, 4})); // the cached answers
     }
-    CHECK(device.questions == asked); // nothing is asked twice
+    CHECK(device.questions == requested); // nothing is asked twice
     device.devices = 1;
     cuda::driver::use(0);
 }

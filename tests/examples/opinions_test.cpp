@@ -42,9 +42,9 @@ int understood(const words& sentence) {
         if (sentence[i] == "but" || (sentence[i] == "although" && i == 0)) main = 1;
         if (sentence[i] != "but" && sentence[i] != "although") clauses.back().push_back(sentence[i]);
     }
-    const words& said = clauses.at(main);
-    if (said.front() == "was" || among(said, "leaves")) return 1;
-    return among(grammar::good, said.back()) != among(said, "not") ? 2 : 0;
+    const words& reported = clauses.at(main);
+    if (reported.front() == "was" || among(reported, "leaves")) return 1;
+    return among(grammar::good, reported.back()) != among(reported, "not") ? 2 : 0;
 }
 
 } // namespace

@@ -101,7 +101,7 @@ private:
         return add({type == dtype::i32 ? "indices" : "conditions", {}, with});
     }
 
-    bool fits(int value, dtype type, domain where, std::int64_t limit) const {
+    bool valid(int value, dtype type, domain where, std::int64_t limit) const {
         const instruction& c = program_.code[static_cast<std::size_t>(value)];
         if (c.type != type) return false;
         const span s = spans_[static_cast<std::size_t>(value)];
@@ -164,7 +164,7 @@ private:
             const std::int64_t unlimited = std::int64_t{1} << 40;
             if (k == 0) {
                 if (random_.chance(0.88))
-                    value = existing([&](int v) { return fits(v, op.types[0], op.domains[0], unlimited); });
+                    value = existing([&](int v) { return valid(v, op.types[0], op.domains[0], unlimited); });
                 dims.push_back(value < 0 ? random_dims() : program_.code[static_cast<std::size_t>(value)].dims);
             } else {
                 extents wanted;
@@ -173,7 +173,7 @@ private:
                 } else {
                     wanted = broadcast_partner(dims[0]);
                     const int other = random_.chance(0.6) ? existing([&](int v) {
-                        return fits(v, op.types[k], op.domains[k], unlimited) && broadcasts(dims, v);
+                        return valid(v, op.types[k], op.domains[k], unlimited) && broadcasts(dims, v);
                     })
                                                           : -1;
                     if (other >= 0) wanted = program_.code[static_cast<std::size_t>(other)].dims;
@@ -181,7 +181,7 @@ private:
                 if (testing::count_of(wanted) > options_.most_elements || wanted.size() > 5) return false;
                 if (!index && random_.chance(0.85))
                     value = existing([&](int v) {
-                        return fits(v, op.types[k], op.domains[k], unlimited) &&
+                        return valid(v, op.types[k], op.domains[k], unlimited) &&
                                program_.code[static_cast<std::size_t>(v)].dims == wanted;
                     });
                 dims.push_back(wanted);
@@ -196,7 +196,7 @@ private:
                 if (limit < 1) return false;
                 if (op.types[k] == dtype::i32)
                     chosen[k] = existing([&](int v) {
-                        return fits(v, dtype::i32, {}, limit) &&
+                        return valid(v, dtype::i32, {}, limit) &&
                                program_.code[static_cast<std::size_t>(v)].dims == dims[k];
                     });
                 if (chosen[k] < 0) chosen[k] = add_leaf(op.types[k], dims[k], op.domains[k], limit);

@@ -17,7 +17,7 @@ namespace {
 /// Says what it was asked for.
 class device_of_words final : public runtime::device_runtime {
 public:
-    std::string said;
+    std::string reported;
     bool capturing = false, makes_graphs = true;
 
     device id() const override { return device::cuda(0); }
@@ -35,13 +35,13 @@ public:
     void* fault() override { return nullptr; }
     std::int64_t publish(const void*, std::size_t) override { return 0; }
     const void* published(std::int64_t) override { return nullptr; }
-    void begin_capture() override { said += "begin ", capturing = true; }
+    void begin_capture() override { reported += "begin ", capturing = true; }
     void* end_capture() override {
-        said += "end ", capturing = false;
+        reported += "end ", capturing = false;
         return makes_graphs ? this : nullptr;
     }
-    void replay(void*) override { said += "replay "; }
-    void drop(void*) noexcept override { said += "drop "; }
+    void replay(void*) override { reported += "replay "; }
+    void drop(void*) noexcept override { reported += "drop "; }
 };
 
 struct recorded {
@@ -56,11 +56,11 @@ struct recorded {
             for (int i = 0; i < 4; ++i) {
                 try {
                     steps.run({7}, [&] {
-                        device.said += "launch ";
+                        device.reported += "launch ";
                         launch(device);
                     });
                 } catch (const std::exception&) {
-                    device.said += "error ";
+                    device.reported += "error ";
                 }
             }
         });
@@ -71,17 +71,17 @@ struct recorded {
 
 TEST_CASE("captured steps: launched, recorded, then replayed") {
     const recorded r(true, [](const auto&) {});
-    CHECK(r.device.said == "launch begin launch end replay replay replay drop ");
+    CHECK(r.device.reported == "launch begin launch end replay replay replay drop ");
     CHECK(r.errors.empty());
 }
 
 TEST_CASE("captured steps: what cannot be captured is launched, and said once") {
     const recorded none(false, [](const auto&) {});
-    CHECK(none.device.said == "launch begin launch end launch launch launch ");
+    CHECK(none.device.reported == "launch begin launch end launch launch launch ");
     const recorded refused(true, [](const device_of_words& d) {
         if (d.capturing) throw device_error("not in a capture");
     });
-    CHECK(refused.device.said == "launch begin launch end drop launch launch launch ");
+    CHECK(refused.device.reported == "launch begin launch end drop launch launch launch ");
     CHECK(refused.errors ==
           "tapegraph: a program's steps are launched one by one, they cannot be captured: not in a capture\n");
 }
@@ -91,7 +91,7 @@ TEST_CASE("captured steps: a mistake of the caller is thrown, and the capture en
     const recorded r(true, [&](const auto&) {
         if (++runs == 2) throw argument_error("no");
     });
-    CHECK(r.device.said == "launch begin launch end drop error begin launch end replay replay drop ");
+    CHECK(r.device.reported == "launch begin launch end drop error begin launch end replay replay drop ");
 }
 
 } // namespace captured_steps_test

@@ -1,5 +1,5 @@
 #include <tapegraph/any_model/hidden_model.hpp>
-#include <tapegraph/io/any_onnx.hpp>
+#include <tapegraph/any_model/any_onnx.hpp>
 #include <tapegraph/io/onnx.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/traced.hpp>

@@ -38,13 +38,13 @@ TEST_CASE("a loss of labels of another shape is refused by hand") {
         INFO(Loss::name);
         const tg::shape output = std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 3, 4} : tg::shape{3, 4};
         const tg::tensor_spec right = Loss::labels(dtype::f32, output);
-        const auto said = [&](const tg::shape& labels) {
+        const auto reported = [&](const tg::shape& labels) {
             constexpr bool numbers = Loss::labels(dtype::f32, tg::shape{3, 4}).type == dtype::f32;
             return said_by_tensors<std::conditional_t<numbers, float, std::int32_t>>(loss, output, labels);
         };
-        CHECK(said(std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 1} : right.dims).empty());
+        CHECK(reported(std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 1} : right.dims).empty());
         for (const tg::shape& labels : {tg::shape{1}, tg::shape{4}, tg::shape{1, 4}, tg::shape{1, 3}})
-            CHECK(is_one_of(said(labels), {"output and labels differ in shape", "labels are not"}));
+            CHECK(is_one_of(reported(labels), {"output and labels differ in shape", "labels are not"}));
     });
 }
 

@@ -37,12 +37,12 @@ template <class Options>
 Options options_from(const attributes& with) {
     const window_words v = window_of(with);
     Options options;
-    const auto set = [](auto& option, const height_width& said, std::int64_t by_default) {
-        if (said[0] == by_default && said[1] == by_default) return;
+    const auto set = [](auto& option, const height_width& reported, std::int64_t by_default) {
+        if (reported[0] == by_default && reported[1] == by_default) return;
         if constexpr (std::is_same_v<decltype(option), height_width&>)
-            option = said;
+            option = reported;
         else
-            option = said[1];
+            option = reported[1];
     };
     constexpr bool pools = requires { options.pool_size; };
     set(options.stride, v.stride, pools ? 0 : 1);

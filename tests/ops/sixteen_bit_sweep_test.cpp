@@ -60,7 +60,7 @@ const std::map<std::string, real (*)(real)> values{
 
 /// What is not asked, and why.
 template <tg::storage_type T>
-bool asked(const std::string& name, const real* x, std::size_t count, real want) {
+bool requested(const std::string& name, const real* x, std::size_t count, real want) {
     // docs/accuracy.md: beyond, the argument's reduction loses digits in float.
     if (name == "sin" || name == "cos" || name == "tan") return std::abs(x[0]) <= 524288;
     // The floor of -0 is -1 beside an infinite divisor, as in Python.
@@ -233,7 +233,7 @@ int sweep(const operation& op) {
                 want = own->second(at[0]);
             else if (k > 0)
                 want = slope[k][i];
-            if (asked<T>(op.name, at, x.size(), want)) compare(f, x, i, got[k][i], want);
+            if (requested<T>(op.name, at, x.size(), want)) compare(f, x, i, got[k][i], want);
         }
         CHECK_MESSAGE(f.wrong == 0, op.name << (k == 0 ? "" : ", derivative " + std::to_string(k)) << " in "
                                             << std::string(tg::name_of(tg::dtype_of<T>)) << ": " << f.wrong << " of "

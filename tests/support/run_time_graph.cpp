@@ -9,9 +9,9 @@ namespace tapegraph::testing {
 namespace {
 
 // Builders are types; this one does what it is told on the side.
-thread_local const std::function<void(ir::trace&)>* told = nullptr;
+thread_local const std::function<void(ir::trace&)>* reported = nullptr;
 struct told_builder {
-    static void build(ir::trace& t) { (*told)(t); }
+    static void build(ir::trace& t) { (*reported)(t); }
 };
 
 } // namespace
@@ -22,7 +22,7 @@ struct run_time_graph::parts {
 };
 
 run_time_graph::run_time_graph(const std::function<void(ir::trace&)>& build) : parts_(std::make_unique<parts>()) {
-    told = &build;
+    reported = &build;
     parts_->made = ir::traced_program::of<told_builder>();
     parts_->runs = std::make_unique<ir::program>(parts_->made->view());
 }

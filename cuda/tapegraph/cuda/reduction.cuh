@@ -125,7 +125,7 @@ private:
 
 /// Whether an operand has the same elements everywhere along some axes of a domain that it is
 /// broadcast over.
-inline bool stands_still(const buffer_view& operand, const buffer_view& domain, std::uint32_t axes) {
+inline bool is_repeated(const buffer_view& operand, const buffer_view& domain, std::uint32_t axes) {
     for (int a = 0; a < domain.rank; ++a) {
         const int own = a - (domain.rank - operand.rank);
         if ((axes >> a & 1) != 0 && domain.extents[a] > 1 && own >= 0 && operand.extents[own] > 1) return false;
@@ -246,7 +246,7 @@ void reduce_source(const kernel_call& call, const char* name, const Source& sour
         for (int s = 0; s < Source::access::slot_count; ++s)
             steady = steady && ((source.in.in_order >> s & 1) != 0
                                     ? is_aligned(call.in[s].data, Source::access::slot_alignment[s])
-                                    : stands_still(call.in[s], call.domain, axes));
+                                    : is_repeated(call.in[s], call.domain, axes));
     reduce_once<Fold, T>(call, name, source, g, parts == 1 ? call.out[0].data : call.workspace, true, steady, blocks);
     if (parts == 1) return;
     using totals = kernels::memory_source<typename Fold::total>;

@@ -39,7 +39,7 @@ public:
     void finish_sends() override;
     void share(int from, double& number) override;
     void share(int from, dtype type, any_tensor& t) override;
-    void settle(const held_variables& holds_still) override;
+    void settle(const held_variables& is_frozen) override;
     void give_up() noexcept override;
 
 private:
@@ -191,15 +191,15 @@ TG_DEFINITION void task_values::share(int from, dtype type, any_tensor& t) {
     spread(*tasks_, from, t, "result");
 }
 
-TG_DEFINITION void task_values::settle(const held_variables& holds_still) {
+TG_DEFINITION void task_values::settle(const held_variables& is_frozen) {
     for (use& each : variables_) {
         variable& v = *each.which;
         const std::uint64_t home = std::uint64_t{1} << each.home, own = std::uint64_t{1} << rank();
-        const bool changed = each.changed_by != -1 && !holds_still(v);
+        const bool changed = each.changed_by != -1 && !is_frozen(v);
         if (changed && each.changed_by == all_tasks) {
             v.held_by() = everybody;
         } else if (changed && v.metric_state()) {
-            if (each.changed_by != rank()) v.come_back();
+            if (each.changed_by != rank()) v.restore();
             spread(*tasks_, each.changed_by, v.data(), each.label);
             v.held_by() = everybody;
         } else if (changed) {
@@ -210,7 +210,7 @@ TG_DEFINITION void task_values::settle(const held_variables& holds_still) {
         } else if (!settled_) {
             v.held_by() &= home | each.used_by;
         }
-        if ((v.held_by() & own) == 0 && v.is_here()) v.go_away((each.used_by & own) != 0);
+        if ((v.held_by() & own) == 0 && v.is_here()) v.release((each.used_by & own) != 0);
     }
     settled_ = true;
 }
@@ -223,11 +223,11 @@ TG_DEFINITION void task_values::give_up() noexcept {
 }
 
 TG_DEFINITION void task_values::move(use& each, int from, int to) {
-    if (each.which->size() == 0 && to == rank()) each.which->come_back();
+    if (each.which->size() == 0 && to == rank()) each.which->restore();
     if (each.which->size() == 0) return;
     if (from == rank())
         sends_.push_back(tasks_->send(to, bytes_of(each.which->data().view_on(nullptr)), 0, each.label));
-    if (to == rank()) receives_.push_back(tasks_->receive(from, bytes_of(each.which->come_back()), 0, each.label));
+    if (to == rank()) receives_.push_back(tasks_->receive(from, bytes_of(each.which->restore()), 0, each.label));
 }
 
 TG_DEFINITION void task_values::finish_receives() {
@@ -255,7 +255,7 @@ TG_DEFINITION void gather_variables(variable_list& variables, distributed::task_
         variable& v = variables.at(i);
         const std::uint64_t all = tasks.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << tasks.size()) - 1;
         if ((v.held_by() & all) == all) continue;
-        if (!v.is_here()) v.come_back();
+        if (!v.is_here()) v.restore();
         task_values::spread(tasks, task_values::home_of_variable(v, tasks), v.data(), "variable '" + v.path() + "'");
         v.held_by() = ~std::uint64_t{0};
     }

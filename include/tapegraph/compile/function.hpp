@@ -232,7 +232,7 @@ constexpr auto function_verdict() {
     } else if constexpr (!requires { returned<std::remove_cvref_t<Result>>::count; }) {
         return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
     } else if constexpr (at_run_time) {
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
     } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     } else {

@@ -99,7 +99,7 @@ using loss_result = decltype(called_loss<Loss>::template call<Loss>(0));
 template <class Result, class Model, class Spec, class Called>
 constexpr auto call_verdict() {
     if constexpr (!std::is_same_v<Result, reported>)
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
     else if constexpr (!called_model<Model, Spec>::accepted)
         return std::type_identity<Called>{};
     else if constexpr (called_model<Model, Spec>::changes)
@@ -126,7 +126,7 @@ constexpr auto body_verdict() {
             "this model has data members, which a compiled graph would ignore. Give it as a constant: "
             "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
             "time, give it to tg::compile<tg::traced>">>{};
-    else if constexpr (!std::is_same_v<typename call::type, fits>)
+    else if constexpr (!std::is_same_v<typename call::type, valid>)
         return call{};
     else if constexpr (std::is_void_v<Result>)
         return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
@@ -135,7 +135,7 @@ constexpr auto body_verdict() {
         return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
                                              "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
     else
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
 }
 
 template <class Loss>
@@ -148,12 +148,12 @@ constexpr auto one_loss_verdict() {
                        "`static constexpr`, parameters of its type, or numbers (docs/losses.md)">>{};
     } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); } &&
                          accepts<Loss, graph_node>()) {
-        return std::type_identity<fits>{}; // no labels
+        return std::type_identity<valid>{}; // no labels
     } else if constexpr (numbered && !accepts<Loss, graph_node, graph_node, numbers>()) {
         return std::type_identity<ir::advice<"a loss with numbers is called with output, labels and numbers: "
                                              "constexpr auto operator()(auto x, auto z, const auto& n) const">>{};
     } else if constexpr (numbered) {
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
     } else if constexpr (!accepts<Loss, graph_node, graph_node>()) {
         return std::type_identity<
             ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
@@ -165,7 +165,7 @@ constexpr auto one_loss_verdict() {
     } else if constexpr (!tensor_like<std::remove_cvref_t<loss_result<Loss>>>) {
         return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
     } else {
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
     }
 }
 
@@ -181,7 +181,7 @@ struct loss_verdict_of {
 };
 template <class Result>
 struct loss_verdict_of<Result, added_losses> {
-    static constexpr auto get() { return std::type_identity<fits>{}; }
+    static constexpr auto get() { return std::type_identity<valid>{}; }
 };
 template <class Result, class Loss>
 struct loss_verdict_of<Result, weighted<Loss>> {
@@ -192,7 +192,7 @@ struct loss_verdict_of<Result, weighted<Loss>> {
             !requires { Loss{}.per_record(some_node, some_node, std::array<double, Loss::count>{}); })
             return std::type_identity<ir::advice<"weighted needs a loss that has per_record(output, labels)">>{};
         else
-            return std::type_identity<fits>{};
+            return std::type_identity<valid>{};
     }
 };
 template <class Result, class Loss, class... Metrics>
@@ -208,7 +208,7 @@ struct loss_verdict_of<Result, losses<part_on<Names, Losses>...>> {
             return std::type_identity<
                 ir::advice<"an output of the model has no loss; say so: tg::on<\"name\">(tg::none{})">>{};
         else
-            return std::type_identity<fits>{};
+            return std::type_identity<valid>{};
     }
 
 private:
@@ -230,7 +230,7 @@ template <class Result, class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
     using body = decltype(body_verdict<Result, Model, Spec>());
     using prediction = ir::prediction_trace<Model, Spec, true>;
-    if constexpr (!std::is_same_v<typename body::type, fits>) {
+    if constexpr (!std::is_same_v<typename body::type, valid>) {
         return body{};
     } else if constexpr (optimizer_like<Loss> || !(optimizer_like<Optimizer> || std::is_same_v<Optimizer, none>)) {
         return std::type_identity<ir::advice<"the loss comes before the optimizer: tg::compile<mode>(model, spec, "
@@ -239,11 +239,11 @@ constexpr auto model_verdict() {
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     } else {
         using model = decltype(stage_verdict<ir::traced_stage<prediction>>());
-        if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
+        if constexpr (!std::is_same_v<typename model::type, valid> || std::is_same_v<Optimizer, none>) {
             return model{};
         } else {
             using loss = decltype(loss_verdict_of<decltype(sealed_result(std::declval<Result>())), Loss>::get());
-            if constexpr (!std::is_same_v<typename loss::type, fits>)
+            if constexpr (!std::is_same_v<typename loss::type, valid>)
                 return loss{};
             else
                 return stage_verdict<ir::traced_stage<ir::training_trace<Model, Spec, Loss, Optimizer>>>();

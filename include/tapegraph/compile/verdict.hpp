@@ -102,7 +102,7 @@ constexpr bool accepts() {
 }
 
 /// No mistake.
-struct fits {};
+struct valid {};
 /// A mistake that the compiler has printed.
 struct reported {};
 
@@ -120,7 +120,7 @@ constexpr bool is_defined = requires {
 template <class Stage>
 constexpr auto stage_verdict() {
     if constexpr (ir::well_formed<Stage>)
-        return std::type_identity<fits>{};
+        return std::type_identity<valid>{};
     else if constexpr (Stage::value.reported)
         return std::type_identity<reported>{};
     else if constexpr (Stage::value.used.scopes == 0) // no trace exists
@@ -161,7 +161,7 @@ struct checked_result {
     using type = Verdict&;
 };
 template <class Made, class Silent>
-struct checked_result<fits, Made, Silent> {
+struct checked_result<valid, Made, Silent> {
     using type = Made;
 };
 template <class Made, class Silent>

@@ -73,10 +73,10 @@ struct device_error : error {
 /// buffers.
 struct out_of_memory : device_error {
     explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-        : device_error(text), asked(asked_for), in_use(held) {}
+        : device_error(text), requested(asked_for), in_use(held) {}
 
-    std::size_t asked;  ///< bytes requested
-    std::size_t in_use; ///< bytes in use by other buffers
+    std::size_t requested; ///< bytes requested
+    std::size_t in_use;    ///< bytes in use by other buffers
 };
 
 } // namespace tapegraph

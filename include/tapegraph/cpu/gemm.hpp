@@ -173,7 +173,7 @@ struct gemm_block {
 
     // Prefetches the operands of the next tile or panel into L2, a part at each product, while this
     // one computes. Part `part` of `parts` of the rows of a tile:
-    TG_INLINE void ask_for_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
+    TG_INLINE void prefetch_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
         if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
         const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
         const T* const from = g.a + (row + first) * g.lda + first_k;
@@ -234,7 +234,7 @@ struct gemm_block {
             if (plan.rows_first)
                 for (std::int64_t t = first_tile; t < last_tile; ++t)
                     for (std::int64_t p = first_panel; p < last_panel; ++p) {
-                        ask_for_tile(t + 1, p - first_panel, last_panel - first_panel);
+                        prefetch_tile(t + 1, p - first_panel, last_panel - first_panel);
                         multiply(t, p, panel_of(p));
                     }
             else

@@ -170,13 +170,13 @@ private:
 /// The pool of idle teams. When the program ends, or the library that contains this code is
 /// unloaded, their threads are joined, and later regions run on the calling thread alone. A child
 /// of fork() has none of its parent's threads, and creates teams of its own.
-class team_shelf {
+class team_pool {
 public:
-    static team_shelf& instance() {
-        static team_shelf shelf;
+    static team_pool& instance() {
+        static team_pool shelf;
         return shelf;
     }
-    ~team_shelf() {
+    ~team_pool() {
         for (thread_team* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
             thread_team* const next = team->next;
             team->stop();
@@ -188,7 +188,7 @@ public:
     /// Returns null once the program ends.
     static thread_team* take() {
         if (!open_.load(std::memory_order_acquire)) return nullptr;
-        team_shelf& shelf = instance();
+        team_pool& shelf = instance();
         pthread_mutex_lock(&shelf.lock_);
         thread_team* const team = shelf.spare_;
         if (team != nullptr) shelf.spare_ = team->next;
@@ -196,7 +196,7 @@ public:
         return team != nullptr ? team : new thread_team;
     }
     static void put(thread_team* team) {
-        team_shelf& shelf = instance();
+        team_pool& shelf = instance();
         pthread_mutex_lock(&shelf.lock_);
         team->next = shelf.spare_;
         shelf.spare_ = team;
@@ -204,7 +204,7 @@ public:
     }
 
 private:
-    team_shelf() {
+    team_pool() {
         pthread_atfork([] { pthread_mutex_lock(&instance().lock_); }, [] { pthread_mutex_unlock(&instance().lock_); },
                        [] {
                            instance().spare_ = nullptr;
@@ -224,10 +224,10 @@ void run_team(int threads, bool all, const team_work& work);
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
     const at_work here;
     threads = threads_now(threads);
-    thread_team* const team = threads > 1 ? team_shelf::take() : nullptr;
+    thread_team* const team = threads > 1 ? team_pool::take() : nullptr;
     if (team == nullptr) return work.call(work.f, 0, 1);
     team->run(threads, all, work);
-    team_shelf::put(team);
+    team_pool::put(team);
 }
 #endif
 

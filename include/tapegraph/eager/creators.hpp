@@ -65,9 +65,9 @@ bool allclose(const A& a, const B& b, const closeness& options = {}) {
     if (!(options.rtol >= 0 && options.atol >= 0))
         throw argument_error("allclose: rtol " + std::to_string(options.rtol) + " and atol " +
                              std::to_string(options.atol) + " must not be negative");
-    bool fits = true;
-    const shape dims = broadcast(shape_of(a), shape_of(b), fits);
-    if (!fits)
+    bool valid = true;
+    const shape dims = broadcast(shape_of(a), shape_of(b), valid);
+    if (!valid)
         throw shape_error("allclose: shapes do not broadcast: " + to_string(shape_of(a)) + ", " +
                           to_string(shape_of(b)));
     const auto x = broadcast_to(eval(a), dims), y = broadcast_to(eval(b), dims);

@@ -103,9 +103,9 @@ private:
         if constexpr (!std::is_same_v<Mask, detail::no_mask>) {
             static_assert(std::is_same_v<Mask, tensor<bool>>, "scan: a mask is bool");
             const shape& steps = mask.shape();
-            bool fits = steps.rank() > axis && steps.rank() <= dims.rank();
-            for (int i = 0; fits && i < steps.rank(); ++i) fits = steps[i] == dims[i];
-            if (!fits)
+            bool valid = steps.rank() > axis && steps.rank() <= dims.rank();
+            for (int i = 0; valid && i < steps.rank(); ++i) valid = steps[i] == dims[i];
+            if (!valid)
                 throw shape_error("scan: a mask is bool, with the leading axes of xs up to time at least: " + text(xs) +
                                   ", " + text(mask));
         }

@@ -27,7 +27,7 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
 /// wrap around to a small allocation.
 inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
     constexpr std::int64_t limit = INT64_MAX;
-    bool fits = true;
+    bool valid = true;
     bool empty = false;
     std::int64_t product = 1;
     for (const std::int64_t extent : shape) {
@@ -35,12 +35,12 @@ inline bool checked_size(std::span<const std::int64_t> shape, std::size_t elemen
         if (extent == 0)
             empty = true;
         else if (product > limit / extent)
-            fits = false;
+            valid = false;
         else
             product *= extent;
     }
     size = empty ? 0 : product;
-    return empty || (fits && product <= limit / static_cast<std::int64_t>(element_bytes));
+    return empty || (valid && product <= limit / static_cast<std::int64_t>(element_bytes));
 }
 
 struct host_array {

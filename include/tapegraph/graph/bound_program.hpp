@@ -332,7 +332,7 @@ TG_DEFINITION void bound_program::place_buffers() {
                      : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
                                                 : 0;
     }
-    if (placement_.fits(live_, values_)) return;
+    if (placement_.valid(live_, values_)) return;
     arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
     placement_.take_plan();
     moved_ = true;

@@ -24,7 +24,7 @@ public:
     numbered<std::size_t>& needed_scratch() { return needed_scratch_; }
 
     /// Whether the current extents and scratch memory fit into the plan.
-    bool fits(const lifetimes& live, const numbered<buffer_view>& values) const {
+    bool valid(const lifetimes& live, const numbered<buffer_view>& values) const {
         if (offsets_.empty()) return false;
         for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
             if (needed_scratch_[s] > scratch_bytes_[s]) return false;

@@ -116,8 +116,8 @@ private:
         for (int r = 0; r < code_.slots() + code_.instructions(); ++r)
             widest = std::max(widest, static_cast<std::int64_t>(size_of(code_.type_of(r))));
         constexpr std::int64_t cache = 24 * 1024, most = 1024, least = 128;
-        const std::int64_t fits = cache / ((to_.registers + to_.slots + to_.results) * widest);
-        to_.elements = std::min(most, std::max(least, fits / least * least));
+        const std::int64_t valid = cache / ((to_.registers + to_.slots + to_.results) * widest);
+        to_.elements = std::min(most, std::max(least, valid / least * least));
         to_.register_bytes = to_.elements * widest;
     }
 

@@ -343,9 +343,9 @@ private:
         if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
         if (a.sequences == 1) return true;
         in[1] = t.info(args[first + 1]);
-        bool fits = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-        for (int i = 0; fits && i < in[1].dims.rank(); ++i) fits = equal_or_required(in[0].dims[i], in[1].dims[i]);
-        return fits || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+        bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+        for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
+        return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
     }
 };
 

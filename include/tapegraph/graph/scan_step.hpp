@@ -94,9 +94,9 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
                                given[k].id());
     }
     const dtype type = given[0].type();
-    const auto fits = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
+    const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
     bool one_type = is_floating(type) && value[carries].type() == type;
-    for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && fits(given[k]);
+    for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
     if (!one_type)
         return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
                            given[0].id(), value[carries].id());

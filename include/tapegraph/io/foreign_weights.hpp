@@ -202,12 +202,12 @@ public:
         if (our.empty() || their.empty()) return false;
         // Takes the first that fits, unless another one fits whose order relative to it is not
         // known.
-        const auto pass = [&](bool by_order, const auto& fits) {
+        const auto pass = [&](bool by_order, const auto& valid) {
             for (const std::size_t i : our) {
                 std::vector<std::size_t> found;
                 for (const std::size_t j : their)
                     if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
-                        same_part(ours_[i], theirs_[j].path) && fits(ours_[i], theirs_[j]))
+                        same_part(ours_[i], theirs_[j].path) && valid(ours_[i], theirs_[j]))
                         found.push_back(j);
                 if (found.empty()) continue;
                 const auto other = std::find_if(found.begin() + 1, found.end(), [&](std::size_t j) {

@@ -68,12 +68,12 @@ TG_DEFINITION void check_columns(const char* who, const model_signature& of, std
         const auto called = [&] { return std::string(who) + ": input '" + wanted.name + "' "; };
         if (given.type() != wanted.type)
             throw dtype_error(called() + "is " + name_of(given.type()) + ", the model takes " + name_of(wanted.type));
-        bool fits = given.rank() == static_cast<int>(wanted.shape.size());
-        for (int axis = 0; fits && axis < given.rank(); ++axis) {
+        bool valid = given.rank() == static_cast<int>(wanted.shape.size());
+        for (int axis = 0; valid && axis < given.rank(); ++axis) {
             const std::int64_t extent = wanted.shape[static_cast<std::size_t>(axis)];
-            fits = extent < 0 || given.shape()[axis].value == extent;
+            valid = extent < 0 || given.shape()[axis].value == extent;
         }
-        if (!fits)
+        if (!valid)
             throw shape_error(called() + "has shape " + to_string(given.shape()) + ", the model takes " +
                               wanted.text());
     }

@@ -110,12 +110,12 @@ public:
     /// Whether it can be read here.
     bool is_here() const { return !shared_->away; }
     /// From now on only other tasks have the value; `memory_stays`: it will be written again soon.
-    void go_away(bool memory_stays) {
+    void release(bool memory_stays) {
         shared_->away = true;
         if (!memory_stays) shared_->data.drop_storage();
     }
     /// The memory, to be overwritten completely.
-    any_tensor& come_back() {
+    any_tensor& restore() {
         shared_->away = false;
         if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
         return shared_->data;

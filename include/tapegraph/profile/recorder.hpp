@@ -106,11 +106,11 @@ private:
         if (runtime::current_runtime() != nullptr) device_ = runtime::current_runtime()->id().name();
     }
     std::size_t find(const call_key& key) {
-        const auto fits = [&](std::size_t i) { return rows_[i].key == key && rows_[i].seen != turn(); };
+        const auto valid = [&](std::size_t i) { return rows_[i].key == key && rows_[i].seen != turn(); };
         for (std::size_t at = next_; at < rows_.size(); ++at)
-            if (fits(at)) return at;
+            if (valid(at)) return at;
         for (std::size_t at = 0; at < next_; ++at)
-            if (fits(at)) return at;
+            if (valid(at)) return at;
         return rows_.size();
     }
     int turn() const { return eager_.turn(); }

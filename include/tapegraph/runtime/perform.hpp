@@ -108,7 +108,7 @@ TG_DEFINITION void run_on_host(device_runtime& d, const kernel_functions& kernel
                                const random_state* random) {
     std::vector<buffer_view> views;
     std::vector<arena> memory;
-    const auto at_home = [&](const buffer_view& from) {
+    const auto host_copies = [&](const buffer_view& from) {
         buffer_view v = from;
         v.memory = 0;
         if (from.data != nullptr && from.memory != 0) {
@@ -118,10 +118,10 @@ TG_DEFINITION void run_on_host(device_runtime& d, const kernel_functions& kernel
         views.push_back(v);
     };
     for (int i = 0; i < call.inputs; ++i) {
-        at_home(call.in[i]);
+        host_copies(call.in[i]);
         if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
     }
-    for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
+    for (int k = 0; k < call.outputs; ++k) host_copies(call.out[k]);
     kernel_call host = call;
     host.in = views.data();
     host.out = views.data() + call.inputs;

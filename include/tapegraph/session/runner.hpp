@@ -63,7 +63,7 @@ protected:
 
 private:
     variable& variable_of(const ir::model_view& view, int i);
-    bool holds_still(const variable& v) const;
+    bool is_frozen(const variable& v) const;
     void make_part(session_program& p, const compiled_part& from);
     void connect(session_part& p, bool training);
     void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
@@ -166,7 +166,7 @@ TG_DEFINITION void session_base::initialize_all() {
             *static_cast<double*>(each.made->own_data()) = 0;
             continue;
         }
-        each.made->come_back(); // on every task
+        each.made->restore(); // on every task
         each.made->held_by() = ~std::uint64_t{0};
         each.made->assign(first_value(*each.view, each.index, seed_));
         if (const int state_of = each.view->definitions[each.index].state_of; state_of > 0)
@@ -176,7 +176,7 @@ TG_DEFINITION void session_base::initialize_all() {
 
 // Whether a step of an optimizer keeps a variable: because it, or the variable that it is state of,
 // is frozen.
-TG_DEFINITION bool session_base::holds_still(const variable& v) const {
+TG_DEFINITION bool session_base::is_frozen(const variable& v) const {
     if (v.frozen() || !v.optimizer_state()) return v.frozen();
     std::string_view path = v.path();
     for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
@@ -198,7 +198,7 @@ TG_DEFINITION void session_base::connect(session_part& p, bool training) {
             p.program->set_variable(i, unused);
         } else if (p.written[k] == 0) {
             p.program->set_variable(i, v.data().view_on(on).data);
-        } else if (!training || !holds_still(v)) {
+        } else if (!training || !is_frozen(v)) {
             p.program->set_variable(i, v.own_data_on(on).data);
         } else {
             p.frozen[k] = v.data(); // shared until it is written to
@@ -278,7 +278,7 @@ TG_DEFINITION void session_base::execute(session_program& p, const std::vector<c
 }
 
 TG_DEFINITION void session_base::finish(session_program& p, bool training) {
-    apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
+    apply_updates(p, [&](const variable& v) { return training && is_frozen(v); });
 }
 
 #endif

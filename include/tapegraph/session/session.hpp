@@ -60,7 +60,7 @@ public:
     /// Throws argument_error for a name that is no placeholder, for one fed twice, and for a
     /// placeholder that the fetches need and that is not fed.
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-        requires std::is_same_v<Mistake, detail::fits>
+        requires std::is_same_v<Mistake, detail::valid>
     auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
         std::vector<const feed*> pointers;
         for (const feed& f : feeds) pointers.push_back(&f);
@@ -68,16 +68,16 @@ public:
         return run_with<detail::name_list<Names...>, detail::name_list<Given...>>(pointers);
     }
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-        requires std::is_same_v<Mistake, detail::fits>
+        requires std::is_same_v<Mistake, detail::valid>
     auto run(const given<Given>&... values) {
         return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
     }
     // Chosen if something is wrong, which the compiler then shows as `Mistake`.
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-        requires(!std::is_same_v<Mistake, detail::fits>)
+        requires(!std::is_same_v<Mistake, detail::valid>)
     void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
     template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-        requires(!std::is_same_v<Mistake, detail::fits>)
+        requires(!std::is_same_v<Mistake, detail::valid>)
     void run(const given<Given>&... values) = delete;
 
     /// The optimizer of a fetch of minimize; its numbers may change between runs. `Which`: its

@@ -259,7 +259,7 @@ using session_trace =
 template <class Trace>
 constexpr auto run_verdict() {
 #ifdef __CUDACC__
-    return std::type_identity<fits>{};
+    return std::type_identity<valid>{};
 #else
     if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};

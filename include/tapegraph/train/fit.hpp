@@ -188,7 +188,7 @@ TG_DEFINITION history trainer_base::fit_with(const mode_calls& calls, const data
     struct fitting {
         bool& flag;
         ~fitting() { flag = false; }
-    } const under_way{fitting_ = true};
+    } const in_flight{fitting_ = true};
     while (run.next_epoch < options.epochs && !state.history.interrupted && (run.inside || !state.stopped()))
         run_epoch(run);
     note_position(run);
@@ -280,13 +280,13 @@ TG_DEFINITION void trainer_base::run_ahead(fit_run& run) {
         launched_step step;
         std::int64_t records = 0;
     };
-    std::array<sent, most_ahead + 1> under_way{}; // a ring
+    std::array<sent, most_ahead + 1> in_flight{}; // a ring
     std::size_t first = 0, count = 0;
     const computing here(*this);
     training_state& s = run.state;
     const auto finish_one = [&] {
-        const sent& oldest = under_way[first];
-        first = (first + 1) % under_way.size();
+        const sent& oldest = in_flight[first];
+        first = (first + 1) % in_flight.size();
         --count;
         run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
     };
@@ -300,7 +300,7 @@ TG_DEFINITION void trainer_base::run_ahead(fit_run& run) {
         const batch_columns columns = run.match.of(*b);
         check_batch(run.calls.inputs, columns);
         ++step_;
-        under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
+        in_flight[(first + count++) % in_flight.size()] = {run.calls.launch(*this, columns), b->count()};
         if (count > most_ahead) finish_one();
     }
     device_->wait(); // throws the errors of kernels

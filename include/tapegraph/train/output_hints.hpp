@@ -129,11 +129,11 @@ void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::siz
 
 TG_DEFINITION void tell_once(const std::string& text) {
     static std::mutex one_at_a_time;
-    static std::vector<std::string> told;
+    static std::vector<std::string> reported;
     const std::lock_guard lock(one_at_a_time);
-    for (const std::string& each : told)
+    for (const std::string& each : reported)
         if (each == text) return;
-    told.push_back(text);
+    reported.push_back(text);
     std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
 

@@ -34,8 +34,8 @@ void check_near(const doubles& got, const doubles& expected, double tolerance) {
 
 TEST_CASE("lookups of words") {
     const words vocabulary{"a", "b", "c"};
-    const auto indices = [&](const options& chosen, const words& asked) {
-        return data::string_lookup(chosen, vocabulary).indices_of(asked);
+    const auto indices = [&](const options& chosen, const words& requested) {
+        return data::string_lookup(chosen, vocabulary).indices_of(requested);
     };
     CHECK(indices({}, {"a", "c", "z", ""}) == longs{1, 3, 0, 0});
     CHECK(indices({.mask_token = ""}, {"a", "c", "z", ""}) == longs{2, 4, 1, 0});
@@ -44,8 +44,8 @@ TEST_CASE("lookups of words") {
     CHECK(support::message_of<range_error>([&] { indices({.num_oov_indices = 0}, {"z"}); }) ==
           "lookup: 'z' is not in the vocabulary");
     const words record{"a", "c", "z", "a"};
-    const auto encoded = [&](const options& chosen, const words& asked) {
-        return data::string_lookup(chosen, vocabulary)(asked);
+    const auto encoded = [&](const options& chosen, const words& requested) {
+        return data::string_lookup(chosen, vocabulary)(requested);
     };
     CHECK(encoded({.mode = mode::one_hot}, record) == reals{0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0});
     CHECK(encoded({.mode = mode::multi_hot}, record) == reals{1, 1, 0, 1});

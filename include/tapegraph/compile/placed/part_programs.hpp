@@ -142,12 +142,12 @@ void receive_values(part_programs& p, session_part& to);
 
 /// After all parts have run, changes the variables for which holds_still(variable) is false.
 template <class F>
-void apply_updates(part_programs& p, const F& holds_still) {
+void apply_updates(part_programs& p, const F& is_frozen) {
     for (session_part& part : p.parts)
         for (const auto& [output, target] : part.updates) {
-            if (part.program == nullptr || holds_still(*target)) continue;
+            if (part.program == nullptr || is_frozen(*target)) continue;
             const device_scope on(part.program->device());
-            if (p.tasks) target->come_back();
+            if (p.tasks) target->restore();
             const buffer_view from = part.program->device_output(output);
             const buffer_view to = target->own_data_on(part.program->device());
             if (part.program->device() == nullptr)
@@ -155,7 +155,7 @@ void apply_updates(part_programs& p, const F& holds_still) {
             else
                 part.program->device()->copy(to.data, from.data, from.bytes());
         }
-    if (p.tasks) p.tasks->settle(held_variables(holds_still));
+    if (p.tasks) p.tasks->settle(held_variables(is_frozen));
 }
 
 /// Copies result `k` of a run into a tensor on the same device; for another task's part, into one

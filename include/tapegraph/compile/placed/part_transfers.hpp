@@ -24,8 +24,8 @@ inline std::span<std::byte> bytes_of(any_tensor& t) {
 class held_variables {
 public:
     template <class F>
-    explicit held_variables(const F& holds_still)
-        : object_(&holds_still),
+    explicit held_variables(const F& is_frozen)
+        : object_(&is_frozen),
           call_([](const void* object, const variable& v) -> bool { return (*static_cast<const F*>(object))(v); }) {}
     bool operator()(const variable& v) const { return call_(object_, v); }
 
@@ -70,7 +70,7 @@ public:
     /// Moves variables after their next values were computed, except for those that hold still.
     /// They go to the task that holds them, metrics' to all, and other tasks discard their values.
     /// The first time each task also frees variables that its parts do not use.
-    virtual void settle(const held_variables& holds_still) = 0;
+    virtual void settle(const held_variables& is_frozen) = 0;
     /// Abandons a run after an error.
     virtual void give_up() noexcept = 0;
 };

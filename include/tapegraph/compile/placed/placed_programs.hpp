@@ -32,7 +32,7 @@ struct placed_run {
 };
 
 // Keeps the value of a frozen variable, and of its optimizer's state, in a step.
-bool holds_still(variable_list& variables, const variable& v);
+bool is_frozen(variable_list& variables, const variable& v);
 
 /// Of the batch that a program's parts are given.
 std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device);
@@ -55,7 +55,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
         p = std::move(made);
     }
     run_of_tasks between(p, run.random, run.step, [&] { return hash_of_columns(columns, p.parts[0], run.device); });
-    std::vector<any_tensor> at_home; // host copies of batches that another device cannot read
+    std::vector<any_tensor> host_copies; // host copies of batches that another device cannot read
     for (session_part& part : p.parts) {
         if (part.program == nullptr) continue;
         ir::program& program = *part.program;
@@ -65,7 +65,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
             buffer_view column = *next++;
             if (column.memory != 0 && program.device() != run.device) {
                 const device_scope on(nullptr);
-                any_tensor& copy = at_home.emplace_back(column.type, shape(column.rank, column.extents));
+                any_tensor& copy = host_copies.emplace_back(column.type, shape(column.rank, column.extents));
                 run.device->download(copy.write(), column.data, column.bytes());
                 column = copy.view();
             }
@@ -110,7 +110,7 @@ struct placed_programs {
 
 #if TG_DEFINES_FOR_HOST(nn)
 
-TG_DEFINITION bool holds_still(variable_list& variables, const variable& v) {
+TG_DEFINITION bool is_frozen(variable_list& variables, const variable& v) {
     if (!v.optimizer_state()) return v.frozen();
     const std::string_view path = v.path();
     const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
@@ -138,7 +138,7 @@ TG_DEFINITION void copy_results(const part_programs& p, std::span<any_tensor> to
 }
 
 TG_DEFINITION void change_variables(part_programs& p, const placed_run& run) {
-    apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
+    apply_updates(p, [&](const variable& v) { return run.training && is_frozen(run.variables, v); });
 }
 
 TG_DEFINITION step_result finish_parts(part_programs& p, const placed_run& run) {

@@ -97,10 +97,10 @@ inline box random_resized_box(std::int64_t height, std::int64_t width, counter_r
         down = std::round(columns / options.least_ratio);
     else if (columns / rows > options.greatest_ratio)
         across = std::round(rows * options.greatest_ratio);
-    const auto fits = [](double n, double limit) {
+    const auto valid = [](double n, double limit) {
         return static_cast<std::int64_t>(n < 1 ? 1 : n > limit ? limit : n);
     };
-    return center_box(height, width, fits(down, rows), fits(across, columns));
+    return center_box(height, width, valid(down, rows), valid(across, columns));
 }
 
 /// A random part of the image, resized to height x width.

@@ -91,8 +91,8 @@ private:
         std::memcpy(places_.data(), bytes.data(), bytes.size());
         std::uint64_t before = start.size();
         for (std::size_t i = 0; i < places_.size(); ++i) {
-            const bool fits = i == 0 ? places_[i] == before : places_[i] >= before + 4;
-            if (!fits || places_[i] > index)
+            const bool valid = i == 0 ? places_[i] == before : places_[i] >= before + 4;
+            if (!valid || places_[i] > index)
                 fail("element " + std::to_string(i) + " is said to begin at byte " + std::to_string(places_[i]));
             before = places_[i];
         }

@@ -55,7 +55,7 @@ struct leaf_traits<T> {
     static constexpr bool numbers = true, fixed = true;
     using value = T;
     static std::vector<std::int64_t> extents(const T&) { return {}; }
-    static bool fits(const T&, const std::vector<std::int64_t>&) { return true; }
+    static bool valid(const T&, const std::vector<std::int64_t>&) { return true; }
     static void write(const T& from, T* to, std::int64_t) { *to = from; }
 };
 template <class T, std::size_t N>
@@ -68,7 +68,7 @@ struct leaf_traits<std::array<T, N>> {
         for (const std::int64_t e : leaf_traits<T>::extents(a[0])) all.push_back(e);
         return all;
     }
-    static bool fits(const std::array<T, N>&, const std::vector<std::int64_t>&) { return true; }
+    static bool valid(const std::array<T, N>&, const std::vector<std::int64_t>&) { return true; }
     static void write(const std::array<T, N>& from, value* to, std::int64_t size) {
         const std::int64_t each = size / static_cast<std::int64_t>(N);
         for (const T& e : from) {
@@ -82,7 +82,7 @@ struct leaf_traits<std::vector<T>> {
     static constexpr bool numbers = true, fixed = false;
     using value = T;
     static std::vector<std::int64_t> extents(const std::vector<T>& v) { return {static_cast<std::int64_t>(v.size())}; }
-    static bool fits(const std::vector<T>& v, const std::vector<std::int64_t>& e) {
+    static bool valid(const std::vector<T>& v, const std::vector<std::int64_t>& e) {
         return e.size() == 1 && e[0] == static_cast<std::int64_t>(v.size());
     }
     static void write(const std::vector<T>& from, T* to, std::int64_t) { std::copy(from.begin(), from.end(), to); }
@@ -96,7 +96,7 @@ struct leaf_traits<tensor<T>> {
         for (int i = 0; i < t.rank(); ++i) all.push_back(t.shape()[i].value);
         return all;
     }
-    static bool fits(const tensor<T>& t, const std::vector<std::int64_t>& e) {
+    static bool valid(const tensor<T>& t, const std::vector<std::int64_t>& e) {
         if (t.rank() != static_cast<int>(e.size())) return false;
         for (int i = 0; i < t.rank(); ++i)
             if (t.shape()[i].value != e[static_cast<std::size_t>(i)]) return false;
@@ -109,7 +109,7 @@ struct leaf_traits<written_values<T, Write>> {
     static constexpr bool numbers = true, fixed = false;
     using value = T;
     static std::vector<std::int64_t> extents(const written_values<T, Write>& w) { return w.extents; }
-    static bool fits(const written_values<T, Write>& w, const std::vector<std::int64_t>& e) { return w.extents == e; }
+    static bool valid(const written_values<T, Write>& w, const std::vector<std::int64_t>& e) { return w.extents == e; }
     static void write(const written_values<T, Write>& from, T* to, std::int64_t size) {
         from.write(std::span<T>(to, static_cast<std::size_t>(size)));
     }
@@ -177,7 +177,7 @@ struct column_rows<E> {
         to = values.mutable_data();
     }
     void put(std::int64_t row, E&& e) {
-        if (!traits::fits(e, *shape_of_record))
+        if (!traits::valid(e, *shape_of_record))
             throw shape_error("batch: a record has shape " + text_of(traits::extents(e)) + ", the others have " +
                               text_of(*shape_of_record) + "; padded_batch and ragged_batch take records of any length");
         traits::write(e, to + row * size, size);

@@ -121,7 +121,7 @@ struct padded_column<E> {
             for (std::size_t a = 0; a < large.size(); ++a) large[a] = std::max(large[a], small[a]);
         }
         if (!wanted_->empty()) {
-            if (!fits(large, *wanted_)) refuse(large, "records up to ");
+            if (!valid(large, *wanted_)) refuse(large, "records up to ");
             for (std::size_t a = 0; a < large.size(); ++a)
                 if ((*wanted_)[a] != 0) large[a] = (*wanted_)[a];
         }
@@ -142,7 +142,7 @@ struct padded_column<E> {
     }
 
 private:
-    static bool fits(const extents& small, const extents& large) {
+    static bool valid(const extents& small, const extents& large) {
         bool all = small.size() == large.size();
         for (std::size_t a = 0; all && a < small.size(); ++a) all = large[a] == 0 || small[a] <= large[a];
         return all;
@@ -161,7 +161,7 @@ private:
     }
     void write(std::int64_t row, const E& e, const extents& large) {
         const extents small = traits::extents(e);
-        if (!fits(small, large)) refuse(small, "a record of shape ");
+        if (!valid(small, large)) refuse(small, "a record of shape ");
         write_padded(e, small, to_ + row * size_, large, padding_);
     }
 

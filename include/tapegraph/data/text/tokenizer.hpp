@@ -180,7 +180,7 @@ public:
                               std::int64_t document_count, std::map<std::int64_t, std::int64_t> index_docs) {
         tokenizer result(std::move(options));
         const auto limit = static_cast<std::int64_t>(words.size()) + (result.options_.oov_token ? 2 : 1);
-        result.by_index_.assign(1, nobody);
+        result.by_index_.assign(1, unused);
         for (std::size_t i = 0; i < words.size(); ++i) {
             const auto& each = words[i];
             if (!result.numbers_.emplace(each.word, i).second)
@@ -189,14 +189,14 @@ public:
                 throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " has the index " +
                                      std::to_string(each.index) + ", not one of [1, " + std::to_string(limit) + ")");
             const auto place = static_cast<std::size_t>(each.index);
-            if (place >= result.by_index_.size()) result.by_index_.resize(place + 1, nobody);
-            if (std::exchange(result.by_index_[place], static_cast<std::int64_t>(i)) != nobody)
+            if (place >= result.by_index_.size()) result.by_index_.resize(place + 1, unused);
+            if (std::exchange(result.by_index_[place], static_cast<std::int64_t>(i)) != unused)
                 throw argument_error("tokenizer: two words have the index " + std::to_string(each.index) + ", one is " +
                                      io::quoted_text(each.word));
         }
         if (result.options_.oov_token && !words.empty() && !result.numbers_.contains(*result.options_.oov_token)) {
-            if (result.by_index_.size() < 2) result.by_index_.resize(2, nobody);
-            if (result.by_index_[1] != nobody)
+            if (result.by_index_.size() < 2) result.by_index_.resize(2, unused);
+            if (result.by_index_[1] != unused)
                 throw argument_error("tokenizer: the index 1 is the oov_token's, and " +
                                      io::quoted_text(words[static_cast<std::size_t>(result.by_index_[1])].word) +
                                      " has it");
@@ -210,7 +210,7 @@ public:
     }
 
 private:
-    static constexpr std::int64_t nobody = -1, oov_number = -2; // in by_index_
+    static constexpr std::int64_t unused = -1, oov_number = -2; // in by_index_
 
     bool is_oov_token(std::string_view word) const {
         return options_.oov_token && !by_index_.empty() && *options_.oov_token == word;
@@ -241,9 +241,9 @@ private:
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return words_[a].count > words_[b].count; });
-        by_index_.assign(1, nobody);
+        by_index_.assign(1, unused);
         // If the oov_token itself occurs as a word, it keeps that place, and the index 1 is unused.
-        if (options_.oov_token) by_index_.push_back(numbers_.contains(*options_.oov_token) ? nobody : oov_number);
+        if (options_.oov_token) by_index_.push_back(numbers_.contains(*options_.oov_token) ? unused : oov_number);
         for (const std::size_t number : order) {
             words_[number].index = static_cast<std::int64_t>(by_index_.size());
             by_index_.push_back(static_cast<std::int64_t>(number));

@@ -99,7 +99,7 @@ struct update_merger {
     }
 
     /// Whether a step may be part of a merged one.
-    constexpr bool fits(const list<int>& nodes) {
+    constexpr bool valid(const list<int>& nodes) {
         if (nodes.size() > most_region_results) return false;
         const region_code code = together(nodes);
         return code.slots.size() <= most_region_slots && code.instructions <= most_merged_instructions;
@@ -116,7 +116,7 @@ struct update_merger {
                 continue;
             const list<int> read = results_of(reader);
             for (const int node : read) nodes.push_back(node);
-            if (!fits(nodes)) continue;
+            if (!valid(nodes)) continue;
             int last = step;
             while (members[last] >= 0) last = members[last];
             members[last] = members[reader];

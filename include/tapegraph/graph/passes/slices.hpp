@@ -22,10 +22,10 @@ constexpr bool in_one_piece(const trace& t, int slice) {
     const entry &part = t.nodes[slice], &whole = t.nodes[t.argument(slice, 0)];
     int axis = 0;
     while (axis < part.rank && t.pool[part.dims + axis] == 1) ++axis;
-    bool fits = axis == part.rank || a.step[axis] == 1;
+    bool valid = axis == part.rank || a.step[axis] == 1;
     while (++axis < part.rank)
-        fits = fits && a.step[axis] == 1 && t.pool[part.dims + axis] == t.pool[whole.dims + axis];
-    return fits;
+        valid = valid && a.step[axis] == 1 && t.pool[part.dims + axis] == t.pool[whole.dims + axis];
+    return valid;
 }
 
 /// Whether a view is better than a copy: it keeps its whole buffer in memory as long as it is read.

@@ -63,17 +63,17 @@ constexpr const char* map_problem(trace& t, int i) {
     const int first = e.op->conditions < e.arguments ? e.op->conditions : 0;
     const dtype common = t.nodes[t.argument(i, first)].type;
     shape result = t.dims(t.argument(i, 0));
-    bool fits = true;
+    bool valid = true;
     for (int k = 0; k < e.arguments; ++k) {
         const int argument = t.argument(i, k);
         if (t.nodes[argument].type != (k < e.op->conditions ? dtype::boolean : common))
             return "element types of operands differ";
-        result = broadcast(result, t.dims(argument), fits);
+        result = broadcast(result, t.dims(argument), valid);
     }
-    if (!fits) return "shapes do not broadcast";
+    if (!valid) return "shapes do not broadcast";
     if (e.type != e.op->result_type(common)) return "the element type is not the operation's";
-    if (t.is(i, descriptor_of<broadcast_op>)) result = broadcast(result, t.dims(i), fits);
-    return fits && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
+    if (t.is(i, descriptor_of<broadcast_op>)) result = broadcast(result, t.dims(i), valid);
+    return valid && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
 }
 
 // Repeats the shape rule with the node's own shape as the target.

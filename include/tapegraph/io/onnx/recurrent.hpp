@@ -16,7 +16,7 @@ struct recurrence {
     int projected = -1, recurrent = -1, candidate_bias = -1, hidden = -1, state = -1, mask = -1;
     int input = -1, kernel = -1, bias = -1; ///< of x W + b, if that is what `projected` is
     bool backwards = false;                 ///< x is read from its last step on
-    bool fits = false;
+    bool valid = false;
 };
 
 template <class G>
@@ -42,7 +42,7 @@ recurrence read_recurrence(G& g, int node) {
         if (r.states == 2 && floating()) r.state = g.t.argument(node, next++);
     }
     if (next < count && !floating()) r.mask = g.t.argument(node, next++);
-    r.fits = next == count && words[2] != 2 && (r.states == 1 || (r.hidden < 0) == (r.state < 0));
+    r.valid = next == count && words[2] != 2 && (r.states == 1 || (r.hidden < 0) == (r.state < 0));
 
     int product = r.projected;
     if (g.is(product, "add")) {
@@ -147,7 +147,7 @@ void write_recurrent(G& g, int node) {
     const recurrence r = read_recurrence(g, node);
     strided_view recurrent, kernel;
     const dtype type = g.at(node).type;
-    if (!r.fits) return g.refuse(node, "with dropout, or for a derivative");
+    if (!r.valid) return g.refuse(node, "with dropout, or for a derivative");
     if (!g.backed(r.recurrent, recurrent) || !recurrent.is_contiguous())
         return g.refuse(node, "whose recurrent kernel is computed");
     const std::int64_t units = recurrent.dims[0], time = g.extent_of(r.projected, 1),

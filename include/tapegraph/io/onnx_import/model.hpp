@@ -224,10 +224,10 @@ struct state : tapegraph::detail::model_base {
             if (given[k].type() != v.type)
                 throw dtype_error(one_line("predict: '" + v.name + "' is " + name_of(given[k].type()) +
                                            ", the file takes " + name_of(v.type)));
-            bool fits = !v.ranked || given[k].rank() == static_cast<int>(v.extents.size());
-            for (std::size_t i = 0; fits && i < v.extents.size(); ++i)
-                fits = v.extents[i] < 0 || given[k].shape()[static_cast<int>(i)].value == v.extents[i];
-            if (!fits)
+            bool valid = !v.ranked || given[k].rank() == static_cast<int>(v.extents.size());
+            for (std::size_t i = 0; valid && i < v.extents.size(); ++i)
+                valid = v.extents[i] < 0 || given[k].shape()[static_cast<int>(i)].value == v.extents[i];
+            if (!valid)
                 throw shape_error(one_line("predict: '" + v.name + "' has shape " + to_string(given[k].shape()) +
                                            ", which is not the file's"));
             x.push_back(in_carrier(given[k], carrier_of(v.type)));

@@ -92,10 +92,10 @@ inline void unsqueeze_rule(call& c) {
 
 inline void expand_rule(call& c) {
     const std::vector<std::int64_t> items = c.extents(1, "extents");
-    bool fits = true;
-    shape target = broadcast(c.dims(0), shape_of_items(c, items), fits);
+    bool valid = true;
+    shape target = broadcast(c.dims(0), shape_of_items(c, items), valid);
     target.attach(&c.on.trace().extents);
-    if (!fits) refuse("to a shape that does not fit");
+    if (!valid) refuse("to a shape that does not fit");
     c.give(0, eval(broadcast_to(c.plain(0), target)), c.type(0));
 }
 

@@ -20,10 +20,11 @@ template <int Classes>
 constexpr void add_confusions(const auto& state, const auto& x, const auto& z, const auto& weights) {
     const auto outputs = eval(x);
     const shape from = shape_of(outputs);
-    const bool fits = from.rank() > 0 && equal_or_required(from[from.rank() - 1], extent(Classes));
+    const bool valid = from.rank() > 0 && equal_or_required(from[from.rank() - 1], extent(Classes));
     const auto here = std::source_location::current();
     const auto checked =
-        fits ? outputs : static_cast<std::remove_const_t<decltype(outputs)>>(refuse<confusion_texts>(0, here, outputs));
+        valid ? outputs
+              : static_cast<std::remove_const_t<decltype(outputs)>>(refuse<confusion_texts>(0, here, outputs));
     const auto predicted = argmax(checked, -1);
     const auto labels = class_numbers_of(checked, z);
     const auto pairs = stack({ravel(labels), ravel(predicted)}, -1);

@@ -30,9 +30,9 @@ template <handle W>
 constexpr W weights_over(const W& weights, const shape& values) {
     const shape from = shape_of(weights);
     const auto here = std::source_location::current();
-    bool fits = from.rank() <= values.rank();
-    for (int i = 0; fits && i < from.rank(); ++i) fits = equal_or_required(from[i], values[i]);
-    if (!fits) return static_cast<W>(refuse<weight_texts>(0, here, weights));
+    bool valid = from.rank() <= values.rank();
+    for (int i = 0; valid && i < from.rank(); ++i) valid = equal_or_required(from[i], values[i]);
+    if (!valid) return static_cast<W>(refuse<weight_texts>(0, here, weights));
     shape target = from;
     while (target.rank() < values.rank()) target.push_back(1);
     return invoke<reshape_op>({}, &target, here, weights);

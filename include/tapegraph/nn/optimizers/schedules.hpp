@@ -24,8 +24,8 @@ inline double divisor_of(double steps, const char* schedule, const char* member)
     return steps;
 }
 /// A number that a schedule requires to obey a rule; an error names the rule that it breaks.
-inline double within(bool fits, double value, const char* schedule, const char* member, const char* rule) {
-    if (!fits || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
+inline double within(bool valid, double value, const char* schedule, const char* member, const char* rule) {
+    if (!valid || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
     return value;
 }
 /// Interpolates from one number to another along half a cosine wave: `from` at 0, `to` at 1.

@@ -87,13 +87,14 @@ void copy_slices(const char* table, const Index* indices, std::int64_t count, st
         std::memcpy(out + i * Bytes, table + static_cast<std::int64_t>(indices[i]) * Bytes, Bytes);
 }
 template <class Index>
-void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out, bool streaming) {
-    const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
+void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out,
+                     bool streaming) {
+    const auto bytes = static_cast<std::int64_t>(size), requested = std::min<std::int64_t>(bytes, 2048);
     const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
     for (std::int64_t i = 0; i < count; ++i, out += bytes) {
         // Prefetches, because the processor cannot predict the next slices.
         if (i + ahead < count)
-            for (std::int64_t line = 0; line < asked; line += 64)
+            for (std::int64_t line = 0; line < requested; line += 64)
                 __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
         const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
         if (streaming)
@@ -111,8 +112,8 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
 /// Throws range_error for an index outside [0, rows).
 template <class Index>
 void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
-                   const void* table, std::int64_t count, const Index* indices, void* out, const char* operation = "gather",
-                   bool checked = false) {
+                   const void* table, std::int64_t count, const Index* indices, void* out,
+                   const char* operation = "gather", bool checked = false) {
     using namespace gather_detail;
     if (!checked) check(operation, indices, batches * count, rows);
     const std::size_t bytes = static_cast<std::size_t>(width) * size;
@@ -127,7 +128,8 @@ void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, 
     const std::int64_t slabs = batches * outer, step = std::max<std::int64_t>(1, task_elements / width);
     const std::int64_t pieces = (count + step - 1) / step, units = slabs * pieces;
     const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (std::min(step, count) * width));
-    const bool streaming = bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
+    const bool streaming =
+        bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
     parallel_for((units + in_task - 1) / in_task, slabs * count * width >= parallel_elements, [&](std::int64_t task) {
         for (std::int64_t unit = task * in_task, end = std::min(units, unit + in_task); unit < end; ++unit) {
             const std::int64_t slab = unit / pieces, first = unit % pieces * step;
@@ -148,9 +150,9 @@ void gather_rows(std::int64_t rows, std::int64_t width, std::size_t size, const 
 /// out [batches, outer, rows, width] = zeros, then out[b, o, indices[b, j], :] += updates[b, o, j, :] for j = 0, 1, ...: the
 /// adjoint of `gather_slices`. Throws range_error for an index outside [0, rows).
 template <class T, class Index>
-void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, const T* updates,
-                        std::int64_t count, const Index* indices, T* out, const char* operation = "scatter_add",
-                        bool checked = false) {
+void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width,
+                        const T* updates, std::int64_t count, const Index* indices, T* out,
+                        const char* operation = "scatter_add", bool checked = false) {
     using namespace gather_detail;
     if (!checked) check(operation, indices, batches * count, rows);
     const std::int64_t slabs = batches * outer;
@@ -177,7 +179,8 @@ void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t r
 
 /// One batch, with slices along the first axis.
 template <class T, class Index>
-void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices, T* out) {
+void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices,
+                      T* out) {
     scatter_add_slices(1, 1, rows, width, updates, count, indices, out);
 }
 
@@ -191,8 +194,8 @@ void flat_indices(const char* operation, std::int64_t count, std::int64_t depth,
         for (std::int64_t k = 0; k < depth; ++k) {
             const auto index = static_cast<std::int64_t>(indices[i * depth + k]);
             if (index < 0 || index >= extents[k])
-                throw range_error(index_outside(
-                    operation, index, "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
+                throw range_error(index_outside(operation, index,
+                                                "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
             row = row * extents[k] + index;
         }
         flat[i] = row;
@@ -212,7 +215,8 @@ void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std
                       : size == 4 ? &take_row<4, Index>
                       : size == 8 ? &take_row<8, Index>
                                   : nullptr;
-    if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
+    if (take == nullptr)
+        throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
     const auto step = static_cast<std::int64_t>(size);
     if (inner == 1) { // one call per row
         over_rows(outer, picks, [&](std::int64_t o) {

@@ -111,8 +111,9 @@ struct gather_nd_op {
         const shape& picks = indices.dims;
         const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
         if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-            !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-                        "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+            !io.require(
+                width.known() && width.value >= 1 && width.value <= table.rank(),
+                "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
             return false;
         result = shape();
         result.attach(table.table() != nullptr ? table.table() : picks.table());
@@ -167,20 +168,21 @@ struct take_along_op {
     struct attributes {
         std::int64_t axis = 0;
     };
-    static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+    static constexpr bool valid(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
         if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
             !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
             !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
             return false;
         for (int i = 0; i < x.rank(); ++i)
             if (i != a.axis)
-                io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+                io.require(equal_or_required(x[i], indices.dims[i]),
+                           "take_along, put_along: extents differ off the axis");
         return io.error == nullptr;
     }
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = io.in[1].dims;
-        fits(a, io.in[0].dims, io.in[1], io);
+        valid(a, io.in[0].dims, io.in[1], io);
     }
     template <int I>
         requires(I == 0)
@@ -195,7 +197,7 @@ struct put_along_op : take_along_op {
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
-        if (fits(a, io.result, io.in[1], io))
+        if (valid(a, io.result, io.in[1], io))
             io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
                        "put_along: values and indices differ in shape");
     }
@@ -244,25 +246,25 @@ struct one_hot_op {
 };
 
 /// Passed to gather as its axis, selects the first axis after the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
+inline constexpr int after_batch = std::numeric_limits<int>::min();
 
 namespace detail {
 constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
-    return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+    return {axis == after_batch ? batch : normalized_axis(axis, rank), batch};
 }
 } // namespace detail
 
 /// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
 /// axes of both operands are matched: indices select within their own batch.
 template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+constexpr auto gather(const A& table, const B& indices, int axis = after_batch, int batch_axes = 0,
                       std::source_location where = std::source_location::current()) {
     return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
                              indices);
 }
 /// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
 template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = after_batch, int batch_axes = 0,
                            std::source_location where = std::source_location::current()) {
     target.attach(shape_of(values).table());
     return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
@@ -270,7 +272,8 @@ constexpr auto scatter_add(const A& values, const B& indices, shape target, int 
 }
 /// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
 template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+constexpr auto gather_nd(const A& table, const B& indices,
+                         std::source_location where = std::source_location::current()) {
     return invoke<gather_nd_op>({}, nullptr, where, table, indices);
 }
 /// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
@@ -303,8 +306,9 @@ struct one_hot_options {
 template <class T, tensor_like A>
 constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
                        std::source_location where = std::source_location::current()) {
-    return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-                                 nullptr, where, indices);
+    return invoke<one_hot_op<T>>(
+        {depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off}, nullptr, where,
+        indices);
 }
 no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
 

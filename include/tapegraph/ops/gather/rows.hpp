@@ -23,9 +23,9 @@ struct sum_of_equal_rows_op {
         io.type = io.in[0].type;
         io.result = rows;
         if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
-        bool fits = picks.rank() <= rows.rank();
-        for (int i = 0; fits && i < picks.rank(); ++i) fits = equal_or_required(rows[i], picks[i]);
-        io.require(fits, "sum_of_equal_rows: the rows' first axes are not those of the indices");
+        bool valid = picks.rank() <= rows.rank();
+        for (int i = 0; valid && i < picks.rank(); ++i) valid = equal_or_required(rows[i], picks[i]);
+        io.require(valid, "sum_of_equal_rows: the rows' first axes are not those of the indices");
     }
 };
 

@@ -64,7 +64,8 @@ constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
 
 /// Exchanges two axes.
 template <tensor_like A>
-constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
+constexpr auto swap_axes(const A& x, int first, int second,
+                         std::source_location where = std::source_location::current()) {
     transpose_op::attributes a;
     const int rank = shape_of(x).rank();
     a.rank = rank;
@@ -86,17 +87,17 @@ constexpr auto move_axis(const A& x, axes from, axes to, std::source_location wh
     transpose_op::attributes a;
     const int rank = shape_of(x).rank();
     a.rank = rank;
-    const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
-                      detail::distinct_axes(to, rank);
-    const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
-    for (int k = 0; fits && k < from.count; ++k)
+    const bool valid = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
+                       detail::distinct_axes(to, rank);
+    const std::int64_t moved = valid ? from.bits(rank) : 0, taken = valid ? to.bits(rank) : 0;
+    for (int k = 0; valid && k < from.count; ++k)
         a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
     for (int i = 0, next = 0; i < rank; ++i) {
         if ((taken >> i & 1) != 0) continue;
         while ((moved >> next & 1) != 0) ++next;
         a.permutation[i] = next++;
     }
-    if (!fits) {
+    if (!valid) {
         a.permutation[0] = -1; // refused by the shape rule
         a.rank = rank > 0 ? rank : 1;
     }

@@ -148,7 +148,9 @@ constexpr slice_op::attributes whole_slice() {
 }
 
 constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
-    const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
+    const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) {
+        return v < low ? low : v > high ? high : v;
+    };
     const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
     const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
     const bool open = r.end == all.end;
@@ -226,7 +228,8 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
 
 /// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
 template <tensor_like A>
-constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
+constexpr auto take(const A& x, std::int64_t i, int axis = 0,
+                    std::source_location where = std::source_location::current()) {
     const auto whole = eval(x, where);
     const shape from = shape_of(whole);
     const int at = normalized_axis(axis, from.rank());
@@ -248,10 +251,10 @@ constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_locati
 template <tensor_like A>
 constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
     const shape target = shape_of(x);
-    const bool fits = detail::distinct_axes(over, target.rank());
-    const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
+    const bool valid = detail::distinct_axes(over, target.rank());
+    const std::int64_t mask = valid ? over.bits(target.rank()) : 0;
     slice_op::attributes a = detail::whole_slice();
-    if (!fits) a.begin[0] = slice_op::axis_outside;
+    if (!valid) a.begin[0] = slice_op::axis_outside;
     for (int i = 0; i < target.rank(); ++i) {
         if ((mask >> i & 1) == 0) continue;
         a.begin[i] = at_the_end;
@@ -310,16 +313,15 @@ constexpr auto split(const A& x, int axis = 0, std::source_location where = std:
     const int at = normalized_axis(axis, from.rank());
     constexpr auto parts = static_cast<std::int64_t>(N);
     const extent size = at < 0 ? extent(0) : from[at] / parts;
-    const auto problem = at < 0                                     ? slice_op::axis_outside
+    const auto problem = at < 0                                      ? slice_op::axis_outside
                          : equal_or_required(size * parts, from[at]) ? slice_op::none
                                                                      : slice_op::indivisible;
     const auto part = [&](std::size_t i) {
         return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-                            : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
+                                         : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
     };
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::array<decltype(eval(x)), N>{part(I)...};
-    }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+    (std::make_index_sequence<N>{});
 }
 
 /// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). The sizes add up
@@ -333,7 +335,7 @@ constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
     std::int64_t sum = 0;
     bool negative = false;
     for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
-    const auto problem = at < 0                                         ? slice_op::axis_outside
+    const auto problem = at < 0                                          ? slice_op::axis_outside
                          : !negative && equal_or_required(from[at], sum) ? slice_op::none
                                                                          : slice_op::wrong_sum;
     const auto part = [&](std::size_t i) {
@@ -342,9 +344,8 @@ constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
         for (std::size_t k = 0; k < i; ++k) before += sizes[k];
         return detail::part_of(whole, at, before, sizes[i], where);
     };
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::array<decltype(eval(x)), N>{part(I)...};
-    }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+    (std::make_index_sequence<N>{});
 }
 
 /// The N elements of an axis of extent N, as std::array; the axis is dropped.
@@ -353,16 +354,15 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
     const auto whole = eval(x, where);
     const shape from = shape_of(whole);
     const int at = normalized_axis(axis, from.rank());
-    const auto problem = at < 0 ? slice_op::axis_outside
+    const auto problem = at < 0                                                      ? slice_op::axis_outside
                          : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
                                                                                      : slice_op::wrong_count;
     const auto part = [&](std::size_t i) {
         return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-                            : take(whole, static_cast<std::int64_t>(i), at, where);
+                                         : take(whole, static_cast<std::int64_t>(i), at, where);
     };
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::array<decltype(eval(x)), N>{part(I)...};
-    }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+    (std::make_index_sequence<N>{});
 }
 
 } // namespace tapegraph

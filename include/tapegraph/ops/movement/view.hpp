@@ -25,7 +25,9 @@ struct reshape_op {
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         switch (a.problem) {
-        case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+        case axis_outside:
+            io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8");
+            return;
         case two_open: io.fail("reshape: -1 stands for one extent only"); return;
         case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
         case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
@@ -135,16 +137,16 @@ constexpr auto expand_dims(const A& x, axes at, std::source_location where = std
     const auto sealed = eval(x, where);
     const shape from = shape_of(sealed);
     const int rank = from.rank() + at.count;
-    const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
-    const std::int64_t inserted = fits ? at.bits(rank) : 0;
+    const bool valid = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+    const std::int64_t inserted = valid ? at.bits(rank) : 0;
     shape target = detail::no_axes(from);
-    for (int i = 0, next = 0; fits && i < rank; ++i) {
+    for (int i = 0, next = 0; valid && i < rank; ++i) {
         if ((inserted >> i & 1) != 0)
             target.push_back(1);
         else
             target.push_back(from[next++]);
     }
-    return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+    return detail::reshaped(sealed, target, valid ? reshape_op::none : reshape_op::axis_outside, where);
 }
 
 /// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
@@ -153,9 +155,9 @@ template <tensor_like A>
 constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
     const auto sealed = eval(x, where);
     const shape from = shape_of(sealed);
-    const bool fits = detail::distinct_axes(which, from.rank());
-    std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
-    const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+    const bool valid = detail::distinct_axes(which, from.rank());
+    std::int64_t problem = valid ? reshape_op::none : reshape_op::axis_outside;
+    const std::int64_t dropped = valid ? which.bits(from.rank()) : 0;
     shape target = detail::no_axes(from);
     for (int i = 0; i < from.rank(); ++i) {
         const bool one = from[i].value == 1;

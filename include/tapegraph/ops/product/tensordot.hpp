@@ -11,13 +11,13 @@ namespace tapegraph {
 struct tensordot_axes {
     std::int8_t first[max_rank]{}, second[max_rank]{};
     int count = 0;
-    bool named = false, fits = true;
+    bool named = false, valid = true;
 
     // NOLINTNEXTLINE: implicit, for tensordot(a, b, 2)
-    constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
+    constexpr tensordot_axes(int several) : count(several), valid(several >= 0 && several <= max_rank) {}
     constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
-        : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
-        if (!fits) return;
+        : named(true), valid(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
+        if (!valid) return;
         for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
         int i = 0;
         for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
@@ -36,24 +36,24 @@ constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
                   "tensordot: element types differ; cast<...>() makes them equal");
     const shape sx = shape_of(x), sy = shape_of(y);
     axis_labels lx, ly, out;
-    bool fits = axes.fits && axes.count <= sx.rank() && axes.count <= sy.rank();
+    bool valid = axes.valid && axes.count <= sx.rank() && axes.count <= sy.rank();
     for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
     for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
     misfit problem = misfit::tensordot_axes;
-    for (int k = 0; k < axes.count && fits; ++k) {
+    for (int k = 0; k < axes.count && valid; ++k) {
         const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
         const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
-        fits = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
-        if (!fits) break;
+        valid = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
+        if (!valid) break;
         ly.label[j] = lx.label[i];
-        if (!equal_or_required(sx[i], sy[j])) fits = false, problem = misfit::tensordot_extents;
+        if (!equal_or_required(sx[i], sy[j])) valid = false, problem = misfit::tensordot_extents;
     }
     for (int i = 0; i < lx.count; ++i)
         if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
     for (int i = 0; i < ly.count; ++i)
         if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
-    if (fits && out.count > max_rank) fits = false, problem = misfit::rank;
-    if (!fits) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
+    if (valid && out.count > max_rank) valid = false, problem = misfit::rank;
+    if (!valid) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
     return contract(x, lx, y, ly, out, where);
 }
 

@@ -17,7 +17,7 @@
 namespace tapegraph::cpu {
 
 /// A barrier for the members of a group. Waiting spins for some microseconds, then sleeps.
-class alignas(64) meeting_point {
+class alignas(64) barrier {
 public:
     void wait(int members) {
         if (members < 2) return;
@@ -171,7 +171,7 @@ struct recurrence_part {
 
 /// The barriers of a team.
 struct recurrence_meetings {
-    meeting_point all, parts[recurrence_part::most_parts];
+    barrier all, parts[recurrence_part::most_parts];
 };
 
 } // namespace tapegraph::cpu

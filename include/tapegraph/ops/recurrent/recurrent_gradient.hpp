@@ -85,7 +85,7 @@ constexpr bool recurrent_fits(inference& io, int first) {
                     cell_text<Cell, ": kernel and recurrent kernel differ in units">))
         return false;
     int at = 2 + recurrent_biased<Extras>; // the bias is part of one that was checked
-    const auto fits = [&](dtype type, extent second, const char* text) {
+    const auto valid = [&](dtype type, extent second, const char* text) {
         io.culprit = first + at;
         const operand_info& x = in[at++];
         return io.require(x.type == type && x.dims.rank() == 2 && equal_or_required(x.dims[0], z[0]) &&
@@ -93,11 +93,11 @@ constexpr bool recurrent_fits(inference& io, int first) {
                           text);
     };
     for (int i = 0; recurrent_initial<Extras> && i < Cell::states; ++i)
-        if (!fits(io.type, units, cell_text<Cell, ": initial states must be [batch, units]">)) return false;
+        if (!valid(io.type, units, cell_text<Cell, ": initial states must be [batch, units]">)) return false;
     if constexpr ((Extras & 1) != 0)
-        if (!fits(dtype::boolean, z[1], cell_text<Cell, ": the mask must be bool [batch, time]">)) return false;
+        if (!valid(dtype::boolean, z[1], cell_text<Cell, ": the mask must be bool [batch, time]">)) return false;
     if constexpr ((Extras & 2) != 0)
-        if (!fits(io.type, units, cell_text<Cell, ": factors of the recurrent dropout must be [batch, units]">))
+        if (!valid(io.type, units, cell_text<Cell, ": factors of the recurrent dropout must be [batch, units]">))
             return false;
     return true;
 }

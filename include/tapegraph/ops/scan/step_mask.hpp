@@ -28,11 +28,11 @@ inline constexpr bool can_be_bool<M> = std::is_same_v<typename M::element_type, 
 template <handle X, handle M>
 constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
     const shape steps = shape_of(mask), values = shape_of(x);
-    bool fits = steps.rank() <= values.rank();
-    for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(values[i], steps[i]);
-    if constexpr (requires { mask.owner(); }) fits = fits && mask.type() == dtype::boolean;
+    bool valid = steps.rank() <= values.rank();
+    for (int i = 0; valid && i < steps.rank(); ++i) valid = equal_or_required(values[i], steps[i]);
+    if constexpr (requires { mask.owner(); }) valid = valid && mask.type() == dtype::boolean;
     if constexpr (can_be_bool<M>) {
-        if (fits) {
+        if (valid) {
             shape target = steps;
             while (target.rank() < values.rank()) target.push_back(1);
             return eval(tapegraph::where(invoke<reshape_op>({}, &target, where, mask), x, 0), where);

@@ -194,7 +194,7 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     if (g.groups > 1 && (narrowest < 8 || g.groups > 65535))
         return detail::direct_plan(g, pass, element, device, limit);
     const detail::few_channels_tiling shallow(g, pass, element);
-    if (shallow.fits && pass == convolution_pass::forward)
+    if (shallow.valid && pass == convolution_pass::forward)
         return detail::few_channels_plan(shallow, g, pass, element, device, limit);
 
     // This is an ordinary matrix product, and matmul uses the library for those, too.
@@ -213,7 +213,7 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     };
     const double tiles = cycles(exact ? exact_slowness * best.cost : best.cost, tensor);
     double ours = tiles;
-    if (shallow.fits)
+    if (shallow.valid)
         ours = std::min(ours, cycles(detail::few_channels_gradient_cost(e, device.multiprocessors), false));
     const bool by_windows = g.groups == 1 && ours > 40 * 4000 && detail::chunk_bytes(g, element, limit) <= limit;
     const double product =
@@ -287,7 +287,7 @@ inline std::vector<convolution_plan> convolution_candidates(const convolution_ge
     add_tiles(rounded);
     add(in_float.plan_of(in_float.best()));
     if (g.groups > 1) add(detail::direct_plan(g, pass, element, device, limit));
-    if (const detail::few_channels_tiling t(g, pass, element); t.fits)
+    if (const detail::few_channels_tiling t(g, pass, element); t.valid)
         add(detail::few_channels_plan(t, g, pass, element, device, limit));
     if (g.groups == 1 && detail::chunk_bytes(g, element, limit) <= limit) add(detail::library_plan(g, element, limit));
     if (rounded.on_tensor_cores() && !rounded.is_exact() && library_takes(g, pass) &&

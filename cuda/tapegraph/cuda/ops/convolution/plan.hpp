@@ -222,7 +222,7 @@ inline double few_channels_gradient_cost(const product_extents& e, int multiproc
 
 /// How few_channels kernels tile a pass, if the tile fits into their shared memory.
 struct few_channels_tiling {
-    bool fits = false;
+    bool valid = false;
     int sums = 0;                      ///< channels per thread
     int warps_across = 0, columns = 0; ///< of a block's channels
     int tile_log = 0, pixels = 0;
@@ -246,7 +246,7 @@ struct few_channels_tiling {
             t.cut(g, pass, element, pooled);
             const double cost =
                 slowness * static_cast<double>((g.out_channels + t.columns - 1) / t.columns * t.columns);
-            if (t.shared <= 48 * 1024 && (!fits || cost <= least)) *this = t, fits = true, least = cost;
+            if (t.shared <= 48 * 1024 && (!valid || cost <= least)) *this = t, valid = true, least = cost;
         }
     }
 

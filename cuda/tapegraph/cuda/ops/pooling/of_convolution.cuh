@@ -77,7 +77,7 @@ private:
         if (plan.splits > 1) return false;
         switch (plan.algorithm) {
         case algorithm::few_channels:
-            return detail::few_channels_tiling(g.even, convolution_pass::forward, sizeof(T), true).fits;
+            return detail::few_channels_tiling(g.even, convolution_pass::forward, sizeof(T), true).valid;
         case algorithm::multiply_adds:
         case algorithm::tensor_cores:
             return g.whole.kernel_height * g.whole.kernel_width * g.whole.group_in() <= kernels::longest_chain;
