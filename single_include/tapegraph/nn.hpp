@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "all.hpp" // which has this
+#include "data.hpp" // which has this

@@ -184,18 +184,24 @@ struct refused_value {
 #endif
 
 /// Before the declaration of a function that nobody should call, and that has a body: calling it is an error with this text, and the only
-/// one, because what calls it can be evaluated. nvcc has none of these functions.
-#if defined(__clang__)
-#define TG_REFUSED(text) \
- _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
-  __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
-#elif defined(__GNUC__) && !defined(__CUDACC__)
+/// one, because what calls it can be evaluated. (clang prints it twice where a template is called by its name.) nvcc has none of these
+/// functions.
+#if defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSED(text) __attribute__((unavailable(text)))
 #endif
 
+/// The same of a function that the compiler never evaluates.
+#if defined(__clang__)
+#define TG_REFUSED_CALL(text) \
+ _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
+  __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
+#elif defined(TG_REFUSED)
+#define TG_REFUSED_CALL(text) TG_REFUSED(text)
+#endif
+
 /// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
-#if defined(TG_REFUSED)
-#define TG_REFUSES(text) TG_REFUSED(text)
+#if defined(TG_REFUSED_CALL)
+#define TG_REFUSES(text) TG_REFUSED_CALL(text)
 #else
 #define TG_REFUSES(text) = delete
 #endif
@@ -213,24 +219,43 @@ struct refused_value {
 
 namespace tapegraph {
 
-enum class dtype : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+struct half;
+struct bfloat16;
+
+#define TG_ELEMENT_TYPES(ROW) \
+ ROW(f32, float, 4, "f32")                                                                                          \
+ ROW(f64, double, 8, "f64")                                                                                         \
+ ROW(f16, tapegraph::half, 2, "f16")                                                                                \
+ ROW(bf16, tapegraph::bfloat16, 2, "bf16")                                                                          \
+ ROW(i8, std::int8_t, 1, "i8")                                                                                      \
+ ROW(i16, std::int16_t, 2, "i16")                                                                                   \
+ ROW(i32, std::int32_t, 4, "i32")                                                                                   \
+ ROW(i64, std::int64_t, 8, "i64")                                                                                   \
+ ROW(u8, std::uint8_t, 1, "u8")                                                                                     \
+ ROW(u16, std::uint16_t, 2, "u16")                                                                                  \
+ ROW(u32, std::uint32_t, 4, "u32")                                                                                  \
+ ROW(u64, std::uint64_t, 8, "u64")                                                                                  \
+ ROW(boolean, bool, 1, "bool")
+
+#define TG_FLOATING_TYPES(ROW, ...) \
+ ROW(f32, float, __VA_ARGS__) \
+ ROW(f64, double, __VA_ARGS__) \
+ ROW(f16, tapegraph::half, __VA_ARGS__) \
+ ROW(bf16, tapegraph::bfloat16, __VA_ARGS__)
+
+enum class dtype : std::uint8_t {
+#define TG_ROW(name, type, bytes, text) name,
+ TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+};
 
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype type) {
  switch (type) {
- case dtype::f64:
- case dtype::i64:
- case dtype::u64: return 8;
- case dtype::f32:
- case dtype::i32:
- case dtype::u32: return 4;
- case dtype::f16:
- case dtype::bf16:
- case dtype::i16:
- case dtype::u16: return 2;
- case dtype::i8:
- case dtype::u8:
- case dtype::boolean: return 1;
+#define TG_ROW(name, type, bytes, text) \
+ case dtype::name: return bytes;
+  TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
  }
  return 0;
 }
@@ -242,19 +267,10 @@ constexpr bool is_floating(dtype type) {
 /// The name used in messages: "f32", "i64", "bool", ...
 constexpr const char* name_of(dtype type) {
  switch (type) {
- case dtype::f32: return "f32";
- case dtype::f64: return "f64";
- case dtype::f16: return "f16";
- case dtype::bf16: return "bf16";
- case dtype::i8: return "i8";
- case dtype::i16: return "i16";
- case dtype::i32: return "i32";
- case dtype::i64: return "i64";
- case dtype::u8: return "u8";
- case dtype::u16: return "u16";
- case dtype::u32: return "u32";
- case dtype::u64: return "u64";
- case dtype::boolean: return "bool";
+#define TG_ROW(name, type, bytes, text) \
+ case dtype::name: return text;
+  TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
  }
  return "?";
 }
@@ -297,26 +313,36 @@ inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
 // -- tapegraph/core/component.hpp
 #define TG_DEFINITION inline
 #define TG_RUNS_HERE true
-#define TG_PART_convolution 1
-#define TG_PART_cumulative 2
-#define TG_PART_data 3
-#define TG_PART_eager 4
-#define TG_PART_gather 5
-#define TG_PART_graph 6
-#define TG_PART_instructions 7
-#define TG_PART_movement 8
-#define TG_PART_nn 9
-#define TG_PART_onnx 10
-#define TG_PART_operations 11
-#define TG_PART_ordering 12
-#define TG_PART_pooling 13
-#define TG_PART_product 14
-#define TG_PART_random 15
-#define TG_PART_recurrent 16
-#define TG_PART_reduction 17
-#define TG_PART_regions 18
-#define TG_PART_registry 19
-#define TG_PART_runtime 20
+#define TG_PART_IS_convolution_convolution 1
+#define TG_PART_IS_cumulative_cumulative 1
+#define TG_PART_IS_data_data 1
+#define TG_PART_IS_eager_eager 1
+#define TG_PART_IS_gather_gather 1
+#define TG_PART_IS_graph_graph 1
+#define TG_PART_IS_instructions_instructions 1
+#define TG_PART_IS_movement_movement 1
+#define TG_PART_IS_nn_nn 1
+#define TG_PART_IS_onnx_onnx 1
+#define TG_PART_IS_operations_operations 1
+#define TG_PART_IS_ordering_ordering 1
+#define TG_PART_IS_pooling_pooling 1
+#define TG_PART_IS_product_product 1
+#define TG_PART_IS_random_random 1
+#define TG_PART_IS_recurrent_recurrent 1
+#define TG_PART_IS_reduction_reduction 1
+#define TG_PART_IS_regions_regions 1
+#define TG_PART_IS_registry_registry 1
+#define TG_PART_IS_runtime_runtime 1
+#define TG_PART_OF_PROGRAM_eager 1
+#define TG_PART_OF_PROGRAM_graph 1
+#define TG_PART_OF_PROGRAM_nn 1
+#define TG_JOIN(a, b) a##b
+#define TG_JOINED(a, b) TG_JOIN(a, b)
+#define TG_SECOND_OF(first, second, ...) second
+#define TG_SECOND(...) TG_SECOND_OF(__VA_ARGS__)
+#define TG_SHIFT_1 ~,
+#define TG_IF(flag, yes, no) TG_SECOND(TG_JOINED(TG_SHIFT_, flag) yes, no, ~)
+#define TG_IS_PART(name, part) TG_JOINED(TG_JOINED(TG_PART_IS_, name), _##part)
 #define TG_DEFINES(part) 1
 #define TG_DEFINES_FOR_HOST(part) 1
 // -- tapegraph/core/extent.hpp
@@ -888,7 +914,10 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
  template <detail::condition Bool>
   requires detail::of_mode<expr, graph>
  TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
- constexpr operator Bool() const { return false; }
+ constexpr operator Bool() const {
+  refuse(eval(*this), TG_NO_VALUES_IN_A_MODEL);
+  return false;
+ }
 #endif
  template <std::size_t I>
  constexpr const auto& get() const {
@@ -1730,9 +1759,9 @@ struct device_error : error {
 /// buffers.
 struct out_of_memory : device_error {
  explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-  : device_error(text), asked(asked_for), in_use(held) {}
+  : device_error(text), requested(asked_for), in_use(held) {}
 
- std::size_t asked; ///< bytes requested
+ std::size_t requested; ///< bytes requested
  std::size_t in_use; ///< bytes in use by other buffers
 };
 }
@@ -1993,7 +2022,6 @@ struct operation {
   const kernel_call&);
  cost_function bytes;
  std::uint64_t spelling;
- void (*registration)();
  constexpr bool in_formula() const {
   return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
  }
@@ -2160,12 +2188,14 @@ constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, 
  else
   return nullptr;
 }
+template <auto>
+struct instantiated {};
 template <class Op>
-constexpr auto registration_of() -> void (*)() {
+constexpr bool enlists_kernels() {
  if constexpr (requires { sizeof(kernel_registration<Op>); })
-  return &kernel_registration<Op>::run;
- else
-  return nullptr;
+  if constexpr (kernel_registration<Op>::wanted())
+   return sizeof(instantiated<&kernel_registration<Op>::enlist>) > 0;
+ return true;
 }
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
@@ -2210,12 +2240,12 @@ inline constexpr operation descriptor_of{
  .method = detail::method_of_call<Op>(),
  .bytes = detail::bytes_of_call<Op>(),
  .spelling = detail::spelling_of<Op>(),
- .registration = detail::registration_of<Op>(),
 };
 template <class Op>
 struct operation_binding {
  static constexpr bool bound = true;
  friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+ static_assert(detail::enlists_kernels<Op>());
 };
 template <const operation* Record>
 using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
@@ -2254,7 +2284,6 @@ struct scope_entry {
  int parent = 0;
  int index = 0; // scope / 3; -1 for a name; after a name, as in "layer_3"
  std::string_view name;
- int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 struct source_line {
  const char* file = nullptr;
@@ -2264,20 +2293,9 @@ struct variable_entry {
  int scope = 0;
  std::string_view name;
  int node = 0;
- int initializer = 0;
- double a = 0, b = 0;
  bool trainable = false;
- int previous = 0;
  int frozen_input = 0;
- int optimizers = 0;
- int state_of = 0;
- std::string_view collection{};
- std::string_view task{}; // the cluster task that holds it: "/job:ps/task:0"
-};
-struct weight_rule {
- int variable = 0, kind = 0;
- double a = 0, b = 0, c = 0;
- std::int64_t along = 0;
+ int of = 0;
 };
 struct input_entry {
  std::string_view name;
@@ -2297,43 +2315,9 @@ struct output_entry {
 struct assignment_entry {
  int variable = 0, node = 0;
 };
-struct row_use_entry {
- int variable = 0, node = 0;
-};
-struct gradient_entry {
- int variable = 0, node = 0, indices = -1;
- int optimizer = 0;
- int state = 0;
- bool differentiate = false;
- int loss = 0;
-};
-struct minimization_entry {
- int node = 0, optimizer = 0, line = 0;
- std::string_view variables;
-};
-struct unique_entry {
- int parent = 0;
- std::string_view name;
- int count = 0;
-};
-struct named_entry {
- int scope = 0;
- std::string_view name;
- int node = 0;
-};
-struct result_entry {
- int scope = 0;
- std::string_view name;
- int node = 0;
- int first = 0;
-};
 struct pass_entry {
  std::string_view name;
  int nodes = 0;
-};
-struct layer_entry {
- std::string_view type;
- int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 struct failure {
  const char* what = nullptr;
@@ -2364,20 +2348,10 @@ public:
  list<scope_entry> scopes;
  list<source_line> lines;
  list<variable_entry> variables;
- list<weight_rule> regularizers, constraints;
- list<std::string_view> tasks; // cluster tasks that compute parts: "/job:worker/task:1"
  list<input_entry> inputs;
  list<output_entry> outputs;
  list<assignment_entry> assignments;
- list<row_use_entry> row_uses;
- list<gradient_entry> gradients;
- list<minimization_entry> minimizations;
- list<int> added_losses;
  list<pass_entry> history;
- list<layer_entry> layers;
- list<named_entry> named;
- list<result_entry> results;
- list<unique_entry> unique_scopes;
  extent_table extents;
  failure error{};
  custom_flows flows{-1, -1, {}};
@@ -2385,18 +2359,14 @@ public:
  std::uint64_t wanted = ~std::uint64_t{0};
  int groups = 0;
  int ordinals = 0;
- bool training = true;
  bool in_shards = false;
  bool differentiated = false;
- int trainings = 0;
- std::uint64_t wanted_trainings = 0;
  int scope = 0;
  int line = 0;
  int place = 0;
  int computing_task = 0;
- std::string_view task{};
  constexpr trace() {
-  scopes.push_back({-1, -1, {}, 0, 0, 0});
+  scopes.push_back({-1, -1, {}});
   lines.push_back({"", 0});
  }
  constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
@@ -2422,11 +2392,6 @@ public:
   computing_task = nodes[node].task;
  }
  constexpr void compute_anywhere() { place = computing_task = 0; }
- constexpr int number_of_task(std::string_view name) {
-  for (int i = 0; i < tasks.size(); ++i)
-   if (tasks[i] == name) return i + 1;
-  return tasks.push_back(name) + 1;
- }
  constexpr int store(const shape& s) {
   const int first = pool.size();
   for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
@@ -2576,7 +2541,10 @@ public:
 #if defined(TG_REFUSED)
  template <detail::condition Bool>
  TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
- constexpr operator Bool() const { return false; }
+ constexpr operator Bool() const {
+  owner_->fail(TG_NO_VALUES_IN_A_MODEL);
+  return false;
+ }
 #endif
 private:
  ir::trace* owner_ = nullptr;
@@ -2671,11 +2639,7 @@ inline constexpr bool derivative_in_float = [] {
  else
   return false;
 }();
-constexpr int widened(trace& t, int id) {
- if (!is_storage_type(t.nodes[id].type)) return id;
- static_assert(operation_binding<cast_op<float>>::bound);
- return t.map(descriptor_of<cast_op<float>>, &id, 1);
-}
+constexpr int widened(trace& t, int id);
 template <class Op>
 constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
        int output) {
@@ -2708,6 +2672,11 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
    if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
   return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
  }
+}
+constexpr int widened(trace& t, int id) {
+ if (!is_storage_type(t.nodes[id].type)) return id;
+ static_assert(operation_binding<cast_op<float>>::bound);
+ return t.map(descriptor_of<cast_op<float>>, &id, 1);
 }
 }
 }
@@ -2885,121 +2854,21 @@ void read_element(const void* data, std::int64_t at, element_text& out) {
  }
  out.length = static_cast<int>(end - out.digits);
 }
-template <class = void>
 class array_printer {
 public:
  array_printer(const shape& s, const void* data, element_reader reader, bool floating)
   : shape_(s), data_(data), reader_(reader), floating_(floating), abbreviated_(s.elements() > 1000) {}
- std::string print() {
-  walk(0, 0, 0, nullptr);
-  scientific_ = floating_ && largest_ > 0 && (largest_ >= 1e8 || smallest_ < 1e-4 || largest_ / smallest_ > 1000);
-  if (floating_) {
-   measuring_ = true;
-   walk(0, 0, 0, nullptr);
-   width_ = std::max(width_, before_ + 1 + behind_ + exponent_);
-  }
-  std::string text;
-  walk(0, 0, 0, &text);
-  return text;
- }
+ std::string print();
 private:
  static constexpr std::int64_t edge = 3;
  static constexpr int precision = 8;
- void walk(int axis, std::int64_t at, int indent, std::string* text) {
-  if (axis == shape_.rank()) return element(at, text);
-  std::int64_t stride = 1;
-  for (int i = axis + 1; i < shape_.rank(); ++i) stride *= shape_[i].value;
-  const std::int64_t extent = shape_[axis].value;
-  const bool skips = abbreviated_ && extent > 2 * edge;
-  if (text != nullptr) *text += '[';
-  for (std::int64_t i = 0; i < extent; ++i) {
-   if (text != nullptr && i > 0) {
-    if (axis + 1 == shape_.rank())
-     *text += ' ';
-    else
-     text->append(static_cast<std::size_t>(std::max(1, shape_.rank() - axis - 1)), '\n')
-      .append(static_cast<std::size_t>(indent) + 1, ' ');
-   }
-   if (skips && i == edge) {
-    if (text != nullptr) *text += "...";
-    i = extent - edge - 1;
-    continue;
-   }
-   walk(axis + 1, at + i * stride, indent + 1, text);
-  }
-  if (text != nullptr) *text += ']';
- }
- void element(std::int64_t at, std::string* text) {
-  element_text e;
-  reader_(data_, at, e);
-  if (!floating_ || !std::isfinite(e.value)) {
-   if (text != nullptr)
-    padded(*text, e.text());
-   else
-    width_ = std::max(width_, e.length);
-   return;
-  }
-  if (text == nullptr && !measuring_) {
-   if (e.value == 0) return;
-   largest_ = std::max(largest_, std::abs(e.value));
-   smallest_ = std::min(smallest_, std::abs(e.value));
-   return;
-  }
-  if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, behind_));
-  std::string digits = scientific_ ? shortest(e) : positional(e);
-  const std::size_t tail = scientific_ ? digits.find('e') : digits.size();
-  const auto point = static_cast<int>(digits.find('.'));
-  const int behind = static_cast<int>(tail) - point - 1;
-  if (text == nullptr) {
-   before_ = std::max(before_, point);
-   behind_ = std::max(behind_, behind);
-   exponent_ = std::max(exponent_, static_cast<int>(digits.size() - tail));
-   return;
-  }
-  padded(*text, digits.append(static_cast<std::size_t>(behind_ - behind), ' '));
- }
- void padded(std::string& text, std::string_view word) const {
-  text.append(static_cast<std::size_t>(std::max(0, width_ - static_cast<int>(word.size()))), ' ').append(word);
- }
- static std::string scientific(double value, int digits) {
-  char buffer[48];
-  std::string text(
-   buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
-  if (digits == 0) text.insert(text.find('e'), 1, '.');
-  return text;
- }
- static std::string shortest(const element_text& e) {
-  std::string text(e.text());
-  if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-'))
-   text = scientific(e.value, precision);
-  const std::size_t tail = text.find('e');
-  return trimmed(text.substr(0, tail)) + text.substr(tail);
- }
- static std::string positional(const element_text& e) {
-  const std::string text(e.text());
-  const std::size_t tail = text.find('e');
-  int exponent = 0;
-  std::from_chars(text.data() + tail + (text[tail + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
-  std::string digits;
-  for (const char c : text.substr(0, tail))
-   if (c >= '0' && c <= '9') digits += c;
-  const int behind = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
-  if (behind > precision || behind == 0) {
-   char buffer[48];
-   char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
-           std::min(behind, precision))
-        .ptr;
-   return trimmed({buffer, end});
-  }
-  if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');
-  digits.insert(static_cast<std::size_t>(std::max(exponent, 0)) + 1, 1, '.');
-  return trimmed((text[0] == '-' ? "-" : "") + digits);
- }
- static std::string trimmed(std::string text) {
-  if (text.find('.') == std::string::npos) return text + '.';
-  while (text.back() == '0') text.pop_back();
-  return text;
- }
+ void walk(int axis, std::int64_t at, int indent, std::string* text);
+ void element(std::int64_t at, std::string* text);
+ void padded(std::string& text, std::string_view word) const;
+ static std::string scientific(double value, int digits);
+ static std::string shortest(const element_text& e);
+ static std::string positional(const element_text& e);
+ static std::string trimmed(std::string text);
  const shape& shape_;
  const void* data_;
  element_reader reader_;
@@ -3009,9 +2878,116 @@ private:
 };
 template <class T>
 std::string array_text(const T* data, const shape& s) {
- if (s.rank() > 0) return array_printer<>(s, data, &read_element<T>, is_floating_type<T>).print();
+ if (s.rank() > 0) return array_printer(s, data, &read_element<T>, is_floating_type<T>).print();
  std::string text;
  print_value(text, *data);
+ return text;
+}
+TG_DEFINITION std::string array_printer::print() {
+ walk(0, 0, 0, nullptr);
+ scientific_ = floating_ && largest_ > 0 && (largest_ >= 1e8 || smallest_ < 1e-4 || largest_ / smallest_ > 1000);
+ if (floating_) {
+  measuring_ = true;
+  walk(0, 0, 0, nullptr);
+  width_ = std::max(width_, before_ + 1 + behind_ + exponent_);
+ }
+ std::string text;
+ walk(0, 0, 0, &text);
+ return text;
+}
+TG_DEFINITION void array_printer::walk(int axis, std::int64_t at, int indent, std::string* text) {
+ if (axis == shape_.rank()) return element(at, text);
+ std::int64_t stride = 1;
+ for (int i = axis + 1; i < shape_.rank(); ++i) stride *= shape_[i].value;
+ const std::int64_t extent = shape_[axis].value;
+ const bool skips = abbreviated_ && extent > 2 * edge;
+ if (text != nullptr) *text += '[';
+ for (std::int64_t i = 0; i < extent; ++i) {
+  if (text != nullptr && i > 0) {
+   if (axis + 1 == shape_.rank())
+    *text += ' ';
+   else
+    text->append(static_cast<std::size_t>(std::max(1, shape_.rank() - axis - 1)), '\n')
+     .append(static_cast<std::size_t>(indent) + 1, ' ');
+  }
+  if (skips && i == edge) {
+   if (text != nullptr) *text += "...";
+   i = extent - edge - 1;
+   continue;
+  }
+  walk(axis + 1, at + i * stride, indent + 1, text);
+ }
+ if (text != nullptr) *text += ']';
+}
+TG_DEFINITION void array_printer::element(std::int64_t at, std::string* text) {
+ element_text e;
+ reader_(data_, at, e);
+ if (!floating_ || !std::isfinite(e.value)) {
+  if (text != nullptr)
+   padded(*text, e.text());
+  else
+   width_ = std::max(width_, e.length);
+  return;
+ }
+ if (text == nullptr && !measuring_) {
+  if (e.value == 0) return;
+  largest_ = std::max(largest_, std::abs(e.value));
+  smallest_ = std::min(smallest_, std::abs(e.value));
+  return;
+ }
+ if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, behind_));
+ std::string digits = scientific_ ? shortest(e) : positional(e);
+ const std::size_t tail = scientific_ ? digits.find('e') : digits.size();
+ const auto point = static_cast<int>(digits.find('.'));
+ const int behind = static_cast<int>(tail) - point - 1;
+ if (text == nullptr) {
+  before_ = std::max(before_, point);
+  behind_ = std::max(behind_, behind);
+  exponent_ = std::max(exponent_, static_cast<int>(digits.size() - tail));
+  return;
+ }
+ padded(*text, digits.append(static_cast<std::size_t>(behind_ - behind), ' '));
+}
+TG_DEFINITION void array_printer::padded(std::string& text, std::string_view word) const {
+ text.append(static_cast<std::size_t>(std::max(0, width_ - static_cast<int>(word.size()))), ' ').append(word);
+}
+TG_DEFINITION std::string array_printer::scientific(double value, int digits) {
+ char buffer[48];
+ std::string text(buffer,
+     std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
+ if (digits == 0) text.insert(text.find('e'), 1, '.');
+ return text;
+}
+TG_DEFINITION std::string array_printer::shortest(const element_text& e) {
+ std::string text(e.text());
+ if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-'))
+  text = scientific(e.value, precision);
+ const std::size_t tail = text.find('e');
+ return trimmed(text.substr(0, tail)) + text.substr(tail);
+}
+TG_DEFINITION std::string array_printer::positional(const element_text& e) {
+ const std::string text(e.text());
+ const std::size_t tail = text.find('e');
+ int exponent = 0;
+ std::from_chars(text.data() + tail + (text[tail + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+ std::string digits;
+ for (const char c : text.substr(0, tail))
+  if (c >= '0' && c <= '9') digits += c;
+ const int behind = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
+ if (behind > precision || behind == 0) {
+  char buffer[48];
+  char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
+          std::min(behind, precision))
+       .ptr;
+  return trimmed({buffer, end});
+ }
+ if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');
+ digits.insert(static_cast<std::size_t>(std::max(exponent, 0)) + 1, 1, '.');
+ return trimmed((text[0] == '-' ? "-" : "") + digits);
+}
+TG_DEFINITION std::string array_printer::trimmed(std::string text) {
+ if (text.find('.') == std::string::npos) return text + '.';
+ while (text.back() == '0') text.pop_back();
  return text;
 }
 }
@@ -3109,8 +3085,7 @@ inline std::string readable_bytes(std::size_t bytes) {
  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
  return text;
 }
-template <class = void>
-device_report cpu_report() {
+inline device_report cpu_report() {
  device_report r{device::cpu(), "processor"};
  const auto each_line = [](const char* file, const auto& f) {
   std::FILE* const lines = std::fopen(file, "r");
@@ -3148,8 +3123,7 @@ inline std::string why_unavailable(device d) {
 }
 
 /// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
+inline std::vector<device_report> list_devices() {
  std::vector<device_report> devices{detail::cpu_report()};
  const detail::device_backend& backend = detail::cuda_backend();
  const int count = backend.count == nullptr ? 0 : backend.count();
@@ -3158,8 +3132,7 @@ std::vector<device_report> list_devices() {
 }
 
 /// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+inline std::string device_table(const std::vector<device_report>& devices = list_devices()) {
  std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
  for (const device_report& r : devices) {
   const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
@@ -3188,10 +3161,10 @@ inline void check_available(device d) {
 inline device available_or_cpu(device wanted) {
  const std::string why = detail::why_unavailable(wanted);
  if (why.empty()) return wanted;
- static const bool said = [&] {
+ static const bool reported = [&] {
   return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
  }();
- static_cast<void>(said);
+ static_cast<void>(reported);
  return device::cpu();
 }
 }
@@ -3207,8 +3180,11 @@ inline const char* environment(const char* variable) {
 [[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
  throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
 }
-template <class = void>
-int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise);
+inline bool environment_flag(const char* variable, bool otherwise) {
+ return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+TG_DEFINITION int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
  const char* const value = environment(variable);
  if (value == nullptr) return otherwise;
  std::string expected;
@@ -3219,9 +3195,6 @@ int environment_choice(const char* variable, std::initializer_list<const char*> 
   expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
  }
  refuse_environment(variable, value, expected);
-}
-inline bool environment_flag(const char* variable, bool otherwise) {
- return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
 }
 }
 #include <mutex>
@@ -3344,13 +3317,7 @@ struct arena_counters {
   return counters;
  }
 };
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
-       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      asked, in_use);
-}
+[[noreturn]] void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit);
 class arena {
 public:
  arena() = default;
@@ -3388,6 +3355,12 @@ private:
  void* data_ = nullptr;
  std::size_t size_ = 0;
 };
+[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(requested) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      requested, in_use);
+}
 }
 inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
 }
@@ -3866,8 +3839,8 @@ namespace tapegraph {
 struct eager;
 
 namespace detail {
-template <class = void>
-[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims) {
+[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims);
+[[noreturn]] TG_DEFINITION void throw_index(std::int64_t index, int axis, const shape& dims) {
  throw range_error("tensor: index " + std::to_string(index) + " on axis " + std::to_string(axis) +
      " is outside shape " + to_string(dims));
 }
@@ -4636,6 +4609,69 @@ TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
 }
 // -- tapegraph/ops/elementwise/in_float.hpp
 
+// -- tapegraph/core/element_types.hpp
+
+/// From element types as values to C++ types: `element_t`, lists of types, and visitors.
+
+namespace tapegraph {
+
+/// The C++ type of a dtype.
+template <dtype Type>
+struct element;
+#define TG_ROW(name, T, bytes, text) \
+ template <> \
+ struct element<dtype::name> { \
+  using type = T; \
+  static_assert(sizeof(T) == bytes); \
+ };
+TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+template <dtype Type>
+using element_t = typename element<Type>::type;
+
+/// Calls f(std::type_identity<T>{}) with the C++ type of an element type, and returns its result.
+template <class F>
+constexpr auto visit_type(dtype type, const F& f) {
+ switch (type) {
+#define TG_ROW(name, T, bytes, text) \
+ case dtype::name: return f(std::type_identity<T>{});
+  TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+ }
+ return f(std::type_identity<float>{});
+}
+
+/// A list of element types.
+template <class... T>
+struct element_types {
+ /// Calls f(std::type_identity<T>{}) with every type of the list.
+ template <class F>
+ static constexpr void each([[maybe_unused]] const F& f) {
+  (f(std::type_identity<T>{}), ...);
+ }
+ /// Calls f(std::type_identity<T>{}) with the type of the list that `type` names. Returns whether
+ /// the list has it.
+ template <class F>
+ static constexpr bool visit([[maybe_unused]] dtype type, [[maybe_unused]] const F& f) {
+  return ((type == dtype_of<T> && (static_cast<void>(f(std::type_identity<T>{})), true)) || ...);
+ }
+};
+using computed_types = element_types<float, double>;
+using index_types = element_types<std::int32_t, std::int64_t>;
+using storage_types = element_types<half, bfloat16>;
+using floating_types = element_types<float, double, half, bfloat16>;
+using number_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t>;
+/// What operations compute with; the other types are read, converted and written.
+using common_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t, bool>;
+
+#define TG_COMMON_TYPES(ROW, ...) \
+ TG_FLOATING_TYPES(ROW, __VA_ARGS__) \
+ ROW(i32, std::int32_t, __VA_ARGS__) \
+ ROW(i64, std::int64_t, __VA_ARGS__) \
+ ROW(u8, std::uint8_t, __VA_ARGS__) \
+ ROW(boolean, bool, __VA_ARGS__)
+}
+
 /// Computes functions of several steps, such as softmax, on 16-bit elements: in float, rounded once
 /// at the end. Rounding every step would lose digits that the result could have, and half cannot
 /// represent counts beyond 65504.
@@ -4697,20 +4733,20 @@ constexpr auto as_float(const A& x, std::source_location where) {
  else
   return x;
 }
+template <class Node>
+constexpr Node rounded_to_storage(const Node& wide, dtype type, std::source_location where) {
+ Node result = wide;
+ storage_types::visit(type, [&]<class T>(std::type_identity<T>) { result = eval(cast<T>(wide), where); });
+ return result;
+}
 template <handle L, handle A>
 constexpr auto rounded_like(const L& like, const A& wide, std::source_location where) {
- if constexpr (one_handle<mode_of_t<A>>) {
-  const dtype type = type_of(like);
-  return type == dtype::bf16 ? A(eval(cast<bfloat16>(wide), where))
-   : type == dtype::f16 ? A(eval(cast<half>(wide), where))
-         : wide;
- } else if constexpr (static_type<L>::value == dtype::bf16) {
-  return eval(cast<bfloat16>(wide), where);
- } else if constexpr (static_type<L>::value == dtype::f16) {
-  return eval(cast<half>(wide), where);
- } else {
+ if constexpr (one_handle<mode_of_t<A>>)
+  return rounded_to_storage(wide, type_of(like), where);
+ else if constexpr (is_storage_type(static_type<L>::value))
+  return eval(cast<element_t<static_type<L>::value>>(wide), where);
+ else
   return wide;
- }
 }
 template <tensor_like A, class F>
  requires one_handle<mode_of_t<A>>
@@ -4719,16 +4755,14 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
  const dtype type = type_of(x);
  if (!is_storage_type(type)) return node(f(x));
  const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+ return rounded_to_storage(wide, type, where);
 }
 template <tensor_like A, class F>
  requires(!one_handle<mode_of_t<A>>)
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
  constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
+ if constexpr (is_storage_type(type))
+  return eval(cast<element_t<type>>(f(eval(cast<float>(eval(x, where)), where))), where);
  else
   return f(x);
 }
@@ -5641,7 +5675,9 @@ namespace tapegraph {
 namespace detail {
 template <class T>
 TG_INLINE constexpr auto without_derivatives(const T& x) {
- if constexpr (is_differential_scalar<T>)
+ if constexpr (requires { x.value(); })
+  return without_derivatives(x.value());
+ else if constexpr (is_differential_scalar<T>)
   return without_derivatives(x.value);
  else
   return x;
@@ -6168,7 +6204,9 @@ struct reshape_op {
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case axis_outside:
+   io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8");
+   return;
   case two_open: io.fail("reshape: -1 stands for one extent only"); return;
   case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
   case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
@@ -6274,16 +6312,16 @@ constexpr auto expand_dims(const A& x, axes at, std::source_location where = std
  const auto sealed = eval(x, where);
  const shape from = shape_of(sealed);
  const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ const bool valid = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = valid ? at.bits(rank) : 0;
  shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
+ for (int i = 0, next = 0; valid && i < rank; ++i) {
   if ((inserted >> i & 1) != 0)
    target.push_back(1);
   else
    target.push_back(from[next++]);
  }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+ return detail::reshaped(sealed, target, valid ? reshape_op::none : reshape_op::axis_outside, where);
 }
 
 /// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
@@ -6292,9 +6330,9 @@ template <tensor_like A>
 constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
  const auto sealed = eval(x, where);
  const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ const bool valid = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = valid ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = valid ? which.bits(from.rank()) : 0;
  shape target = detail::no_axes(from);
  for (int i = 0; i < from.rank(); ++i) {
   const bool one = from[i].value == 1;
@@ -6373,10 +6411,10 @@ struct sum_op : reduce_op {
  static constexpr std::string_view layer_name = "global_average_pooling*";
  static constexpr void infer(const attributes& a, inference& io) {
   const dtype type = io.in[0].type;
-  const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
   if (detail::axes_inside(a, io) &&
    io.require(type != dtype::boolean, "sum, prod: the elements are bool; count_nonzero counts them") &&
-   io.require(floating || (a.keepdims & 2) == 0, "mean: the elements are integers; cast<float>(x) first"))
+   io.require(is_floating(type) || (a.keepdims & 2) == 0,
+     "mean: the elements are integers; cast<float>(x) first"))
    reduce_op::infer(a, io);
  }
  static constexpr auto vjp(auto dy, auto, auto) { return dy; }
@@ -6701,7 +6739,8 @@ constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
 
 /// Exchanges two axes.
 template <tensor_like A>
-constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
+constexpr auto swap_axes(const A& x, int first, int second,
+      std::source_location where = std::source_location::current()) {
  transpose_op::attributes a;
  const int rank = shape_of(x).rank();
  a.rank = rank;
@@ -6723,17 +6762,17 @@ constexpr auto move_axis(const A& x, axes from, axes to, std::source_location wh
  transpose_op::attributes a;
  const int rank = shape_of(x).rank();
  a.rank = rank;
- const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
+ const bool valid = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
      detail::distinct_axes(to, rank);
- const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
- for (int k = 0; fits && k < from.count; ++k)
+ const std::int64_t moved = valid ? from.bits(rank) : 0, taken = valid ? to.bits(rank) : 0;
+ for (int k = 0; valid && k < from.count; ++k)
   a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
  for (int i = 0, next = 0; i < rank; ++i) {
   if ((taken >> i & 1) != 0) continue;
   while ((moved >> next & 1) != 0) ++next;
   a.permutation[i] = next++;
  }
- if (!fits) {
+ if (!valid) {
   a.permutation[0] = -1;
   a.rank = rank > 0 ? rank : 1;
  }
@@ -6914,7 +6953,9 @@ constexpr slice_op::attributes whole_slice() {
  return a;
 }
 constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
- const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
+ const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) {
+  return v < low ? low : v > high ? high : v;
+ };
  const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
  const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
  const bool open = r.end == all.end;
@@ -6984,7 +7025,8 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
 
 /// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
 template <tensor_like A>
-constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
+constexpr auto take(const A& x, std::int64_t i, int axis = 0,
+     std::source_location where = std::source_location::current()) {
  const auto whole = eval(x, where);
  const shape from = shape_of(whole);
  const int at = normalized_axis(axis, from.rank());
@@ -7006,10 +7048,10 @@ constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_locati
 template <tensor_like A>
 constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
  const shape target = shape_of(x);
- const bool fits = detail::distinct_axes(over, target.rank());
- const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
+ const bool valid = detail::distinct_axes(over, target.rank());
+ const std::int64_t mask = valid ? over.bits(target.rank()) : 0;
  slice_op::attributes a = detail::whole_slice();
- if (!fits) a.begin[0] = slice_op::axis_outside;
+ if (!valid) a.begin[0] = slice_op::axis_outside;
  for (int i = 0; i < target.rank(); ++i) {
   if ((mask >> i & 1) == 0) continue;
   a.begin[i] = at_the_end;
@@ -7068,11 +7110,10 @@ constexpr auto split(const A& x, int axis = 0, std::source_location where = std:
                  : slice_op::indivisible;
  const auto part = [&](std::size_t i) {
   return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
+          : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
  };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
+ return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+ (std::make_index_sequence<N>{});
 }
 
 /// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). The sizes add up
@@ -7095,9 +7136,8 @@ constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
   for (std::size_t k = 0; k < i; ++k) before += sizes[k];
   return detail::part_of(whole, at, before, sizes[i], where);
  };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
+ return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+ (std::make_index_sequence<N>{});
 }
 
 /// The N elements of an axis of extent N, as std::array; the axis is dropped.
@@ -7111,11 +7151,10 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
                      : slice_op::wrong_count;
  const auto part = [&](std::size_t i) {
   return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : take(whole, static_cast<std::int64_t>(i), at, where);
+          : take(whole, static_cast<std::int64_t>(i), at, where);
  };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
+ return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<decltype(eval(x)), N>{part(I)...}; }
+ (std::make_index_sequence<N>{});
 }
 }
 
@@ -7343,18 +7382,14 @@ constexpr auto in_double(const A& x, std::source_location where, const F& f) {
  if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
  const node wide(f(cast<double>(x), std::true_type{}));
  if (type == dtype::f32) return node(eval(cast<float>(wide), where));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+ return rounded_to_storage(wide, type, where);
 }
 template <tensor_like A, class F>
  requires(!one_handle<mode_of_t<A>>)
 constexpr auto in_double(const A& x, std::source_location where, const F& f) {
  constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::f32)
-  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+ if constexpr (type == dtype::f32 || is_storage_type(type))
+  return eval(cast<element_t<type>>(f(cast<double>(x), std::true_type{})), where);
  else
   return f(x, std::false_type{});
 }
@@ -8231,8 +8266,9 @@ struct gather_nd_op {
   const shape& picks = indices.dims;
   const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
   if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   !io.require(
+    width.known() && width.value >= 1 && width.value <= table.rank(),
+    "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
    return false;
   result = shape();
   result.attach(table.table() != nullptr ? table.table() : picks.table());
@@ -8287,20 +8323,21 @@ struct take_along_op {
  struct attributes {
   std::int64_t axis = 0;
  };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+ static constexpr bool valid(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
   if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
    !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
    !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
    return false;
   for (int i = 0; i < x.rank(); ++i)
    if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+    io.require(equal_or_required(x[i], indices.dims[i]),
+      "take_along, put_along: extents differ off the axis");
   return io.error == nullptr;
  }
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
+  valid(a, io.in[0].dims, io.in[1], io);
  }
  template <int I>
   requires(I == 0)
@@ -8315,7 +8352,7 @@ struct put_along_op : take_along_op {
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
+  if (valid(a, io.result, io.in[1], io))
    io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
      "put_along: values and indices differ in shape");
  }
@@ -8364,25 +8401,25 @@ struct one_hot_op {
 };
 
 /// Passed to gather as its axis, selects the first axis after the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
+inline constexpr int after_batch = std::numeric_limits<int>::min();
 
 namespace detail {
 constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+ return {axis == after_batch ? batch : normalized_axis(axis, rank), batch};
 }
 }
 
 /// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
 /// axes of both operands are matched: indices select within their own batch.
 template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+constexpr auto gather(const A& table, const B& indices, int axis = after_batch, int batch_axes = 0,
      std::source_location where = std::source_location::current()) {
  return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
        indices);
 }
 /// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
 template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = after_batch, int batch_axes = 0,
       std::source_location where = std::source_location::current()) {
  target.attach(shape_of(values).table());
  return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
@@ -8390,7 +8427,8 @@ constexpr auto scatter_add(const A& values, const B& indices, shape target, int 
 }
 /// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
 template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+constexpr auto gather_nd(const A& table, const B& indices,
+      std::source_location where = std::source_location::current()) {
  return invoke<gather_nd_op>({}, nullptr, where, table, indices);
 }
 /// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
@@ -8423,8 +8461,9 @@ struct one_hot_options {
 template <class T, tensor_like A>
 constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
      std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
+ return invoke<one_hot_op<T>>(
+  {depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off}, nullptr, where,
+  indices);
 }
 no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
 }
@@ -9884,8 +9923,8 @@ public:
  void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
  void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
  void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index asked) const {
-  const std::size_t at = number(asked.index);
+ const any_tensor* find(tape_index requested) const {
+  const std::size_t at = number(requested.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
  void run(const any_tensor& y, int first, const std::vector<char>& keep) {
@@ -10027,6 +10066,10 @@ struct dual {
 };
 template <class T, int N>
 inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+template <class T>
+inline constexpr bool is_dual = false;
+template <class T, int N>
+inline constexpr bool is_dual<dual<T, N>> = true;
 namespace detail {
 template <class... Args>
 struct dual_among;
@@ -10125,7 +10168,7 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
 }
 }
 template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
+ requires(is_dual<Args> || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
  return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
 }
@@ -10381,12 +10424,14 @@ namespace detail {
 using tapegraph::is_floating;
 constexpr int converted(trace& t, int at, dtype type) {
  if (t.nodes[at].type == type) return at;
- static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
- static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+#define TG_ROW(name, T, ...) static_assert(operation_binding<cast_op<T>>::bound);
+ TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
  switch (type) {
- case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
- case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
- case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+#define TG_ROW(name, T, ...) \
+ case dtype::name: return t.map(descriptor_of<cast_op<T>>, &at, 1);
+  TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
  default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
  }
 }
@@ -10555,12 +10600,12 @@ constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<in
   }
   list<int> args(t.nodes[i].arguments);
   for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
-  std::uint64_t asked = 0;
+  std::uint64_t requested = 0;
   for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
-   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
+   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) requested |= std::uint64_t{1} << k;
   for (int k = 0; k < t.nodes[i].arguments; ++k) {
    if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-   t.wanted = asked;
+   t.wanted = requested;
    const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
    if (flow >= 0) add(args[k], flow);
   }
@@ -10869,7 +10914,6 @@ constexpr void compact(trace& t, const list<int>& keep) {
  for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
  for (output_entry& output : t.outputs) output.node = moved[output.node];
  for (assignment_entry& update : t.assignments) update.node = moved[update.node];
- t.layers.clear();
 }
 constexpr list<int> live_nodes(const trace& t) {
  list<int> live(t.nodes.size(), 0);
@@ -10978,42 +11022,6 @@ template <class Slots, class Results, class... Instructions>
 struct region {
  static constexpr int instructions = sizeof...(Instructions);
 };
-template <dtype Type>
-struct element;
-template <>
-struct element<dtype::f32> {
- using type = float;
-};
-template <>
-struct element<dtype::f64> {
- using type = double;
-};
-template <>
-struct element<dtype::boolean> {
- using type = bool;
-};
-template <>
-struct element<dtype::i32> {
- using type = std::int32_t;
-};
-template <>
-struct element<dtype::i64> {
- using type = std::int64_t;
-};
-template <>
-struct element<dtype::u8> {
- using type = std::uint8_t;
-};
-template <>
-struct element<dtype::f16> {
- using type = half;
-};
-template <>
-struct element<dtype::bf16> {
- using type = bfloat16;
-};
-template <dtype Type>
-using element_t = typename element<Type>::type;
 }
 namespace tapegraph::ir {
 struct region_instruction {
@@ -11168,7 +11176,6 @@ inline constinit thread_local bool counted_as_caller = false;
 struct alignas(64) caller_counter {
  std::atomic<int> callers{0};
 };
-template <class = void>
 class caller_count {
 public:
  static std::atomic<int>& own() {
@@ -11182,7 +11189,7 @@ public:
  }
 private:
  [[gnu::noinline]] static void choose() {
-  [[maybe_unused]] static const int told = pthread_atfork(nullptr, nullptr, [] {
+  [[maybe_unused]] static const int reported = pthread_atfork(nullptr, nullptr, [] {
    for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
    if (counted_as_caller) own().store(1, std::memory_order_relaxed);
   });
@@ -11194,8 +11201,7 @@ private:
  inline static constinit thread_local std::atomic<int>* counter_of_thread = nullptr;
 };
 inline std::atomic<int> assumed_processors{0};
-template <class = void>
-int processors() {
+inline int processors() {
  if (const int assumed = assumed_processors.load(std::memory_order_relaxed); assumed > 0) return assumed;
 #if defined(_OPENMP)
  static const int found = omp_get_num_procs();
@@ -11210,13 +11216,13 @@ public:
  explicit at_work(bool counts = true) : counts_(counts && !detail::counted_as_caller && !detail::in_team) {
   if (!counts_) return;
   detail::counted_as_caller = true;
-  detail::caller_count<>::own().fetch_add(1, std::memory_order_relaxed);
+  detail::caller_count::own().fetch_add(1, std::memory_order_relaxed);
  }
  at_work(const at_work&) = delete;
  at_work& operator=(const at_work&) = delete;
  ~at_work() {
   if (!counts_) return;
-  detail::caller_count<>::own().fetch_sub(1, std::memory_order_relaxed);
+  detail::caller_count::own().fetch_sub(1, std::memory_order_relaxed);
   detail::counted_as_caller = false;
  }
 private:
@@ -11225,10 +11231,9 @@ private:
 constexpr int threads_beside(int wanted, int callers, int processors) {
  return callers <= 1 ? wanted : std::clamp(processors - callers + 1, 1, wanted);
 }
-template <class = void>
-int threads_now(int wanted) {
+inline int threads_now(int wanted) {
  const int processors = detail::processors();
- return threads_beside(wanted, detail::caller_count<>::at_least(processors + 1), processors);
+ return threads_beside(wanted, detail::caller_count::at_least(processors + 1), processors);
 }
 }
 #if defined(_OPENMP)
@@ -11248,7 +11253,6 @@ inline void relax() {
  __asm__ __volatile__("yield");
 #endif
 }
-template <class = void>
 class patience {
 public:
  template <class Done>
@@ -11275,7 +11279,6 @@ private:
  static constexpr double few = 4e-6, hole = 60e-6, while_crowded = 0.1;
  inline static std::atomic<double> crowded_until_{0};
 };
-template <class = void>
 class thread_team {
 public:
  thread_team* next = nullptr;
@@ -11283,7 +11286,7 @@ public:
   while (static_cast<int>(workers_.size()) < threads - 1 && start()) {}
   const auto seats =
    static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
-  patience<>::crowd(threads);
+  patience::crowd(threads);
   work_ = &work;
   seats_ = seats;
   round_.fetch_add(1, std::memory_order_relaxed);
@@ -11298,7 +11301,7 @@ public:
   in_team = false;
   if (!all) gate_.fetch_and(~free_mask, std::memory_order_acq_rel);
   const auto done = [this] { return gate_.load(std::memory_order_acquire) == 0; };
-  if (patience<>::lasts(2e-4, done)) return;
+  if (patience::lasts(2e-4, done)) return;
   for (std::uint32_t g; (g = gate_.load(std::memory_order_acquire)) != 0;) gate_.wait(g);
  }
  void stop() {
@@ -11328,7 +11331,7 @@ private:
     last = round_.load(std::memory_order_relaxed);
     work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
     if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
-   } else if (!patience<>::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
+   } else if (!patience::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
     bell_.wait(rung);
    }
   }
@@ -11349,39 +11352,38 @@ private:
  alignas(64) std::atomic<std::uint32_t> gate_{0};
  alignas(64) std::vector<pthread_t> workers_{};
 };
-template <class = void>
-class team_shelf {
+class team_pool {
 public:
- static team_shelf& instance() {
-  static team_shelf shelf;
+ static team_pool& instance() {
+  static team_pool shelf;
   return shelf;
  }
- ~team_shelf() {
-  for (thread_team<>* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
-   thread_team<>* const next = team->next;
+ ~team_pool() {
+  for (thread_team* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
+   thread_team* const next = team->next;
    team->stop();
    delete team;
    team = next;
   }
  }
- static thread_team<>* take() {
+ static thread_team* take() {
   if (!open_.load(std::memory_order_acquire)) return nullptr;
-  team_shelf& shelf = instance();
+  team_pool& shelf = instance();
   pthread_mutex_lock(&shelf.lock_);
-  thread_team<>* const team = shelf.spare_;
+  thread_team* const team = shelf.spare_;
   if (team != nullptr) shelf.spare_ = team->next;
   pthread_mutex_unlock(&shelf.lock_);
-  return team != nullptr ? team : new thread_team<>;
+  return team != nullptr ? team : new thread_team;
  }
- static void put(thread_team<>* team) {
-  team_shelf& shelf = instance();
+ static void put(thread_team* team) {
+  team_pool& shelf = instance();
   pthread_mutex_lock(&shelf.lock_);
   team->next = shelf.spare_;
   shelf.spare_ = team;
   pthread_mutex_unlock(&shelf.lock_);
  }
 private:
- team_shelf() {
+ team_pool() {
   pthread_atfork([] { pthread_mutex_lock(&instance().lock_); }, [] { pthread_mutex_unlock(&instance().lock_); },
      [] {
       instance().spare_ = nullptr;
@@ -11390,16 +11392,16 @@ private:
  }
  inline static std::atomic<bool> open_{true};
  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
- thread_team<>* spare_ = nullptr;
+ thread_team* spare_ = nullptr;
 };
 void run_team(int threads, bool all, const team_work& work);
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
  const at_work here;
  threads = threads_now(threads);
- thread_team<>* const team = threads > 1 ? team_shelf<>::take() : nullptr;
+ thread_team* const team = threads > 1 ? team_pool::take() : nullptr;
  if (team == nullptr) return work.call(work.f, 0, 1);
  team->run(threads, all, work);
- team_shelf<>::put(team);
+ team_pool::put(team);
 }
 #endif
 }
@@ -12971,21 +12973,21 @@ void widen_tile(const void* from, float* to, std::int64_t count) {
  dispatch<detail::widen_body<T>>(to, std::int64_t{0}, static_cast<const T*>(from), std::int64_t{0}, std::int64_t{1}, count);
 }
 inline void widen(dtype type, const void* from, float* to, std::int64_t count) {
- if (type == dtype::bf16)
-  detail::widen_body<bfloat16>::run<baseline>(to, 0, static_cast<const bfloat16*>(from), 0, 1, count);
- else
-  detail::widen_body<half>::run<baseline>(to, 0, static_cast<const half*>(from), 0, 1, count);
+ storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+  detail::widen_body<T>::template run<baseline>(to, 0, static_cast<const T*>(from), 0, 1, count);
+ });
 }
 inline widen_function widen_of(dtype type) {
- if (type == dtype::bf16)
-  return [](const void* from, float* to, std::int64_t count) { widen(dtype::bf16, from, to, count); };
- return [](const void* from, float* to, std::int64_t count) { widen(dtype::f16, from, to, count); };
+ widen_function found = nullptr;
+ storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+  found = [](const void* from, float* to, std::int64_t count) { widen(dtype_of<T>, from, to, count); };
+ });
+ return found;
 }
 inline void narrow(dtype type, void* to, const float* from, std::int64_t count) {
- if (type == dtype::bf16)
-  detail::narrow_body<bfloat16>::run<baseline>(static_cast<bfloat16*>(to), from, count);
- else
-  detail::narrow_body<half>::run<baseline>(static_cast<half*>(to), from, count);
+ storage_types::visit(type, [&]<class T>(std::type_identity<T>) {
+  detail::narrow_body<T>::template run<baseline>(static_cast<T*>(to), from, count);
+ });
 }
 }
 namespace tapegraph::runtime {
@@ -13041,7 +13043,9 @@ struct kernel {
  static constexpr bool missing = true;
 };
 template <class Op, class T>
-inline constexpr bool has_kernel = !requires { kernel<Op, T>::missing; };
+inline constexpr bool has_kernel = !requires {
+ kernel<Op, T>::missing;
+};
 struct kernel_functions {
  kernel_function run = nullptr;
  workspace_function workspace = nullptr;
@@ -13090,13 +13094,6 @@ constexpr kernel_functions defined_kernel() {
  else
   return {&kernel<Op, T>::run, &no_workspace};
 }
-template <class... T>
-struct element_types {};
-using computed_types = element_types<float, double>;
-using index_types = element_types<std::int32_t, std::int64_t>;
-using floating_types = element_types<float, double, half, bfloat16>;
-using number_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t>;
-using common_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t, bool>;
 template <class Op>
 inline constexpr element_types<> compiled_types;
 template <class T, class... Types>
@@ -13465,15 +13462,7 @@ struct formula_values {
 };
 
 // -- tapegraph/eager/formula_shape.hpp
-template <class = void>
-[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
- std::string text(operation);
- text.append(": shapes do not broadcast: ");
- const int skip = count > 2 ? count - 2 : 0;
- for (int k = skip; k < count; ++k)
-  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
- throw shape_error(text);
-}
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count);
 template <class X>
 operand_info info_of(const X& x) {
  if constexpr (handle<X>)
@@ -13498,8 +13487,24 @@ operand_info info_of(const expr<Op, Args...>& e) {
  }
  (std::index_sequence_for<Args...>{});
 }
-template <class = void>
-[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
+[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
+inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
+ shape result = values.leaves[0]->shape();
+ bool ok = true;
+ for (int i = 1; i < values.leaf_count; ++i)
+  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+ if (!ok) throw_broadcast_error(code, values);
+ return result;
+}
+[[noreturn]] TG_DEFINITION void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
+ std::string text(operation);
+ text.append(": shapes do not broadcast: ");
+ const int skip = count > 2 ? count - 2 : 0;
+ for (int k = skip; k < count; ++k)
+  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
+ throw shape_error(text);
+}
+[[noreturn]] TG_DEFINITION void throw_broadcast_error(const formula_code& code, const formula_values& values) {
  const ir::region_view region = code.value_region();
  list<operand_info> registers;
  for (int s = 0; s < region.slots(); ++s) {
@@ -13518,14 +13523,6 @@ template <class = void>
   registers.push_back(result);
  }
  throw shape_error("formula: shapes do not broadcast");
-}
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
- shape result = values.leaves[0]->shape();
- bool ok = true;
- for (int i = 1; i < values.leaf_count; ++i)
-  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
- if (!ok) throw_broadcast_error(code, values);
- return result;
 }
 }
 // -- tapegraph/eager/interpreter.hpp
@@ -13678,8 +13675,9 @@ inline std::atomic<bool>& placement_log_setting() {
 }
 }
 inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
-template <class = void>
-void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
+void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel);
+TG_DEFINITION void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d,
+        bool has_kernel) {
  const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
  const std::string name = d == nullptr ? "cpu" : d->id().name();
  std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
@@ -13691,28 +13689,18 @@ inline void log_placement(bool on) { runtime::detail::placement_log_setting().st
 // -- tapegraph/runtime/scalar.hpp
 namespace tapegraph::runtime {
 inline void store_scalar(const buffer_view& target, double value) {
- switch (target.type) {
- case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
- case dtype::f64: *target.as<double>() = value; break;
- case dtype::f16: *target.as<half>() = half(value); break;
- case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
- case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
- case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
- case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
- case dtype::boolean: *target.as<bool>() = value != 0; break;
- default: throw dtype_error("a constant of an element type without arithmetic");
- }
+ const bool known = common_types::visit(
+  target.type, [&]<class T>(std::type_identity<T>) { *target.as<T>() = static_cast<T>(value); });
+ if (!known) throw dtype_error("a constant of an element type without arithmetic");
 }
 inline double load_scalar(const buffer_view& source) {
- switch (source.type) {
- case dtype::f64: return *source.as<double>();
- case dtype::f16: return static_cast<double>(*source.as<half>());
- case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
- default: return static_cast<double>(*source.as<float>());
- }
+ double value = 0;
+ floating_types::visit(source.type,
+      [&]<class T>(std::type_identity<T>) { value = static_cast<double>(*source.as<T>()); });
+ return value;
 }
-template <class = void>
-void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to);
+TG_DEFINITION void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
  constexpr int most = 8;
  std::uint64_t words[most]{};
  device_runtime::piece pieces[most]{};
@@ -13731,31 +13719,16 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
 }
 }
 namespace tapegraph::detail {
-template <class = void>
-class basic_interpreter {
+class interpreter {
 public:
  ir::trace t;
- int input(const any_tensor& value) {
-  const int id = t.input("", value.type(), value.shape());
-  values_.resize(static_cast<std::size_t>(id) + 1);
-  values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
-  return id;
- }
- const any_tensor& value(int id) {
-  values_.resize(static_cast<std::size_t>(t.nodes.size()));
-  auto& slot = values_[static_cast<std::size_t>(id)];
-  if (slot == nullptr) {
-   auto result = std::make_unique<any_tensor>(compute(id));
-   values_[static_cast<std::size_t>(id)] = std::move(result);
-  }
-  return *values_[static_cast<std::size_t>(id)];
- }
+ int input(const any_tensor& value);
+ const any_tensor& value(int id);
 private:
  any_tensor compute(int id);
  std::vector<std::unique_ptr<any_tensor>> values_;
 };
-using node_interpreter = basic_interpreter<>;
-template <class = void>
+using node_interpreter = interpreter;
 struct node_record : tape_record {
  const ir::operation* op;
  std::int64_t words[8];
@@ -13764,14 +13737,16 @@ struct node_record : tape_record {
  any_tensor output;
  static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
  static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  return walk.kernels.node(base, walk, tangent);
- }
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
  static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 namespace interpreting {
-template <class = void>
-any_tensor spread(const any_tensor& from, const shape& dims) {
+any_tensor spread(const any_tensor& from, const shape& dims);
+any_tensor widened(const any_tensor& x);
+any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims);
+any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
+     const shape& dims);
+TG_DEFINITION any_tensor spread(const any_tensor& from, const shape& dims) {
  if (from.shape() == dims) return from;
  any_tensor result(from.type(), dims);
  const auto size = static_cast<std::int64_t>(size_of(from.type()));
@@ -13792,14 +13767,12 @@ any_tensor spread(const any_tensor& from, const shape& dims) {
  }
  return result;
 }
-template <class = void>
-any_tensor widened(const any_tensor& x) {
+TG_DEFINITION any_tensor widened(const any_tensor& x) {
  any_tensor wide(dtype::f32, x.shape());
  cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
  return wide;
 }
-template <class = void>
-any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
+TG_DEFINITION any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
  any_tensor result(x.type(), dims);
  const auto mask = static_cast<std::uint32_t>(axes);
  const auto reduce = [&]<class T>(T) {
@@ -13821,9 +13794,8 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
  }
  return result;
 }
-template <class = void>
-any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
-     const shape& dims) {
+TG_DEFINITION any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count,
+        dtype type, const shape& dims) {
  const dtype computed = is_storage_type(common) ? dtype::f32 : common;
  any_tensor wide[4];
  const void* in[4]{};
@@ -13840,8 +13812,30 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
  return rounded;
 }
 }
-template <class X>
-any_tensor basic_interpreter<X>::compute(int id) {
+void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
+      const int* leaf_nodes, int leaf_count, backward_pass& walk);
+bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent);
+any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b);
+TG_DEFINITION int interpreter::input(const any_tensor& value) {
+ const int id = t.input("", value.type(), value.shape());
+ values_.resize(static_cast<std::size_t>(id) + 1);
+ values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
+ return id;
+}
+TG_DEFINITION const any_tensor& interpreter::value(int id) {
+ values_.resize(static_cast<std::size_t>(t.nodes.size()));
+ auto& slot = values_[static_cast<std::size_t>(id)];
+ if (slot == nullptr) {
+  auto result = std::make_unique<any_tensor>(compute(id));
+  values_[static_cast<std::size_t>(id)] = std::move(result);
+ }
+ return *values_[static_cast<std::size_t>(id)];
+}
+TG_DEFINITION bool node_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+ return walk.kernels.node(base, walk, tangent);
+}
+TG_DEFINITION any_tensor interpreter::compute(int id) {
  const ir::entry e = t.nodes[id];
  const shape dims = t.dims(id);
  const std::int64_t* const words = t.words_of(id);
@@ -13852,7 +13846,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
   runtime::store_scalar(result.view(), value);
   return result;
  }
- node_record<> saved{};
+ node_record saved{};
  saved.op = e.op;
  saved.count = e.arguments;
  for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
@@ -13878,7 +13872,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
   runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
  if (tracked) {
   tape_index at;
-  node_record<>& r = tape_storage::instance().append<node_record<>>(at);
+  node_record& r = tape_storage::instance().append<node_record>(at);
   r.op = saved.op;
   r.count = saved.count;
   for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
@@ -13888,9 +13882,9 @@ any_tensor basic_interpreter<X>::compute(int id) {
  }
  return result;
 }
-template <class = void>
-void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-      const int* leaf_nodes, int leaf_count, backward_pass& walk) {
+TG_DEFINITION void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint,
+         const any_tensor* const* leaves, const int* leaf_nodes, int leaf_count,
+         backward_pass& walk) {
  const auto wanted = [&](int node) {
   for (int i = 0; i < leaf_count; ++i)
    if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -13904,9 +13898,8 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
    if (leaf_nodes[i] == c.leaf) walk.add(*leaves[i], run.value(flow));
  }
 }
-template <class = void>
-bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
+TG_DEFINITION bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+         const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
  list<int> tangents(run.t.nodes.size(), -1);
  for (int i = 0; i < leaf_count; ++i)
   if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
@@ -13915,14 +13908,12 @@ bool interpret_tangent(node_interpreter& run, int last, int output, const any_te
  if (result >= 0) tangent = run.value(result);
  return result >= 0;
 }
-template <class = void>
-any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
+TG_DEFINITION any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
  node_interpreter run;
  const int operands[2]{run.input(a), run.input(b)};
  return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
 }
-template <class X>
-void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+TG_DEFINITION void node_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
  auto& self = static_cast<node_record&>(base);
  node_interpreter run;
  int nodes[4]{};
@@ -13946,8 +13937,7 @@ void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_
  }
  interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
 }
-template <class X>
-bool node_record<X>::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+TG_DEFINITION bool node_record::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
  auto& self = static_cast<node_record&>(base);
  node_interpreter run;
  int nodes[4]{};
@@ -13978,7 +13968,9 @@ namespace tapegraph::runtime {
 inline std::int64_t first_not_finite(const buffer_view& v) {
  const std::int64_t count = v.elements();
  if (is_storage_type(v.type)) {
-  const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
+  std::uint16_t exponent = 0;
+  storage_types::visit(
+   v.type, [&]<class T>(std::type_identity<T>) { exponent = std::numeric_limits<T>::infinity().bits; });
   for (std::int64_t i = 0; i < count; ++i)
    if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
   return -1;
@@ -14019,8 +14011,8 @@ public:
 private:
  bool before_;
 };
-template <class = void>
-void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
+void check_finite(std::string_view operation, const any_tensor& result, std::source_location where);
+TG_DEFINITION void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
  if (!numeric_check::active()) return;
  const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
  if (at < 0) return;
@@ -14102,36 +14094,8 @@ inline void* thread_scratch(std::size_t bytes) {
  if (memory.size() < bytes) memory = arena(bytes);
  return memory.data();
 }
-template <class = void>
 void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
-    const random_state* random) {
- std::vector<buffer_view> views;
- std::vector<arena> memory;
- const auto at_home = [&](const buffer_view& from) {
-  buffer_view v = from;
-  v.memory = 0;
-  if (from.data != nullptr && from.memory != 0) {
-   memory.emplace_back(from.bytes() + 1);
-   v.data = memory.back().data();
-  }
-  views.push_back(v);
- };
- for (int i = 0; i < call.inputs; ++i) {
-  at_home(call.in[i]);
-  if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
- }
- for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
- kernel_call host = call;
- host.in = views.data();
- host.out = views.data() + call.inputs;
- host.random = random;
- host.fault = host.stream = nullptr;
- host.workspace = thread_scratch(kernel.workspace(host));
- kernel.run(host);
- for (int k = 0; k < call.outputs; ++k)
-  if (call.out[k].data != nullptr && call.out[k].memory != 0)
-   d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
-}
+    const random_state* random);
 class call_on_device {
 public:
  call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
@@ -14173,14 +14137,7 @@ private:
  }
  std::vector<buffer_view> views_;
 };
-template <class = void>
-void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
- const device_turn turn(&d);
- if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
- call_on_device there(d, call);
- there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
- kernel.on_device.run(there.call);
-}
+void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call);
 inline void perform(const kernel_pair& kernel, kernel_call& call, const call_label& label = {}) {
  if (!label.operation.empty()) {
   if (placement_is_logged())
@@ -14198,17 +14155,46 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, const call_lab
  call.workspace = thread_scratch(kernel.workspace(call));
  kernel.run(call);
 }
+TG_DEFINITION void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+       const random_state* random) {
+ std::vector<buffer_view> views;
+ std::vector<arena> memory;
+ const auto host_copies = [&](const buffer_view& from) {
+  buffer_view v = from;
+  v.memory = 0;
+  if (from.data != nullptr && from.memory != 0) {
+   memory.emplace_back(from.bytes() + 1);
+   v.data = memory.back().data();
+  }
+  views.push_back(v);
+ };
+ for (int i = 0; i < call.inputs; ++i) {
+  host_copies(call.in[i]);
+  if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+ }
+ for (int k = 0; k < call.outputs; ++k) host_copies(call.out[k]);
+ kernel_call host = call;
+ host.in = views.data();
+ host.out = views.data() + call.inputs;
+ host.random = random;
+ host.fault = host.stream = nullptr;
+ host.workspace = thread_scratch(kernel.workspace(host));
+ kernel.run(host);
+ for (int k = 0; k < call.outputs; ++k)
+  if (call.out[k].data != nullptr && call.out[k].memory != 0)
+   d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
+}
+TG_DEFINITION void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+ const device_turn turn(&d);
+ if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
+ call_on_device there(d, call);
+ there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
+ kernel.on_device.run(there.call);
+}
 }
 namespace tapegraph::detail {
-template <class = void>
-std::string formula_name(const formula_view& f) {
- const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
- return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
-}
-template <class = void>
-void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
- runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
-}
+std::string formula_name(const formula_view& f);
+void log_formula(const char* part, const formula_view& f, const buffer_view& domain);
 inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
      const kernel_call& call) {
  if constexpr (runtime::has_backend) {
@@ -14235,20 +14221,21 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
  observed_formula(runtime::call_part::adjoints, f, call, {},
      [&] { run_region(f.backward, f.backward_on_device, call); });
 }
+TG_DEFINITION std::string formula_name(const formula_view& f) {
+ const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
+ return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
+}
+TG_DEFINITION void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
+ runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
+}
 
 struct number_slot {
  alignas(8) std::byte bytes[8];
  void set(double value, dtype type) {
-  switch (type) {
-  case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
-  case dtype::f16: *reinterpret_cast<half*>(bytes) = half(value); break;
-  case dtype::bf16: *reinterpret_cast<bfloat16*>(bytes) = bfloat16(value); break;
-  case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
-  case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
-  case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
-  case dtype::boolean: *reinterpret_cast<bool*>(bytes) = value != 0; break;
-  default: *reinterpret_cast<double*>(bytes) = value; break;
-  }
+  common_types::visit(type, [&]<class T>(std::type_identity<T>) {
+   const T rounded = static_cast<T>(value);
+   std::memcpy(bytes, &rounded, sizeof rounded);
+  });
  }
 };
 inline buffer_view domain_view(const shape& s, dtype type) {
@@ -14301,30 +14288,9 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
  if (numeric_check::active()) check_finite(last_operation(code), result, where);
  return result;
 }
-template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
-      std::source_location where) {
- const formula_code& code = *f.code;
- const shape dims = broadcast_shape(code, values);
- const operand_info operand{code.domain_type, dims};
- inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
- f.reduction->infer(attributes, io);
- if (io.error != nullptr)
-  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
-      name_of(operand.type) + to_string(dims));
- any_tensor result(code.type, io.result);
- forward_call operands(code, values, result);
- kernel_call& call = operands.call;
- call.attributes = attributes;
- call.domain = domain_view(dims, code.domain_type);
- if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
- check_finite(f.reduction->name, result, where);
- return result;
-}
-template <class = void>
-struct basic_formula_record : tape_record {
- using formula_record = basic_formula_record;
+      std::source_location where);
+struct formula_record : tape_record {
  const formula_view* formula;
  shape domain;
  std::int64_t attributes[2];
@@ -14332,19 +14298,9 @@ struct basic_formula_record : tape_record {
  any_tensor* leaves;
  double numbers[most_numbers];
  any_tensor output;
- basic_formula_record() {}
- static void destroy(tape_record& base) {
-  auto& self = static_cast<formula_record&>(base);
-  for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
-  self.~basic_formula_record();
- }
- buffer_view kept(const any_tensor& t) const {
-  buffer_view v = t.view();
-  if (formula->reduction == nullptr) return v;
-  v.rank = domain.rank();
-  for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
-  return v;
- }
+ formula_record() {}
+ static void destroy(tape_record& base);
+ buffer_view kept(const any_tensor& t) const;
  struct adjoint_call {
   partial_array<buffer_view, most_leaves + most_numbers + 2> in;
   number_slot numbers[most_numbers];
@@ -14374,159 +14330,206 @@ struct basic_formula_record : tape_record {
   adjoint_call(const adjoint_call&) = delete;
   adjoint_call& operator=(const adjoint_call&) = delete;
  };
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<formula_record&>(base);
-  const formula_code& code = *self.formula->code;
-  if (code.results == 0) return;
-  if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
-  adjoint_call operands(self, self.kept(adjoint));
-  kernel_call& call = operands.call;
-  partial_array<any_tensor, most_leaves> flows(code.results);
-  partial_array<buffer_view, most_leaves> out(code.results);
-  bool any_full = false;
-  for (int r = 0; r < code.results; ++r) {
-   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-   if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
-   flows[r] = any_tensor(leaf.type(), leaf.shape());
-   out[r] = flows[r].view();
-   any_full = true;
-  }
-  for (int r = 0; r < code.results; ++r) {
-   const dtype type = self.leaves[code.result_leaf[r]].type();
-   out[r].type = type;
-  }
-  call.out = out.data();
-  call.outputs = code.results;
-  if (any_full) run_backward(*self.formula, call);
-  for (int r = 0; r < code.results; ++r) {
-   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-   if (!walk.wants(leaf)) continue;
-   if (!(leaf.shape() == self.domain))
-    flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
-   walk.add(leaf, std::move(flows[r]));
-  }
- }
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  return walk.kernels.formula(base, walk, tangent);
- }
- static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  auto& self = static_cast<formula_record&>(base);
-  const formula_code& code = *self.formula->code;
-  int active[most_leaves], count = 0;
-  for (int r = 0; r < code.results; ++r)
-   if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
-  if (count == 0) return false;
-  if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
-  const auto tangent_of = [&](int r) {
-   return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
-  };
-  any_tensor above(code.type, shape{});
-  if (count == 1) {
-   above = tangent_of(active[0]);
-  } else {
-   number_slot one;
-   one.set(1, code.type);
-   std::memcpy(above.write(), one.bytes, size_of(code.type));
-  }
-  adjoint_call operands(self, above.view());
-  kernel_call& call = operands.call;
-  const bool reduction = self.formula->reduction != nullptr;
-  partial_array<any_tensor, most_leaves> flows(code.results);
-  partial_array<buffer_view, most_leaves> out(code.results);
-  for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
-  call.out = out.data();
-  call.outputs = code.results;
-  if (count == 1 && reduction) {
-   tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
-   tangent = walk.kernels.converted(tangent, code.type);
-   return true;
-  }
-  for (int k = 0; k < count; ++k) {
-   any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
-   out[active[k]] = flow.view();
-  }
-  run_backward(*self.formula, call);
-  tangent = walk.kernels.converted(flows[active[0]], code.type);
-  if (count == 1) return true;
-  tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
-  for (int k = 1; k < count; ++k)
-   tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
-            tangent_of(active[k]));
-  if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
-  return true;
- }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
+ static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 private:
- std::int64_t axes_to(const any_tensor& leaf) const {
-  const int extra = domain.rank() - leaf.rank();
-  std::int64_t axes = 0;
-  for (int i = 0; i < domain.rank(); ++i)
-   if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
-  return axes;
- }
- any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
-  const std::int64_t axes[2]{over, 0};
-  any_tensor result(type, dims);
-  const buffer_view out = result.view();
-  kernel_call call = base;
-  call.out = &out;
-  call.outputs = 1;
-  call.attributes = axes;
-  if constexpr (runtime::has_backend) {
-   if (runtime::current_runtime() != nullptr) {
-    observed_sum(call, [&] { reduce_on_device(call, r, type); });
-    return result;
-   }
-  }
-  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
-  observed_sum(call, [&] { reduce_at_home(call, r, type); });
-  return result;
- }
+ std::int64_t axes_to(const any_tensor& leaf) const;
+ any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const;
  template <class Run>
  void observed_sum(const kernel_call& call, const Run& run) const {
   observed_formula(runtime::call_part::summed_adjoints, *formula, call, {}, run);
  }
- void reduce_at_home(kernel_call& call, int r, dtype type) const {
-  const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
-  const int results = formula->code->results;
-  if (type == dtype::f64) {
-   call.workspace =
-    runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
-   runtime::run_reduction<double>(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, double>);
-  } else if (is_storage_type(type)) {
-   call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
-   runtime::run_widened_reduction(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
-  } else {
-   call.workspace =
-    runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
-   runtime::run_reduction<float>(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, float>);
-  }
- }
- void reduce_on_device(kernel_call& sum, int r, dtype type) const {
-  const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
-  sum.attributes = words;
-  if (!formula->sums_tensor) {
-   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
-   return runtime::perform({{}, formula->sum_on_device}, sum);
-  }
-  const any_tensor values(type, domain);
-  const buffer_view written = values.view();
-  kernel_call map = sum;
-  map.out = &written;
-  run_backward(*formula, map);
-  sum.in = &written;
-  sum.inputs = 1;
-  runtime::perform({{}, formula->sum_on_device}, sum);
- }
+ void reduce_at_home(kernel_call& call, int r, dtype type) const;
+ void reduce_on_device(kernel_call& sum, int r, dtype type) const;
  void replay(backward_pass& walk, const any_tensor& adjoint);
  bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
 };
-using formula_record = basic_formula_record<>;
-template <class = void>
 void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
-     const std::int64_t* attributes, any_tensor& result) {
+     const std::int64_t* attributes, any_tensor& result);
+inline bool any_tracked(const formula_values& values) {
+ const tape_storage& tape = tape_storage::instance();
+ if (!tape.recording()) return false;
+ for (int i = 0; i < values.leaf_count; ++i)
+  if (tape.tracks(*values.leaves[i])) return true;
+ return false;
+}
+TG_DEFINITION any_tensor run_reduction(const formula_view& f, const formula_values& values,
+         const std::int64_t* attributes, std::source_location where) {
+ const formula_code& code = *f.code;
+ const shape dims = broadcast_shape(code, values);
+ const operand_info operand{code.domain_type, dims};
+ inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
+ f.reduction->infer(attributes, io);
+ if (io.error != nullptr)
+  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
+      name_of(operand.type) + to_string(dims));
+ any_tensor result(code.type, io.result);
+ forward_call operands(code, values, result);
+ kernel_call& call = operands.call;
+ call.attributes = attributes;
+ call.domain = domain_view(dims, code.domain_type);
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
+ check_finite(f.reduction->name, result, where);
+ return result;
+}
+TG_DEFINITION void formula_record::destroy(tape_record& base) {
+ auto& self = static_cast<formula_record&>(base);
+ for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
+ self.~formula_record();
+}
+TG_DEFINITION buffer_view formula_record::kept(const any_tensor& t) const {
+ buffer_view v = t.view();
+ if (formula->reduction == nullptr) return v;
+ v.rank = domain.rank();
+ for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+ return v;
+}
+TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+ auto& self = static_cast<formula_record&>(base);
+ const formula_code& code = *self.formula->code;
+ if (code.results == 0) return;
+ if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
+ adjoint_call operands(self, self.kept(adjoint));
+ kernel_call& call = operands.call;
+ partial_array<any_tensor, most_leaves> flows(code.results);
+ partial_array<buffer_view, most_leaves> out(code.results);
+ bool any_full = false;
+ for (int r = 0; r < code.results; ++r) {
+  const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+  if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
+  flows[r] = any_tensor(leaf.type(), leaf.shape());
+  out[r] = flows[r].view();
+  any_full = true;
+ }
+ for (int r = 0; r < code.results; ++r) {
+  const dtype type = self.leaves[code.result_leaf[r]].type();
+  out[r].type = type;
+ }
+ call.out = out.data();
+ call.outputs = code.results;
+ if (any_full) run_backward(*self.formula, call);
+ for (int r = 0; r < code.results; ++r) {
+  const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+  if (!walk.wants(leaf)) continue;
+  if (!(leaf.shape() == self.domain))
+   flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
+  walk.add(leaf, std::move(flows[r]));
+ }
+}
+TG_DEFINITION bool formula_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+ return walk.kernels.formula(base, walk, tangent);
+}
+TG_DEFINITION bool formula_record::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+ auto& self = static_cast<formula_record&>(base);
+ const formula_code& code = *self.formula->code;
+ int active[most_leaves], count = 0;
+ for (int r = 0; r < code.results; ++r)
+  if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
+ if (count == 0) return false;
+ if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
+ const auto tangent_of = [&](int r) {
+  return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
+ };
+ any_tensor above(code.type, shape{});
+ if (count == 1) {
+  above = tangent_of(active[0]);
+ } else {
+  number_slot one;
+  one.set(1, code.type);
+  std::memcpy(above.write(), one.bytes, size_of(code.type));
+ }
+ adjoint_call operands(self, above.view());
+ kernel_call& call = operands.call;
+ const bool reduction = self.formula->reduction != nullptr;
+ partial_array<any_tensor, most_leaves> flows(code.results);
+ partial_array<buffer_view, most_leaves> out(code.results);
+ for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
+ call.out = out.data();
+ call.outputs = code.results;
+ if (count == 1 && reduction) {
+  tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
+  tangent = walk.kernels.converted(tangent, code.type);
+  return true;
+ }
+ for (int k = 0; k < count; ++k) {
+  any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
+  out[active[k]] = flow.view();
+ }
+ run_backward(*self.formula, call);
+ tangent = walk.kernels.converted(flows[active[0]], code.type);
+ if (count == 1) return true;
+ tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
+ for (int k = 1; k < count; ++k)
+  tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
+           tangent_of(active[k]));
+ if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
+ return true;
+}
+TG_DEFINITION std::int64_t formula_record::axes_to(const any_tensor& leaf) const {
+ const int extra = domain.rank() - leaf.rank();
+ std::int64_t axes = 0;
+ for (int i = 0; i < domain.rank(); ++i)
+  if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
+ return axes;
+}
+TG_DEFINITION any_tensor formula_record::reduced(const kernel_call& base, int r, std::int64_t over, dtype type,
+            const shape& dims) const {
+ const std::int64_t axes[2]{over, 0};
+ any_tensor result(type, dims);
+ const buffer_view out = result.view();
+ kernel_call call = base;
+ call.out = &out;
+ call.outputs = 1;
+ call.attributes = axes;
+ if constexpr (runtime::has_backend) {
+  if (runtime::current_runtime() != nullptr) {
+   observed_sum(call, [&] { reduce_on_device(call, r, type); });
+   return result;
+  }
+ }
+ if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
+ observed_sum(call, [&] { reduce_at_home(call, r, type); });
+ return result;
+}
+TG_DEFINITION void formula_record::reduce_at_home(kernel_call& call, int r, dtype type) const {
+ const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
+ const int results = formula->code->results;
+ if (type == dtype::f64) {
+  call.workspace =
+   runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
+  runtime::run_reduction<double>(call, formula->backward, r, results,
+         &cpu::reduce_axes<cpu::reduction::sum, double>);
+ } else if (is_storage_type(type)) {
+  call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
+  runtime::run_widened_reduction(call, formula->backward, r, results,
+         &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
+ } else {
+  call.workspace =
+   runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
+  runtime::run_reduction<float>(call, formula->backward, r, results,
+         &cpu::reduce_axes<cpu::reduction::sum, float>);
+ }
+}
+TG_DEFINITION void formula_record::reduce_on_device(kernel_call& sum, int r, dtype type) const {
+ const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+ sum.attributes = words;
+ if (!formula->sums_tensor) {
+  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+  return runtime::perform({{}, formula->sum_on_device}, sum);
+ }
+ const any_tensor values(type, domain);
+ const buffer_view written = values.view();
+ kernel_call map = sum;
+ map.out = &written;
+ run_backward(*formula, map);
+ sum.in = &written;
+ sum.inputs = 1;
+ runtime::perform({{}, formula->sum_on_device}, sum);
+}
+TG_DEFINITION void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
+        const std::int64_t* attributes, any_tensor& result) {
  tape_storage& tape = tape_storage::instance();
  const formula_code& code = *f.code;
  auto* const leaves =
@@ -14554,68 +14557,15 @@ void record_formula(const formula_view& f, const formula_values& values, const s
  result.set_tape_index(at);
  r.output = reads_output || keep_all ? result : result.outline();
 }
-inline bool any_tracked(const formula_values& values) {
- const tape_storage& tape = tape_storage::instance();
- if (!tape.recording()) return false;
- for (int i = 0; i < values.leaf_count; ++i)
-  if (tape.tracks(*values.leaves[i])) return true;
- return false;
-}
 
-template <class = void>
-int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
- const ir::region_view region = code.value_region();
- int registers[160];
- for (int s = 0; s < region.slots(); ++s) {
-  const int source = code.forward_sources[s];
-  registers[s] = source < first_number ? leaf_nodes[source]
-           : run.t.constant(numbers[source - first_number], region.slot_type(s));
- }
- const int first = run.t.nodes.size();
- for (int i = 0; i < region.instructions(); ++i) {
-  const ir::region_instruction step = region.instruction(i);
-  int args[4]{};
-  for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
-  registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
- }
- const int group = run.t.groups++;
- for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
- return registers[region.result(0)];
-}
-template <class = void>
+int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers);
 struct replayed_formula {
  node_interpreter run;
  int nodes[most_leaves]{};
  const any_tensor* leaves[most_leaves]{};
  int output, last;
- explicit replayed_formula(const formula_record& r) {
-  for (int i = 0; i < r.leaf_count; ++i) {
-   nodes[i] = run.input(r.leaves[i]);
-   leaves[i] = &r.leaves[i];
-  }
-  output = run.input(r.output);
-  last = rebuild(run, *r.formula->code, nodes, r.numbers);
-  if (!(run.t.dims(last) == r.domain)) {
-   run.t.nodes[last].rank = r.domain.rank();
-   run.t.nodes[last].dims = run.t.store(r.domain);
-  }
-  if (r.formula->reduction == nullptr) return;
-  const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
-  last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
-  run.t.nodes[last].group = group;
- }
+ explicit replayed_formula(const formula_record& r);
 };
-template <class X>
-void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
- replayed_formula<> f(*this);
- const int above = f.run.input(adjoint);
- interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
-}
-template <class X>
-bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
- replayed_formula<> f(*this);
- return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
-}
 template <class T, class Tensor>
 Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
  constexpr dtype type = dtype_of<T>;
@@ -14646,14 +14596,55 @@ Tensor add_adjoints(const Tensor& a, const Tensor& b) {
 template <class Tensor>
 Tensor ones_like(const Tensor& like) {
  Tensor result(like.type(), like.shape());
- if (is_storage_type(like.type()))
-  std::fill_n(static_cast<std::uint16_t*>(result.write()), result.size(),
-     like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
- else if (like.type() == dtype::f64)
-  std::fill_n(static_cast<double*>(result.write()), result.size(), 1.0);
- else
-  std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
+ floating_types::visit(like.type(), [&]<class T>(std::type_identity<T>) {
+  std::fill_n(static_cast<T*>(result.write()), result.size(), static_cast<T>(1));
+ });
  return result;
+}
+TG_DEFINITION int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes,
+      const double* numbers) {
+ const ir::region_view region = code.value_region();
+ int registers[160];
+ for (int s = 0; s < region.slots(); ++s) {
+  const int source = code.forward_sources[s];
+  registers[s] = source < first_number ? leaf_nodes[source]
+           : run.t.constant(numbers[source - first_number], region.slot_type(s));
+ }
+ const int first = run.t.nodes.size();
+ for (int i = 0; i < region.instructions(); ++i) {
+  const ir::region_instruction step = region.instruction(i);
+  int args[4]{};
+  for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
+  registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
+ }
+ const int group = run.t.groups++;
+ for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
+ return registers[region.result(0)];
+}
+TG_DEFINITION replayed_formula::replayed_formula(const formula_record& r) {
+ for (int i = 0; i < r.leaf_count; ++i) {
+  nodes[i] = run.input(r.leaves[i]);
+  leaves[i] = &r.leaves[i];
+ }
+ output = run.input(r.output);
+ last = rebuild(run, *r.formula->code, nodes, r.numbers);
+ if (!(run.t.dims(last) == r.domain)) {
+  run.t.nodes[last].rank = r.domain.rank();
+  run.t.nodes[last].dims = run.t.store(r.domain);
+ }
+ if (r.formula->reduction == nullptr) return;
+ const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
+ last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
+ run.t.nodes[last].group = group;
+}
+TG_DEFINITION void formula_record::replay(backward_pass& walk, const any_tensor& adjoint) {
+ replayed_formula f(*this);
+ const int above = f.run.input(adjoint);
+ interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
+}
+TG_DEFINITION bool formula_record::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
+ replayed_formula f(*this);
+ return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 }
 // -- tapegraph/ops/kernels.hpp
@@ -15182,11 +15173,11 @@ inline bool fourier_pays(const convolution_geometry& g) {
  return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
   g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
-inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm asked) {
+inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm requested) {
  using enum convolution_algorithm;
- const bool open = asked == automatic;
- if ((open || asked == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
- if ((open || asked == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
+ const bool open = requested == automatic;
+ if ((open || requested == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+ if ((open || requested == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
  return direct;
 }
 struct fast_plan {
@@ -15293,7 +15284,7 @@ inline constexpr convolution_algorithm_passes fast_convolution{
 namespace detail {
 struct convolution_choice {
  std::atomic<convolution_algorithm> chosen{convolution_algorithm::automatic};
- std::atomic<bool> asked{false};
+ std::atomic<bool> requested{false};
 };
 inline convolution_choice& chosen_convolution() {
  static convolution_choice choice;
@@ -15310,7 +15301,7 @@ template <class T>
 const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
  if constexpr (std::is_same_v<T, float>) {
   detail::convolution_choice& choice = detail::chosen_convolution();
-  if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
+  if (!choice.requested.load(std::memory_order_relaxed)) choice.requested.store(true, std::memory_order_relaxed);
  }
  g.algorithm = detail::resolved<T>(g);
  return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
@@ -17221,16 +17212,17 @@ struct widened_call {
   for (int i = 0; i < from.inputs; ++i) {
    const buffer_view& v = from.in[i];
    if (v.data == nullptr) continue;
-   if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
-   if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
+   storage_types::visit(v.type, [&]<class T>(std::type_identity<T>) {
+    cpu::widen(views[i].as<float>(), v.as<const T>(), v.elements());
+   });
   }
  }
  void store(const kernel_call& to) const {
   for (int k = 0; k < to.outputs; ++k) {
    const buffer_view& v = to.out[k];
    const float* const wide = call.out[k].as<const float>();
-   if (v.type == dtype::bf16) cpu::narrow(v.as<bfloat16>(), wide, v.elements());
-   if (v.type == dtype::f16) cpu::narrow(v.as<half>(), wide, v.elements());
+   storage_types::visit(v.type,
+        [&]<class T>(std::type_identity<T>) { cpu::narrow(v.as<T>(), wide, v.elements()); });
   }
  }
 };
@@ -17254,8 +17246,8 @@ template <class Op>
 std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
  if (to.type != dtype::f32) return {};
  if (to.memory != 0) {
-  const auto said = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
-  if (!said.empty() || current_math_mode() == math_mode::fp32) return said;
+  const auto reported = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
+  if (!reported.empty() || current_math_mode() == math_mode::fp32) return reported;
   return name_of(current_math_mode());
  }
  switch (cpu::detail::resolved<float>(g)) {
@@ -18233,10 +18225,8 @@ inline std::atomic<print_sink>& current_print_sink() {
 inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
 namespace runtime {
 namespace detail {
-template <class = void>
-std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
-template <class = void>
-std::string index_text(const buffer_view& v, std::int64_t at) {
+inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+inline std::string index_text(const buffer_view& v, std::int64_t at) {
  shape index(v.rank, v.extents);
  for (int axis = v.rank - 1; axis >= 0; --axis) {
   index.set(axis, at % v.extents[axis]);
@@ -18244,8 +18234,21 @@ std::string index_text(const buffer_view& v, std::int64_t at) {
  }
  return to_string(index);
 }
-template <class = void>
-void print(std::string_view label, const buffer_view& v) {
+void print(std::string_view label, const buffer_view& v);
+[[noreturn]] inline void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
+ std::string text;
+ if (v.type == dtype::f64)
+  tapegraph::detail::print_value(text, value);
+ else
+  tapegraph::detail::print_value(text, static_cast<float>(value));
+ throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
+}
+[[noreturn]] inline void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
+ throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
+}
+void check_finite(std::string_view label, const buffer_view& v);
+void check(std::string_view message, const buffer_view& v);
+TG_DEFINITION void print(std::string_view label, const buffer_view& v) {
  std::string text = std::string(label) + ": " + described(v);
  text += v.rank > 1 ? '\n' : ' ';
  const auto values = [&]<class T>(T) {
@@ -18266,27 +18269,12 @@ void print(std::string_view label, const buffer_view& v) {
  else
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
-template <class = void>
-[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
- std::string text;
- if (v.type == dtype::f64)
-  tapegraph::detail::print_value(text, value);
- else
-  tapegraph::detail::print_value(text, static_cast<float>(value));
- throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
-}
-template <class = void>
-[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
- throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
-}
-template <class = void>
-void check_finite(std::string_view label, const buffer_view& v) {
+TG_DEFINITION void check_finite(std::string_view label, const buffer_view& v) {
  const std::int64_t at = first_not_finite(v);
  if (at >= 0)
   throw_not_finite(label, v, at, v.type == dtype::f64 ? v.as<const double>()[at] : v.as<const float>()[at]);
 }
-template <class = void>
-void check(std::string_view message, const buffer_view& v) {
+TG_DEFINITION void check(std::string_view message, const buffer_view& v) {
  const std::int64_t count = v.elements();
  const bool* const holds = v.as<const bool>();
  for (std::int64_t i = 0; i < count; ++i)
@@ -18662,8 +18650,7 @@ struct mover {
  void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
 };
 inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
-template <class = void>
-void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
  alignas(64) char buffer[4096];
  const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
  if (rows.out == last.extent && last.extent * 4 <= in_buffer) {
@@ -18687,8 +18674,20 @@ void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis
   }
  }
 }
-template <class = void>
-void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
+void strided_copy(axes_list axes, const mover& move, const void* from, void* to);
+template <int Size>
+mover mover_of() {
+ return {Size, run<Size>, transpose_block<Size>};
+}
+void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out);
+inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
+ std::int64_t stride = 1;
+ for (int i = rank; i-- > 0;) {
+  strides[i] = stride;
+  stride *= extents[i];
+ }
+}
+TG_DEFINITION void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
  const bool parallel = axes.elements >= parallel_elements;
  const bool streaming = axes.elements * move.size >= streaming_bytes;
  const char* in = static_cast<const char*>(from);
@@ -18743,12 +18742,7 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
   if (streaming) finish_streaming();
  });
 }
-template <int Size>
-mover mover_of() {
- return {Size, run<Size>, transpose_block<Size>};
-}
-template <class = void>
-void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
+TG_DEFINITION void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
  if (axes.elements == 0) return;
  switch (size) {
  case 1: return strided_copy(axes, mover_of<1>(), in, out);
@@ -18758,31 +18752,21 @@ void strided_copy(const axes_list& axes, std::size_t size, const void* in, void*
  default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");
  }
 }
-inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
- std::int64_t stride = 1;
- for (int i = rank; i-- > 0;) {
-  strides[i] = stride;
-  stride *= extents[i];
- }
 }
-}
-template <class = void>
-void copy(std::size_t bytes, const void* in, void* out) {
+inline void copy(std::size_t bytes, const void* in, void* out) {
  layout_detail::axes_list axes;
  axes.add({static_cast<std::int64_t>(bytes), 1, 1});
  layout_detail::strided_copy(axes, 1, in, out);
 }
-template <class = void>
-void zero(std::size_t bytes, void* out) {
+inline void zero(std::size_t bytes, void* out) {
  constexpr std::size_t piece = std::size_t{1} << 17;
  parallel_for(static_cast<std::int64_t>((bytes + piece - 1) / piece), bytes >= 2 * piece, [&](std::int64_t task) {
   const std::size_t begin = static_cast<std::size_t>(task) * piece;
   std::memset(static_cast<char*>(out) + begin, 0, std::min(piece, bytes - begin));
  });
 }
-template <class = void>
-void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
-   void* out) {
+inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
+     const void* in, void* out) {
  std::int64_t in_strides[8], moved[8], out_strides[8];
  layout_detail::strides_of(rank, extents, in_strides);
  for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
@@ -18791,9 +18775,8 @@ void transpose(int rank, const std::int64_t* extents, const std::int64_t* permut
  for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
  layout_detail::strided_copy(axes, size, in, out);
 }
-template <class = void>
-void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+inline void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+    const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
  std::int64_t in_strides[8], out_strides[8], first = 0;
  layout_detail::strides_of(rank, extents, in_strides);
  layout_detail::strides_of(rank, out_extents, out_strides);
@@ -18806,9 +18789,8 @@ void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, con
  layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
         out);
 }
-template <class = void>
-void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
-    int axis, std::size_t size, void* out) {
+inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
+      const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
  std::int64_t outer = 1, inner = 1;
  for (int i = 0; i < rank; ++i)
   if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
@@ -18819,18 +18801,16 @@ void concat_part(const void* in, std::int64_t length, std::int64_t begin, int ra
  layout_detail::strided_copy(axes, size, in,
         static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
 }
-template <class = void>
-void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
-   const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
+    const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
  std::int64_t begin = 0;
  for (int k = 0; k < count; ++k) {
   concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
   begin += lengths[k];
  }
 }
-template <class = void>
-void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-     std::size_t size, const void* in, void* out) {
+inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+      std::size_t size, const void* in, void* out) {
  std::int64_t in_strides[8], out_strides[8];
  layout_detail::strides_of(rank, extents, in_strides);
  layout_detail::strides_of(out_rank, out_extents, out_strides);
@@ -18898,12 +18878,13 @@ void copy_slices(const char* table, const Index* indices, std::int64_t count, st
   std::memcpy(out + i * Bytes, table + static_cast<std::int64_t>(indices[i]) * Bytes, Bytes);
 }
 template <class Index>
-void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out, bool streaming) {
- const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
+void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out,
+     bool streaming) {
+ const auto bytes = static_cast<std::int64_t>(size), requested = std::min<std::int64_t>(bytes, 2048);
  const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
  for (std::int64_t i = 0; i < count; ++i, out += bytes) {
   if (i + ahead < count)
-   for (std::int64_t line = 0; line < asked; line += 64)
+   for (std::int64_t line = 0; line < requested; line += 64)
     __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
   const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
   if (streaming)
@@ -18916,8 +18897,8 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
 }
 template <class Index>
 void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
-    const void* table, std::int64_t count, const Index* indices, void* out, const char* operation = "gather",
-    bool checked = false) {
+    const void* table, std::int64_t count, const Index* indices, void* out,
+    const char* operation = "gather", bool checked = false) {
  using namespace gather_detail;
  if (!checked) check(operation, indices, batches * count, rows);
  const std::size_t bytes = static_cast<std::size_t>(width) * size;
@@ -18932,7 +18913,8 @@ void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, 
  const std::int64_t slabs = batches * outer, step = std::max<std::int64_t>(1, task_elements / width);
  const std::int64_t pieces = (count + step - 1) / step, units = slabs * pieces;
  const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (std::min(step, count) * width));
- const bool streaming = bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
+ const bool streaming =
+  bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
  parallel_for((units + in_task - 1) / in_task, slabs * count * width >= parallel_elements, [&](std::int64_t task) {
   for (std::int64_t unit = task * in_task, end = std::min(units, unit + in_task); unit < end; ++unit) {
    const std::int64_t slab = unit / pieces, first = unit % pieces * step;
@@ -18948,9 +18930,9 @@ void gather_rows(std::int64_t rows, std::int64_t width, std::size_t size, const 
  gather_slices(1, 1, rows, width, size, table, count, indices, out);
 }
 template <class T, class Index>
-void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, const T* updates,
-      std::int64_t count, const Index* indices, T* out, const char* operation = "scatter_add",
-      bool checked = false) {
+void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width,
+      const T* updates, std::int64_t count, const Index* indices, T* out,
+      const char* operation = "scatter_add", bool checked = false) {
  using namespace gather_detail;
  if (!checked) check(operation, indices, batches * count, rows);
  const std::int64_t slabs = batches * outer;
@@ -18973,7 +18955,8 @@ void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t r
  });
 }
 template <class T, class Index>
-void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices, T* out) {
+void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices,
+     T* out) {
  scatter_add_slices(1, 1, rows, width, updates, count, indices, out);
 }
 template <class Index>
@@ -18984,8 +18967,8 @@ void flat_indices(const char* operation, std::int64_t count, std::int64_t depth,
   for (std::int64_t k = 0; k < depth; ++k) {
    const auto index = static_cast<std::int64_t>(indices[i * depth + k]);
    if (index < 0 || index >= extents[k])
-    throw range_error(index_outside(
-     operation, index, "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
+    throw range_error(index_outside(operation, index,
+            "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
    row = row * extents[k] + index;
   }
   flat[i] = row;
@@ -19001,7 +18984,8 @@ void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std
      : size == 4 ? &take_row<4, Index>
      : size == 8 ? &take_row<8, Index>
         : nullptr;
- if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
+ if (take == nullptr)
+  throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
  const auto step = static_cast<std::int64_t>(size);
  if (inner == 1) {
   over_rows(outer, picks, [&](std::int64_t o) {
@@ -19078,8 +19062,7 @@ struct kernel<scatter_add_op, T> {
  }
 };
 namespace detail {
-template <class = void>
-const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
+inline const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
  auto* const flat = static_cast<std::int64_t*>(c.workspace);
  with_indices(c.in[1], [&](const auto* indices) {
   cpu::flat_indices(operation, leading_extent(c.in[1]), last_extent(c.in[1]), table.extents, indices, flat);
@@ -19376,9 +19359,9 @@ struct sum_of_equal_rows_op {
   io.type = io.in[0].type;
   io.result = rows;
   if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
-  bool fits = picks.rank() <= rows.rank();
-  for (int i = 0; fits && i < picks.rank(); ++i) fits = equal_or_required(rows[i], picks[i]);
-  io.require(fits, "sum_of_equal_rows: the rows' first axes are not those of the indices");
+  bool valid = picks.rank() <= rows.rank();
+  for (int i = 0; valid && i < picks.rank(); ++i) valid = equal_or_required(rows[i], picks[i]);
+  io.require(valid, "sum_of_equal_rows: the rows' first axes are not those of the indices");
  }
 };
 struct assign_rows_op {
@@ -19503,7 +19486,8 @@ struct blocks {
  static constexpr std::int64_t bytes = Size;
  explicit blocks(std::int64_t) {}
  static void backwards(char* to, const char* from, std::int64_t count) {
-  layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to), count);
+  layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to),
+          count);
  }
  static void same(char* to, const char* from, std::int64_t count) {
   element* y = reinterpret_cast<element*>(to);
@@ -19563,11 +19547,9 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
   done += more;
  }
 }
-template <class = void>
-void require_elements(const plan& p) {
+inline void require_elements(const plan& p) {
  for (int i = 0; i <= p.outer; ++i)
-  if (p.small[i] == 0 && p.large[i] > 0)
-   throw shape_error(nothing_to_repeat);
+  if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
 }
 template <class T>
 struct fold_row_body {
@@ -19606,9 +19588,9 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
     [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
 }
 }
-template <class = void>
-void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-     const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+inline void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
+       const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
+       const void* in, void* out) {
  using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, out_extents);
  const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -19634,8 +19616,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
   for (const std::int64_t end = std::min(units, unit + in_task); unit < end; ++unit) {
    const std::int64_t first = piece * wide;
    write(p, static_cast<const char*>(in) + from * static_cast<std::int64_t>(size), first,
-    std::min(p.row(), first + wide), block,
-    static_cast<char*>(out) + (row * p.row() + first) * block);
+    std::min(p.row(), first + wide), block, static_cast<char*>(out) + (row * p.row() + first) * block);
    if (++piece < pieces) continue;
    piece = 0;
    ++row;
@@ -19680,16 +19661,17 @@ void fill_run(void* to, std::int64_t count, const void* value) {
  for (std::int64_t i = 0; i < count; ++i) y[i] = v;
 }
 }
-template <class = void>
-void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
+inline void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
  layout_detail::axes_list axes;
  axes.add({count, 0, 1});
- if (count == 1) std::memcpy(out, value, size);
- else layout_detail::strided_copy(axes, size, value, out);
+ if (count == 1)
+  std::memcpy(out, value, size);
+ else
+  layout_detail::strided_copy(axes, size, value, out);
 }
-template <class = void>
-void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
+inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+    const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
+    const void* value = nullptr) {
  using namespace layout_detail;
  const std::uint64_t zeros = 0;
  if (value == nullptr) value = &zeros;
@@ -19714,7 +19696,10 @@ void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const
   fill(elements, size, value, out);
   return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
  }
- const auto fill_elements = size == 1 ? &fill_run<1> : size == 2 ? &fill_run<2> : size == 4 ? &fill_run<4> : &fill_run<8>;
+ const auto fill_elements = size == 1 ? &fill_run<1>
+       : size == 2 ? &fill_run<2>
+       : size == 4 ? &fill_run<4>
+          : &fill_run<8>;
  const std::int64_t rows = elements / run, inner = out_strides[last];
  const std::int64_t before = begin[last] * inner, middle = extents[last] * inner, after = run - before - middle;
  const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / run);
@@ -20913,12 +20898,12 @@ struct kernel<tapegraph::detail::lp_pool_slope_op, T> {
 namespace tapegraph::cpu {
 inline std::int64_t l2_bytes() {
  static const std::int64_t bytes = [] {
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-  told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  reported = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
   constexpr std::int64_t most = std::int64_t{1} << 20;
-  return told > 0 && told < most ? told : most;
+  return reported > 0 && reported < most ? reported : most;
  }();
  return bytes;
 }
@@ -21190,7 +21175,7 @@ struct gemm_block {
   const std::int64_t p = column / (2 * kernels.lanes) + panel;
   return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
  }
- TG_INLINE void ask_for_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
+ TG_INLINE void prefetch_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
   if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
   const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
   const T* const from = g.a + (row + first) * g.lda + first_k;
@@ -21245,7 +21230,7 @@ struct gemm_block {
    if (plan.rows_first)
     for (std::int64_t t = first_tile; t < last_tile; ++t)
      for (std::int64_t p = first_panel; p < last_panel; ++p) {
-      ask_for_tile(t + 1, p - first_panel, last_panel - first_panel);
+      prefetch_tile(t + 1, p - first_panel, last_panel - first_panel);
       multiply(t, p, panel_of(p));
      }
    else
@@ -22102,9 +22087,10 @@ template <handle H>
 constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
  const auto drawn = wide_numbers(like, dims, law, a, b, where);
  if constexpr (requires { like.owner(); }) {
-  return like.type() == dtype::bf16 ? H(rounded_numbers<bfloat16>(drawn, law, b, where))
-   : like.type() == dtype::f16 ? H(rounded_numbers<half>(drawn, law, b, where))
-          : drawn;
+  H rounded = drawn;
+  storage_types::visit(
+   like.type(), [&]<class T>(std::type_identity<T>) { rounded = rounded_numbers<T>(drawn, law, b, where); });
+  return rounded;
  } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
   return rounded_numbers<typename H::element_type>(drawn, law, b, where);
  } else {
@@ -22696,7 +22682,7 @@ struct kernel<log_softmax_gradient_op, T> {
 };
 }
 // -- tapegraph/ops/shards/kernel.hpp
-// -- tapegraph/core/shard_group.hpp
+// -- tapegraph/ops/shards/shard_group.hpp
 
 /// The interface through which the shards of a step exchange sums while they run.
 
@@ -22760,8 +22746,8 @@ struct sum_over_shards_op {
  static double flops(const kernel_call&) { return 0; }
 };
 
-/// The sum over the shards of a step's batch (nn/sharded.hpp), of all ranks; x itself where the
-/// batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
+/// The sum over the shards of a step's batch (cluster/sharded.hpp), of all ranks; x itself where
+/// the batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
 /// double, of a shape that is the same on all shards, such as [channels]. Every shard must call it
 /// equally often. The derivative by x is the sum of all shards' derivatives.
 template <tensor_like X>
@@ -23329,7 +23315,7 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
   sources);
 }
 }
-// -- tapegraph/nn/scope.hpp
+// -- tapegraph/model/scope.hpp
 
 // -- tapegraph/core/kept_text.hpp
 
@@ -23352,10 +23338,99 @@ TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
 constexpr std::string_view kept_text(std::string_view text) {
  return std::is_constant_evaluated() ? text : detail::text_that_stays(text);
 }
+}
+// -- tapegraph/graph/model_trace.hpp
+namespace tapegraph::ir {
+struct variable_definition {
+ int initializer = 0;
+ double a = 0, b = 0;
+ int previous = 0;
+ int optimizers = 0;
+ int state_of = 0;
+ std::string_view collection{};
+ std::string_view task{}; // the cluster task that holds it: "/job:ps/task:0"
+};
+struct scope_members {
+ int last_variable = 0, last_child = 0, previous_sibling = 0;
+};
+struct weight_rule {
+ int variable = 0, kind = 0;
+ double a = 0, b = 0, c = 0;
+ std::int64_t along = 0;
+};
+struct row_use_entry {
+ int variable = 0, node = 0;
+};
+struct gradient_entry {
+ int variable = 0, node = 0, indices = -1;
+ int optimizer = 0;
+ int state = 0;
+ bool differentiate = false;
+ int loss = 0;
+};
+struct minimization_entry {
+ int node = 0, optimizer = 0, line = 0;
+ std::string_view variables;
+};
+struct unique_entry {
+ int parent = 0;
+ std::string_view name;
+ int count = 0;
+};
+struct named_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+};
+struct result_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+ int first = 0;
+};
+struct layer_entry {
+ std::string_view type;
+ int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
+};
+class model_trace : public trace {
+public:
+ list<variable_definition> definitions;
+ list<scope_members> members;
+ list<weight_rule> regularizers, constraints;
+ list<std::string_view> tasks; // cluster tasks that compute parts: "/job:worker/task:1"
+ list<row_use_entry> row_uses;
+ list<gradient_entry> gradients;
+ list<minimization_entry> minimizations;
+ list<layer_entry> layers;
+ list<int> added_losses;
+ list<named_entry> named;
+ list<result_entry> results;
+ list<unique_entry> unique_scopes;
+ bool training = true;
+ int trainings = 0;
+ std::uint64_t wanted_trainings = 0;
+ std::string_view task{};
+ constexpr model_trace() { members.push_back({}); }
+ constexpr int define(const variable_entry& variable, const variable_definition& definition) {
+  definitions.push_back(definition);
+  return variables.push_back(variable);
+ }
+ constexpr int add_scope(const scope_entry& added, const scope_members& its) {
+  members.push_back(its);
+  return scopes.push_back(added);
+ }
+ constexpr int number_of_task(std::string_view name) {
+  for (int i = 0; i < tasks.size(); ++i)
+   if (tasks[i] == name) return i + 1;
+  return tasks.push_back(name) + 1;
+ }
+};
+constexpr model_trace& model_of(trace& t) { return static_cast<model_trace&>(t); }
+}
+// -- tapegraph/model/initializer.hpp
 
-// -- tapegraph/nn/initializer.hpp
-
-// -- tapegraph/nn/weight_rules.hpp
+// -- tapegraph/model/weight_rules.hpp
+namespace tapegraph {
 class any_tensor;
 enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
@@ -23579,7 +23654,7 @@ inline fans fans_of(const shape& s) {
  return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
 }
 }
-// -- tapegraph/nn/place.hpp
+// -- tapegraph/model/place.hpp
 
 /// Device names for parts of a model: "/cpu:0", "/gpu:1", also after the name of a task,
 /// "/job:ps/task:0/cpu:0".
@@ -23664,12 +23739,12 @@ namespace tapegraph {
 /// The result of graph_scope::with_device.
 class graph_placement {
 public:
- constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
+ constexpr graph_placement(ir::model_trace* owner, const detail::place_name& name)
   : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
   if (name.computes) t_->place = detail::place::anywhere;
   if (name.place >= 0) t_->place = name.place;
-  if (!name.task.empty()) t_->task = name.task;
-  if (name.computes) t_->computing_task = t_->number_of_task(name.task);
+  if (!name.task.empty()) t_->task = kept_text(name.task);
+  if (name.computes) t_->computing_task = t_->number_of_task(t_->task);
  }
  graph_placement(const graph_placement&) = delete;
  graph_placement& operator=(const graph_placement&) = delete;
@@ -23680,7 +23755,7 @@ public:
  }
 
 private:
- ir::trace* t_;
+ ir::model_trace* t_;
  int before_, computing_before_;
  std::string_view task_before_;
 };
@@ -23694,7 +23769,7 @@ graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
 /// compiler's.
 class graph_scope {
 public:
- constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
+ constexpr graph_scope(ir::model_trace* owner, int index, bool reuses = false)
   : t_(owner), index_(index), reuses_(reuses) {}
 
  /// The same scope with sharing: in it and in the scopes below it a variable that exists may be
@@ -23747,7 +23822,7 @@ public:
    return (*this / name.substr(0, slash))
     .template get_variable<T>(name.substr(slash + 1), dims, how, trainable);
   bool known = false;
-  for (int v = t_->scopes[index_].last_variable; v > 0; v = t_->variables[v - 1].previous)
+  for (int v = t_->members[index_].last_variable; v > 0; v = t_->definitions[v - 1].previous)
    known = known || t_->variables[v - 1].name == name;
   if (known != reuses_) {
    if (t_->error.what == nullptr) t_->error.operation = name;
@@ -23940,7 +24015,7 @@ public:
   return result;
  }
 
- constexpr ir::trace& owner() const { return *t_; }
+ constexpr ir::model_trace& owner() const { return *t_; }
  constexpr int index() const { return index_; }
 
 private:
@@ -23957,8 +24032,8 @@ private:
   if (const std::size_t slash = name.rfind('/'); slash != name.npos)
    return (*this / name.substr(0, slash)).made_variable(type, name.substr(slash + 1), dims, options);
   t_->scope = index_;
-  int& newest = t_->scopes[index_].last_variable;
-  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+  int& newest = t_->members[index_].last_variable;
+  for (int v = newest; v > 0; v = t_->definitions[v - 1].previous)
    if (t_->variables[v - 1].name == name) {
     const graph_node known(t_, t_->variables[v - 1].node);
     if (!reuses_) {
@@ -23980,11 +24055,9 @@ private:
   const int word = t_->words.push_back(t_->variables.size());
   const int node =
    t_->append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_->store(dims), nullptr, 0, word);
-  newest = t_->variables.push_back({index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b,
-          options.trainable, newest, 0}) +
+  newest = t_->define({index_, kept_text(name), node, options.trainable},
+       {static_cast<int>(how.kind), how.a, how.b, newest, 0, 0, options.collection, t_->task}) +
     1;
-  t_->variables.back().collection = options.collection;
-  t_->variables.back().task = t_->task;
   return {t_, node};
  }
  constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
@@ -24027,15 +24100,15 @@ private:
   return index;
  }
  constexpr graph_scope child(std::string_view name, int index) const {
-  const int newest = t_->scopes[index_].last_child;
-  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+  const int newest = t_->members[index_].last_child;
+  for (int i = newest; i > 0; i = t_->members[i - 1].previous_sibling)
    if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-  const int made = t_->scopes.push_back({index_, index, kept_text(name), 0, 0, newest});
-  t_->scopes[index_].last_child = made + 1;
+  const int made = t_->add_scope({index_, index, kept_text(name)}, {0, 0, newest});
+  t_->members[index_].last_child = made + 1;
   return {t_, made, reuses_};
  }
 
- ir::trace* t_;
+ ir::model_trace* t_;
  int index_;
  bool reuses_;
 };
@@ -24059,7 +24132,7 @@ constexpr initializer value_of(const graph_node& variable) {
 }
 // -- tapegraph/nn/layers/dense.hpp
 
-// -- tapegraph/nn/layer_scope.hpp
+// -- tapegraph/model/layer_scope.hpp
 
 /// What layers take first.
 
@@ -24113,9 +24186,29 @@ no_such_option_in<dense_options> dense(const Scope&, any_argument, ...) TG_MISTA
 template <class = void>
 detail::scope_missing dense(any_argument, ...) TG_MISTAKE;
 }
-// -- tapegraph/nn/session/operations.hpp
+// -- tapegraph/session/operations.hpp
 
-// -- tapegraph/nn/optimizers.hpp
+// -- tapegraph/model/path_matches.hpp
+namespace tapegraph::detail {
+constexpr bool path_matches(std::string_view pattern, std::string_view path) {
+ std::size_t p = 0, star = pattern.npos, again = 0;
+ for (std::size_t at = 0; at < path.size();) {
+  if (p == pattern.size() && path[at] == '/') return true;
+  if (p < pattern.size() && pattern[p] == '*') {
+   star = p++, again = at;
+  } else if (p < pattern.size() && pattern[p] == path[at]) {
+   ++p, ++at;
+  } else if (star != pattern.npos) {
+   p = star + 1, at = ++again;
+  } else {
+   return false;
+  }
+ }
+ while (p < pattern.size() && pattern[p] == '*') ++p;
+ return p == pattern.size();
+}
+}
+// -- tapegraph/nn/optimizers/basic.hpp
 
 // -- tapegraph/nn/optimizers/hyperparameter.hpp
 
@@ -24235,7 +24328,7 @@ hyperparameter& learning_rate_of(Optimizer& optimizer) {
 /// is asked for by name from `slots` and starts at zero, or at what `first_value(name)` says where there is such a function. What all
 /// gradients of a step have in common, `shared(gradients, n)` computes, and `update` is then given that, too.
 ///
-/// More of them, and what composes with them: nn/all_optimizers.hpp.
+/// More of them, and what composes with them: nn/optimizers/all.hpp.
 
 namespace tapegraph {
 
@@ -24314,29 +24407,10 @@ struct adam {
  }
 };
 }
-// -- tapegraph/nn/path_matches.hpp
+// -- tapegraph/nn/optimizers/sparse_rows.hpp
+
+// -- tapegraph/model/shared_terms.hpp
 namespace tapegraph::detail {
-constexpr bool path_matches(std::string_view pattern, std::string_view path) {
- std::size_t p = 0, star = pattern.npos, again = 0;
- for (std::size_t at = 0; at < path.size();) {
-  if (p == pattern.size() && path[at] == '/') return true;
-  if (p < pattern.size() && pattern[p] == '*') {
-   star = p++, again = at;
-  } else if (p < pattern.size() && pattern[p] == path[at]) {
-   ++p, ++at;
-  } else if (star != pattern.npos) {
-   p = star + 1, at = ++again;
-  } else {
-   return false;
-  }
- }
- while (p < pattern.size() && pattern[p] == '*') ++p;
- return p == pattern.size();
-}
-
-// -- tapegraph/nn/sparse_rows.hpp
-
-// -- tapegraph/nn/shared_terms.hpp
 constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const auto& g) {
  if constexpr (requires { f(slots, w, g); })
   return eval(f(slots, w, g));
@@ -24367,7 +24441,7 @@ inline constexpr std::string_view loss_scale_name = "loss_scale", good_steps_nam
 
 namespace tapegraph::ir {
 namespace detail {
-constexpr list<char> path_text(const trace& t, int variable) {
+constexpr list<char> path_text(const model_trace& t, int variable) {
  list<std::string_view> names;
  list<int> indices;
  names.push_back(t.variables[variable].name);
@@ -24395,13 +24469,13 @@ public:
  constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
   : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
  constexpr graph_node state(const graph_node& w, std::string_view name) const {
-  trace& t = scope_.owner();
+  model_trace& t = scope_.owner();
   const variable_entry v = t.variables[variable_];
   const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
-  for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+  for (int i = t.members[own.index()].last_variable; i > 0; i = t.definitions[i - 1].previous)
    if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
   const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
-  t.variables.back().state_of = optimizer_ + 1;
+  t.definitions.back().state_of = optimizer_ + 1;
   return made;
  }
  constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
@@ -24436,7 +24510,7 @@ private:
  graph_node table_, indices_;
 };
 namespace detail {
-constexpr bool gathered_only(trace& t) {
+constexpr bool gathered_only(model_trace& t) {
  list<int> noted(t.nodes.size(), 0);
  for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
  for (int i = 0; i < t.nodes.size(); ++i)
@@ -24451,7 +24525,7 @@ constexpr bool gathered_only(trace& t) {
   }
  return true;
 }
-constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+constexpr gradient_entry row_gradient(model_trace& t, int variable, const list<int>& found, int first) {
  bool any = false;
  for (int k = 0; k < t.row_uses.size(); ++k)
   any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
@@ -24509,7 +24583,7 @@ constexpr int variable_number(const graph_node& v, const char* refusal) {
 template <class E>
 constexpr graph_assignment assignment_of(const graph_node& variable, const E& value, std::source_location where,
           const char* not_a_variable, const char* does_not_fit) {
- ir::trace& t = variable.owner();
+ ir::model_trace& t = ir::model_of(variable.owner());
  const graph_node node = eval(value, where);
  graph_assignment result;
  result.value = node;
@@ -24523,7 +24597,7 @@ constexpr graph_assignment assignment_of(const graph_node& variable, const E& va
  result.updates.push_back({target, node.id()});
  return result;
 }
-constexpr bool variable_matches(const ir::trace& t, int variable, std::string_view pattern) {
+constexpr bool variable_matches(const ir::model_trace& t, int variable, std::string_view pattern) {
  const list<char> path = ir::detail::path_text(t, variable);
  return path_matches(pattern, {path.begin(), static_cast<std::size_t>(path.size())});
 }
@@ -24576,16 +24650,16 @@ struct gradient_pair {
 };
 
 namespace detail {
-constexpr bool begin_training(ir::trace& t, int& number) {
+constexpr bool begin_training(ir::model_trace& t, int& number) {
  number = t.trainings++;
  if (number >= 64) t.fail("session: a model has at most 64 training operations");
  return number < 64 && (t.wanted_trainings >> number & 1) != 0;
 }
-constexpr void note_training(ir::trace& t, int number, bool wanted, int variable, int node, bool differentiate) {
- const int state = t.variables[variable].optimizers++;
+constexpr void note_training(ir::model_trace& t, int number, bool wanted, int variable, int node, bool differentiate) {
+ const int state = t.definitions[variable].optimizers++;
  if (wanted) t.gradients.push_back({variable, node, -1, number, state, differentiate});
 }
-constexpr bool scalar_loss(ir::trace& t, const graph_node& loss, const char* refusal) {
+constexpr bool scalar_loss(ir::model_trace& t, const graph_node& loss, const char* refusal) {
  const operand_info given = t.info(loss.id());
  for (int i = 0; i < given.dims.rank(); ++i)
   if (given.dims[i].value != 1) {
@@ -24603,14 +24677,16 @@ constexpr graph_operation<Optimizer> training_operation(int number, const Optimi
 template <class... Given>
 constexpr auto minimize(const Given&...) {
  constexpr bool taken = sizeof...(Given) > 64;
- static_assert(taken, "minimize takes a loss, a scalar of the model, and an optimizer: tg::minimize(mean(square(y)), "
-      "tg::sgd{0.1})");
+ static_assert(taken,
+    "minimize takes a loss, a scalar of the model, and an optimizer: tg::minimize(mean(square(y)), "
+    "tg::sgd{0.1})");
  return graph_operation<>{};
 }
 template <class... Given>
 constexpr auto compute_gradients(const Given&...) {
  constexpr bool taken = sizeof...(Given) > 64;
- static_assert(taken, "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
+ static_assert(taken,
+    "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
  return list<gradient_pair>{};
 }
 no_such_option_in<minimize_options> minimize(any_argument, any_argument, ...) TG_MISTAKE;
@@ -24623,7 +24699,7 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
            const minimize_options& options = {},
            std::source_location where = std::source_location::current()) {
  const graph_node y = eval(loss, where);
- ir::trace& t = y.owner();
+ ir::model_trace& t = ir::model_of(y.owner());
  t.line = t.intern(where);
  t.scope = 0;
  int number = 0, count = 0;
@@ -24644,7 +24720,7 @@ template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
             std::source_location where = std::source_location::current()) {
  const graph_node y = eval(loss, where);
- ir::trace& t = y.owner();
+ ir::model_trace& t = ir::model_of(y.owner());
  list<gradient_pair> result;
  if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
   return result;
@@ -24675,7 +24751,7 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
              std::source_location where = std::source_location::current()) {
  int number = 0;
  if (pairs.empty()) return detail::training_operation(number, optimizer);
- ir::trace& t = pairs[0].variable.owner();
+ ir::model_trace& t = ir::model_of(pairs[0].variable.owner());
  t.line = t.intern(where);
  t.scope = 0;
  const bool wanted = detail::begin_training(t, number);
@@ -24754,15 +24830,22 @@ struct column_spec {
 };
 
 namespace detail {
-template <class = void>
-std::string text_of(const std::vector<std::int64_t>& shape) {
+std::string text_of(const std::vector<std::int64_t>& shape);
+void check_record_shape(const column_spec& column);
+std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name);
+template <class T>
+void check_column_type(const column_spec& column) {
+ if (column.type != dtype_of<T>)
+  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
+      name_of(dtype_of<T>));
+}
+TG_DEFINITION std::string text_of(const std::vector<std::int64_t>& shape) {
  std::string text = "[";
  for (std::size_t axis = 0; axis < shape.size(); ++axis)
   text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
  return text += ']';
 }
-template <class = void>
-void check_record_shape(const column_spec& column) {
+TG_DEFINITION void check_record_shape(const column_spec& column) {
  std::int64_t size = 1;
  for (const auto extent : column.shape) {
   if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
@@ -24770,20 +24853,13 @@ void check_record_shape(const column_spec& column) {
        text_of(column.shape));
  }
 }
-template <class = void>
-std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
+TG_DEFINITION std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
  for (std::size_t c = 0; c < columns.size(); ++c)
   if (columns[c].name == name) return c;
  std::string known;
  for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
  throw argument_error("data set: no column '" + std::string(name) + "', there are " +
       (known.empty() ? "none" : known));
-}
-template <class T>
-void check_column_type(const column_spec& column) {
- if (column.type != dtype_of<T>)
-  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
-      name_of(dtype_of<T>));
 }
 }
 
@@ -24837,25 +24913,7 @@ public:
  /// Appends a column of `values` elements. Throws shape_error if they are not a whole number of
  /// records, or a different number than the other columns have; argument_error if the name is
  /// taken.
- template <class = void>
- void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-  detail::check_record_shape(column);
-  for (const auto& other : columns_)
-   if (other.name == column.name)
-    throw argument_error("data set: two columns are named '" + column.name + "'");
-  const std::int64_t record = column.record_size();
-  if (values % record != 0)
-   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-       " values are no whole number of records of shape " + detail::text_of(column.shape) +
-       " (" + std::to_string(record) + " values)");
-  if (!columns_.empty() && values / record != size_)
-   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
-       " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
-  size_ = values / record;
-  bytes_.push_back(column.record_bytes());
-  data_.push_back(std::move(data));
-  columns_.push_back(std::move(column));
- }
+ void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
 private:
  std::vector<column_spec> columns_;
@@ -24884,6 +24942,24 @@ private:
  std::vector<column_spec> columns_;
  mutable Generate generate_;
 };
+
+TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+ detail::check_record_shape(column);
+ for (const auto& other : columns_)
+  if (other.name == column.name) throw argument_error("data set: two columns are named '" + column.name + "'");
+ const std::int64_t record = column.record_size();
+ if (values % record != 0)
+  throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
+      " values are no whole number of records of shape " + detail::text_of(column.shape) + " (" +
+      std::to_string(record) + " values)");
+ if (!columns_.empty() && values / record != size_)
+  throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
+      " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
+ size_ = values / record;
+ bytes_.push_back(column.record_bytes());
+ data_.push_back(std::move(data));
+ columns_.push_back(std::move(column));
+}
 }
 
 /// The interface of sets that make whole batches, in an order of their own: pipelines
@@ -25020,21 +25096,13 @@ struct batch_options {
 };
 
 /// A template, so that programs that include it but read no data do not compile its functions.
-template <class = void>
-class basic_dataset {
- using dataset = basic_dataset;
-
+class dataset {
 public:
- basic_dataset();
- explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
-  if (!source_) throw argument_error("data set: null source");
- }
+ dataset();
+ explicit dataset(std::shared_ptr<const source> records);
  /// Wraps a source of batches, or of records grouped by batch(), in an order of their own
  /// (data/pipeline.hpp). Use the pipeline's shuffle, subset, take and split.
- explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
-  batches_ = std::move(batches);
-  if (!batches_) throw argument_error("data set: null source");
- }
+ explicit dataset(std::shared_ptr<const batch_source> batches);
 
  /// Generates records on demand: `generate(std::int64_t record, const record_writer& out)`
  /// writes one. It runs on the loader's thread; its exceptions are rethrown where the batch is
@@ -25079,58 +25147,21 @@ public:
  }
 
  /// Visits the records of epoch e in a random order that depends only on (seed, e).
- dataset shuffle(std::uint64_t seed) const {
-  check_records("shuffle");
-  dataset result = *this;
-  result.shuffle_seed_ = seed;
-  return result;
- }
+ dataset shuffle(std::uint64_t seed) const;
  no_such_option_in<batch_options> batch(any_argument, ...) const TG_MISTAKE;
 
  /// Groups records. Throws argument_error for a size below 1.
- dataset batch(std::int64_t size, batch_options options = {}) const {
-  if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
-  dataset result = *this;
-  result.batch_size_ = size;
-  result.drop_remainder_ = options.drop_remainder;
-  if (!batches_) return result;
-  if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
-  return result;
- }
+ dataset batch(std::int64_t size, batch_options options = {}) const;
 
  /// Keeps up to `depth` batches ready, assembled by a background thread; 0 assembles each on
  /// request.
- dataset prefetch(std::int64_t depth) const {
-  if (depth < 0 || depth > 4096)
-   throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
-  dataset result = *this;
-  result.prefetch_depth_ = depth;
-  return result;
- }
+ dataset prefetch(std::int64_t depth) const;
 
  /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
- dataset subset(std::span<const std::int64_t> records) const {
-  check_records("subset");
-  auto indices = std::make_shared<std::vector<std::int64_t>>();
-  indices->reserve(records.size());
-  for (const auto record : records) {
-   if (record < 0 || record >= size())
-    throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
-   indices->push_back(record_at(record));
-  }
-  dataset result = *this;
-  result.indices_ = std::move(indices);
-  return result;
- }
+ dataset subset(std::span<const std::int64_t> records) const;
 
  /// The first `count` records, or all if there are fewer.
- dataset take(std::int64_t count) const {
-  if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
-  check_records("take");
-  std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
-  return subset(records);
- }
+ dataset take(std::int64_t count) const;
 
  /// The part that one of `parts` ranks reads when they train together: of each batch of n
  /// records the rows [n part / parts, n (part + 1) / parts), those of its shards. Size, batches
@@ -25138,32 +25169,19 @@ public:
  /// never requested. `fit` of a sharded model takes such a set, and checks over all ranks that
  /// an epoch read every record once; evaluation reads the whole set. Throws argument_error for
  /// an invalid part, and for a pipeline.
- dataset shard(int part, int parts) const {
-  check_records("shard");
-  if (parts < 1 || part < 0 || part >= parts)
-   throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
-  dataset result = *this;
-  result.part_ = part;
-  result.parts_ = parts;
-  return result;
- }
+ dataset shard(int part, int parts) const;
  /// The arguments of shard(); 0 of 1 means everything.
  int part() const { return part_; }
  int parts() const { return parts_; }
 
  /// The number of records; negative if a pipeline does not know it.
- std::int64_t size() const {
-  if (batches_) return batches_->size();
-  return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
- }
+ std::int64_t size() const;
  const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
  /// The source of whole batches; null if records are numbered.
  const std::shared_ptr<const batch_source>& batches() const { return batches_; }
  const source& records() const { return *source_; }
  /// The source's number of this set's record `position`.
- std::int64_t record_at(std::int64_t position) const {
-  return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
- }
+ std::int64_t record_at(std::int64_t position) const;
 
  /// 0 before batch() is called.
  std::int64_t batch_size() const { return batch_size_; }
@@ -25173,18 +25191,10 @@ public:
  std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
  /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
  /// argument_error before batch() is called.
- std::int64_t batches_per_epoch() const {
-  if (batches_) return batches_->batches();
-  if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
-  return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
- }
+ std::int64_t batches_per_epoch() const;
 
 private:
- void check_records(const char* what) const {
-  if (batches_)
-   throw argument_error(std::string("dataset.") + what +
-        ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
- }
+ void check_records(const char* what) const;
  dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
  std::shared_ptr<const source> source_;
@@ -25196,7 +25206,6 @@ private:
  int part_ = 0, parts_ = 1;
  bool drop_remainder_ = false;
 };
-using dataset = basic_dataset<>;
 
 struct split_datasets {
  dataset train, validation;
@@ -25204,8 +25213,96 @@ struct split_datasets {
 
 /// Splits records at random: round(fraction * size) of them, but at least one on either side, are
 /// for validation. Throws argument_error for a fraction outside (0, 1) or fewer than two records.
-template <class = void>
-split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction);
+
+TG_DEFINITION dataset::dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+ if (!source_) throw argument_error("data set: null source");
+}
+
+TG_DEFINITION dataset::dataset(std::shared_ptr<const batch_source> batches) : dataset() {
+ batches_ = std::move(batches);
+ if (!batches_) throw argument_error("data set: null source");
+}
+
+TG_DEFINITION dataset dataset::shuffle(std::uint64_t seed) const {
+ check_records("shuffle");
+ dataset result = *this;
+ result.shuffle_seed_ = seed;
+ return result;
+}
+
+TG_DEFINITION dataset dataset::batch(std::int64_t size, batch_options options) const {
+ if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
+ dataset result = *this;
+ result.batch_size_ = size;
+ result.drop_remainder_ = options.drop_remainder;
+ if (!batches_) return result;
+ if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
+ return result;
+}
+
+TG_DEFINITION dataset dataset::prefetch(std::int64_t depth) const {
+ if (depth < 0 || depth > 4096)
+  throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+ dataset result = *this;
+ result.prefetch_depth_ = depth;
+ return result;
+}
+
+TG_DEFINITION dataset dataset::subset(std::span<const std::int64_t> records) const {
+ check_records("subset");
+ auto indices = std::make_shared<std::vector<std::int64_t>>();
+ indices->reserve(records.size());
+ for (const auto record : records) {
+  if (record < 0 || record >= size())
+   throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
+  indices->push_back(record_at(record));
+ }
+ dataset result = *this;
+ result.indices_ = std::move(indices);
+ return result;
+}
+
+TG_DEFINITION dataset dataset::take(std::int64_t count) const {
+ if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+ check_records("take");
+ std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
+ for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+ return subset(records);
+}
+
+TG_DEFINITION dataset dataset::shard(int part, int parts) const {
+ check_records("shard");
+ if (parts < 1 || part < 0 || part >= parts)
+  throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
+ dataset result = *this;
+ result.part_ = part;
+ result.parts_ = parts;
+ return result;
+}
+
+TG_DEFINITION std::int64_t dataset::size() const {
+ if (batches_) return batches_->size();
+ return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
+}
+
+TG_DEFINITION std::int64_t dataset::record_at(std::int64_t position) const {
+ return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
+}
+
+TG_DEFINITION std::int64_t dataset::batches_per_epoch() const {
+ if (batches_) return batches_->batches();
+ if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
+ return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
+}
+
+TG_DEFINITION void dataset::check_records(const char* what) const {
+ if (batches_)
+  throw argument_error(std::string("dataset.") + what +
+       ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
+}
+
+TG_DEFINITION split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
  if (!(fraction > 0 && fraction < 1))
   throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
        std::to_string(fraction));
@@ -25221,12 +25318,10 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
    all.subset(numbers.first(static_cast<std::size_t>(held)))};
 }
 
-template <class X>
-basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
+TG_DEFINITION dataset::dataset() : source_(std::make_shared<array_source>()) {}
 
-template <class X>
-basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
-           std::int64_t values) {
+TG_DEFINITION dataset& dataset::add_column(column_spec column, std::shared_ptr<const std::byte> data,
+          std::int64_t values) {
  const auto* arrays = dynamic_cast<const array_source*>(source_.get());
  if (arrays == nullptr || indices_ || batches_)
   throw argument_error("dataset.add: column '" + column.name +
@@ -25237,7 +25332,7 @@ basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_p
  return *this;
 }
 }
-// -- tapegraph/nn/model_base.hpp
+// -- tapegraph/train/model_base.hpp
 
 // -- tapegraph/graph/compile.hpp
 // -- tapegraph/graph/passes/epilogue.hpp
@@ -25494,7 +25589,6 @@ constexpr bool halves_images(const trace& t, int i) {
  return a.mode != static_cast<std::int64_t>(padding_mode::same);
 }
 }
-template <class = void>
 constexpr void fuse_epilogues(trace& t) {
  static_assert(operation_binding<convolution_bias_op<false>>::bound &&
     operation_binding<convolution_bias_op<true>>::bound &&
@@ -25542,10 +25636,10 @@ constexpr bool in_one_piece(const trace& t, int slice) {
  const entry &part = t.nodes[slice], &whole = t.nodes[t.argument(slice, 0)];
  int axis = 0;
  while (axis < part.rank && t.pool[part.dims + axis] == 1) ++axis;
- bool fits = axis == part.rank || a.step[axis] == 1;
+ bool valid = axis == part.rank || a.step[axis] == 1;
  while (++axis < part.rank)
-  fits = fits && a.step[axis] == 1 && t.pool[part.dims + axis] == t.pool[whole.dims + axis];
- return fits;
+  valid = valid && a.step[axis] == 1 && t.pool[part.dims + axis] == t.pool[whole.dims + axis];
+ return valid;
 }
 constexpr bool is_worth_keeping(trace& t, int slice) {
  constexpr std::int64_t least_part = 8, few_elements = 4096;
@@ -25557,7 +25651,6 @@ constexpr bool is_worth_keeping(trace& t, int slice) {
  return whole.known() && (whole.value <= few_elements || whole.value <= least_part * part.value);
 }
 }
-template <class = void>
 constexpr void view_slices(trace& t) {
  static_assert(operation_binding<slice_view_op>::bound);
  for (int i = 0; !runtime::has_backend && i < t.nodes.size(); ++i)
@@ -25565,7 +25658,6 @@ constexpr void view_slices(trace& t) {
    t.nodes[i].op = &descriptor_of<slice_view_op>;
 }
 namespace detail {
-template <class = void>
 struct pad_joiner {
  trace& t;
  list<int> uses;
@@ -25641,11 +25733,10 @@ struct pad_joiner {
  }
 };
 }
-template <class = void>
 constexpr void join_pads(trace& t) {
  static_assert(operation_binding<placed_sum_op>::bound);
  if constexpr (!runtime::has_backend) {
-  detail::pad_joiner<> joiner(t);
+  detail::pad_joiner joiner(t);
   for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
  }
 }
@@ -25785,7 +25876,6 @@ constexpr void rewrite_steps(schedule& s, schedule_index& index, const list<int>
 
 inline constexpr int most_region_results = 12, most_merged_instructions = 96;
 namespace detail {
-template <class = void>
 struct update_merger {
  trace& t;
  const list<int>& buffered;
@@ -25855,7 +25945,7 @@ struct update_merger {
   const auto op_index = [&](const operation* op) { return index.operation_index(op); };
   return encode_region(t, nodes, slot, op_index, marks);
  }
- constexpr bool fits(const list<int>& nodes) {
+ constexpr bool valid(const list<int>& nodes) {
   if (nodes.size() > most_region_results) return false;
   const region_code code = together(nodes);
   return code.slots.size() <= most_region_slots && code.instructions <= most_merged_instructions;
@@ -25871,7 +25961,7 @@ struct update_merger {
     continue;
    const list<int> read = results_of(reader);
    for (const int node : read) nodes.push_back(node);
-   if (!fits(nodes)) continue;
+   if (!valid(nodes)) continue;
    int last = step;
    while (members[last] >= 0) last = members[last];
    members[last] = members[reader];
@@ -25897,19 +25987,17 @@ struct update_merger {
  }
 };
 }
-template <class = void>
 constexpr void merge_updates(trace& t, const list<int>& buffered, schedule& s) {
- detail::update_merger<> merger(t, buffered, s);
+ detail::update_merger merger(t, buffered, s);
  if (merger.find()) merger.rewrite();
 }
 
 namespace detail {
-template <class = void>
-struct sibling_merger : update_merger<> {
+struct sibling_merger : update_merger {
  static constexpr int most_results = 6, most_slots = 16, most_instructions = 48;
  static constexpr int most_steps_between = 8;
  static constexpr std::int64_t few_elements = 512;
- using update_merger<>::update_merger;
+ using update_merger::update_merger;
  constexpr bool is_update(int step) const {
   const step_entry& e = s.steps[step];
   for (int k = 0; k < e.outputs; ++k)
@@ -25966,10 +26054,9 @@ struct sibling_merger : update_merger<> {
  }
 };
 }
-template <class = void>
 constexpr void merge_siblings(trace& t, const list<int>& buffered, schedule& s) {
  if constexpr (!runtime::has_backend) {
-  detail::sibling_merger<> merger(t, buffered, s);
+  detail::sibling_merger merger(t, buffered, s);
   if (merger.find()) merger.rewrite();
  }
 }
@@ -25977,7 +26064,6 @@ constexpr void merge_siblings(trace& t, const list<int>& buffered, schedule& s) 
 // -- tapegraph/graph/passes/merge_sums.hpp
 inline constexpr int most_sums = 4;
 namespace detail {
-template <class = void>
 struct sum_merger {
  trace& t;
  const list<int>& buffered;
@@ -26128,14 +26214,12 @@ struct sum_merger {
  }
 };
 }
-template <class = void>
 constexpr void merge_sums(trace& t, const list<int>& buffered, schedule& s) {
- detail::sum_merger<> merger(t, buffered, s);
+ detail::sum_merger merger(t, buffered, s);
  if (merger.find()) merger.rewrite();
 }
 
 namespace detail {
-template <class = void>
 constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
  constexpr int most_instructions = 4;
  if (is_storage_type(t.nodes[i].type)) return false;
@@ -26159,7 +26243,6 @@ constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
  }
  return operand >= 0;
 }
-template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
  constexpr int none = -1, several = -2, largest_region = 48;
  const int count = t.nodes.size();
@@ -26198,7 +26281,6 @@ constexpr list<int> buffered_nodes(trace& t) {
  }
  return buffered;
 }
-template <class = void>
 struct scheduler {
  trace& t;
  list<int>& buffered;
@@ -26268,12 +26350,11 @@ struct scheduler {
  }
 };
 }
-template <class = void>
 constexpr schedule make_schedule(trace& t, bool fuse = true) {
  schedule s;
  list<int> buffered = detail::buffered_nodes(t);
  for (int& b : buffered) b = fuse ? b : 1;
- detail::scheduler<> run(t, buffered, s);
+ detail::scheduler run(t, buffered, s);
  s.alias.resize(t.nodes.size());
  for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
  for (int i = 0; i < t.nodes.size(); ++i) {
@@ -26291,7 +26372,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
  return s;
 }
 
-#define TG_FROZEN_LISTS(X) \
+#define TG_GRAPH_LISTS(X) \
  X(entry, t.nodes, nodes, 32768) \
  X(int, t.arguments, arguments, 65536) \
  X(std::int64_t, t.pool, pool, 65536) \
@@ -26299,27 +26380,35 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
  X(scope_entry, t.scopes, scopes, 8192) \
  X(source_line, t.lines, lines, 8192) \
  X(variable_entry, t.variables, variables, 8192) \
- X(weight_rule, t.regularizers, regularizers, 4096) \
- X(weight_rule, t.constraints, constraints, 4096) \
- X(std::string_view, t.tasks, tasks, 255) \
  X(input_entry, t.inputs, inputs, 256) \
  X(output_entry, t.outputs, outputs, 8192) \
  X(assignment_entry, t.assignments, assignments, 8192) \
- X(row_use_entry, t.row_uses, row_uses, 1024) \
- X(gradient_entry, t.gradients, gradients, 8192) \
- X(minimization_entry, t.minimizations, minimizations, 32) \
  X(pass_entry, t.history, history, 64) \
- X(layer_entry, t.layers, layers, 2048) \
  X(extent_table::atom, t.extents.atoms, atoms, 64) \
  X(extent_table::monomial, t.extents.monomials, monomials, 512) \
  X(extent_table::polynomial, t.extents.polynomials, polynomials, 512) \
- X(extent_table::requirement, t.extents.requirements, requirements, 128) \
+ X(extent_table::requirement, t.extents.requirements, requirements, 128)
+#define TG_MODEL_LISTS(X) \
+ X(variable_definition, t.definitions, definitions, 8192) \
+ X(scope_members, t.members, members, 8192) \
+ X(weight_rule, t.regularizers, regularizers, 4096) \
+ X(weight_rule, t.constraints, constraints, 4096) \
+ X(std::string_view, t.tasks, tasks, 255) \
+ X(row_use_entry, t.row_uses, row_uses, 1024) \
+ X(gradient_entry, t.gradients, gradients, 8192) \
+ X(minimization_entry, t.minimizations, minimizations, 32) \
+ X(layer_entry, t.layers, layers, 2048)
+#define TG_SCHEDULE_LISTS(X) \
  X(const operation*, s.ops, ops, 512) \
  X(kernel_entry, s.kernels, kernels, 1024) \
  X(int, s.kernel_words, kernel_words, 65536) \
  X(step_entry, s.steps, steps, 32768) \
  X(int, s.values, values, 131072) \
  X(int, s.alias, alias, 32768)
+#define TG_FROZEN_LISTS(X) \
+ TG_GRAPH_LISTS(X) \
+ TG_MODEL_LISTS(X) \
+ TG_SCHEDULE_LISTS(X)
 struct capacity {
 #define TG_MEMBER(type, list, name, most) int name;
  TG_FROZEN_LISTS(TG_MEMBER)
@@ -26348,7 +26437,7 @@ struct frozen {
  failure error{};
  int groups = 0, ordinals = 0;
  bool training = true, differentiated = false;
- bool said = false;
+ bool reported = false;
 };
 namespace detail {
 template <class T, int Count>
@@ -26369,7 +26458,7 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
  for (int i = 0; i < To; ++i) to.at[i] = from.at[i];
 }
 }
-constexpr capacity sizes_of(const trace& t, const schedule& s) {
+constexpr capacity sizes_of(const model_trace& t, const schedule& s) {
  capacity c{};
 #define TG_MEMBER(type, list, name, most) c.name = list.size();
  TG_FROZEN_LISTS(TG_MEMBER)
@@ -26377,7 +26466,7 @@ constexpr capacity sizes_of(const trace& t, const schedule& s) {
  return c;
 }
 template <capacity C = widest>
-constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
+constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
  frozen<C> f{};
 #define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
  TG_FROZEN_LISTS(TG_MEMBER)
@@ -26391,6 +26480,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
  f.ordinals = t.ordinals;
  f.training = t.training;
  f.differentiated = t.differentiated;
+ f.reported = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
  return f;
 }
 template <capacity C, capacity From>
@@ -26405,18 +26495,27 @@ constexpr frozen<C> trim(const frozen<From>& from) {
  f.ordinals = from.ordinals;
  f.training = from.training;
  f.differentiated = from.differentiated;
+ f.reported = from.reported;
  return f;
 }
 template <capacity C>
 constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 #define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
- TG_FROZEN_LISTS(TG_MEMBER)
+ TG_GRAPH_LISTS(TG_MEMBER)
+ TG_SCHEDULE_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  t.error = f.error;
  t.groups = f.groups;
  t.ordinals = f.ordinals;
- t.training = f.training;
  t.differentiated = f.differentiated;
+}
+template <capacity C>
+constexpr void thaw(const frozen<C>& f, model_trace& t, schedule& s) {
+ thaw(f, static_cast<trace&>(t), s);
+#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
+ TG_MODEL_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ t.training = f.training;
 }
 namespace detail {
 inline constexpr char unevaluated_text[] = "the compiler cannot run this: what it calls must be constexpr, and no "
@@ -26435,7 +26534,7 @@ constexpr auto unevaluated() {
  frozen<nothing_but_a_line> f{};
  f.error.what = unevaluated_text;
 #if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
- f.said = true;
+ f.reported = true;
 #endif
  return f;
 }
@@ -26445,8 +26544,8 @@ struct compile_stage {
 #if defined(__CUDACC__)
 private:
  template <class Result>
- static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
-  trace t;
+ static constexpr Result run(Result (*finish)(const model_trace&, const schedule&)) {
+  model_trace t;
   schedule s;
   Builder::build(t, s);
   return finish(t, s);
@@ -26457,7 +26556,7 @@ public:
 #else
 private:
  static constexpr frozen<widest> run() {
-  trace t;
+  model_trace t;
   schedule s;
   Builder::build(t, s);
   return freeze(t, s);
@@ -26735,15 +26834,21 @@ struct constant_span {
 };
 struct program_view {
 #define TG_MEMBER(type, list, name, most) constant_span<type> name;
- TG_FROZEN_LISTS(TG_MEMBER)
+ TG_GRAPH_LISTS(TG_MEMBER)
+ TG_SCHEDULE_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  constant_span<runtime::kernel_pair> functions;
  constant_span<const cpu::interpreted_region*> interpreted;
  constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };
+struct model_view : program_view {
+#define TG_MEMBER(type, list, name, most) constant_span<type> name;
+ TG_MODEL_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
 template <class Stage>
-constexpr program_view stage_view() {
- program_view v;
+constexpr model_view stage_view() {
+ model_view v;
 #define TG_MEMBER(type, list, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
@@ -26754,10 +26859,10 @@ constexpr bool has_variable_of(const program_view& view, dtype type) {
   if (view.nodes[v.node].type == type) return true;
  return false;
 }
-constexpr std::string_view task_of_variable(const program_view& view, int variable) {
- const variable_entry& v = view.variables[variable];
- const int number = view.nodes[v.node].task;
- return v.task.empty() && number > 0 ? view.tasks[number - 1] : v.task;
+constexpr std::string_view task_of_variable(const model_view& view, int variable) {
+ const std::string_view holder = view.definitions[variable].task;
+ const int number = view.nodes[view.variables[variable].node].task;
+ return holder.empty() && number > 0 ? view.tasks[number - 1] : holder;
 }
 template <class Stage>
 struct lowered {
@@ -26785,54 +26890,14 @@ inline bool same_extents(const program_view& view, int a, int b) {
  for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
  return same;
 }
-template <class = void>
-bool shows_part(const program_view& view, int id) {
- for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
-  if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
- return false;
-}
-template <class = void>
-bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
- for (int k = 0; k < step.inputs; ++k)
-  if (const int id = view.values[step.first_value + k]; view.alias[id] == buffer && shows_part(view, id))
-   return true;
- return false;
-}
+bool shows_part(const program_view& view, int id);
+bool reads_part_of(const program_view& view, const step_entry& step, int buffer);
 struct lifetimes {
  numbered<int> birth, death, variable_of;
  lifetimes() = default;
  explicit lifetimes(const program_view& view) { find(view); }
 private:
- template <class = void>
- void find(const program_view& view) {
-  const auto count = static_cast<std::size_t>(view.nodes.size());
-  const int steps = view.steps.size();
-  birth.assign(count, -1);
-  death.assign(count, -1);
-  variable_of.assign(count, -1);
-  for (int s = 0; s < steps; ++s) {
-   const step_entry& step = view.steps[s];
-   for (int k = 0; k < step.inputs + step.outputs; ++k) {
-    const int id = view.alias[view.values[step.first_value + k]];
-    if (k >= step.inputs) birth[id] = s;
-    death[id] = s;
-   }
-  }
-  for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
-  numbered<int> last_read;
-  for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
-  for (const assignment_entry& update : view.assignments) {
-   const int id = view.alias[update.node];
-   const bool unread = last_read[update.variable] < 0;
-   const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
-        (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
-        variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
-   if (in_place)
-    variable_of[id] = update.variable;
-   else
-    death[id] = steps;
-  }
- }
+ void find(const program_view& view);
  static bool writes_over(const program_view& view, int step, int variable) {
   const step_entry& s = view.steps[step];
   const kernel_entry& kernel = view.kernels[s.kernel];
@@ -26844,6 +26909,46 @@ private:
   return true;
  }
 };
+TG_DEFINITION bool shows_part(const program_view& view, int id) {
+ for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
+  if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
+ return false;
+}
+TG_DEFINITION bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
+ for (int k = 0; k < step.inputs; ++k)
+  if (const int id = view.values[step.first_value + k]; view.alias[id] == buffer && shows_part(view, id))
+   return true;
+ return false;
+}
+TG_DEFINITION void lifetimes::find(const program_view& view) {
+ const auto count = static_cast<std::size_t>(view.nodes.size());
+ const int steps = view.steps.size();
+ birth.assign(count, -1);
+ death.assign(count, -1);
+ variable_of.assign(count, -1);
+ for (int s = 0; s < steps; ++s) {
+  const step_entry& step = view.steps[s];
+  for (int k = 0; k < step.inputs + step.outputs; ++k) {
+   const int id = view.alias[view.values[step.first_value + k]];
+   if (k >= step.inputs) birth[id] = s;
+   death[id] = s;
+  }
+ }
+ for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
+ numbered<int> last_read;
+ for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
+ for (const assignment_entry& update : view.assignments) {
+  const int id = view.alias[update.node];
+  const bool unread = last_read[update.variable] < 0;
+  const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
+       (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
+       variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
+  if (in_place)
+   variable_of[id] = update.variable;
+  else
+   death[id] = steps;
+ }
+}
 
 // -- tapegraph/graph/plan.hpp
 struct buffer_request {
@@ -26888,14 +26993,13 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
  return plan_buffers(requests, order, placed);
 }
 
-template <class = void>
-class basic_buffer_placement {
+class buffer_placement {
 public:
  std::int64_t offset(int id) const { return offsets_[id]; }
  std::int64_t scratch_offset(int step) const { return scratch_offsets_[step]; }
  std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
  numbered<std::size_t>& needed_scratch() { return needed_scratch_; }
- bool fits(const lifetimes& live, const numbered<buffer_view>& values) const {
+ bool valid(const lifetimes& live, const numbered<buffer_view>& values) const {
   if (offsets_.empty()) return false;
   for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
    if (needed_scratch_[s] > scratch_bytes_[s]) return false;
@@ -26976,7 +27080,6 @@ private:
  list<int> order_, placed_;
  int first_scratch_ = 0;
 };
-using buffer_placement = basic_buffer_placement<>;
 
 // -- tapegraph/graph/device_memory.hpp
 class memory_block {
@@ -27257,14 +27360,9 @@ void check_requirements(const View& view, const extent_table& table, const Value
    throw shape_error(detail::unmet_requirement(view, table, r, left, right));
  }
 }
-template <class = void>
-class basic_input_rules {
+class input_rules {
 public:
- explicit basic_input_rules(const program_view& view) : view_(view) {
-  for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
-  for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
-  for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
- }
+ explicit input_rules(const program_view& view);
  void check(std::span<const buffer_view> values) const;
 private:
  template <class F>
@@ -27278,9 +27376,12 @@ private:
  program_view view_;
  extent_table table_;
 };
-using input_rules = basic_input_rules<>;
-template <class X>
-void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
+TG_DEFINITION input_rules::input_rules(const program_view& view) : view_(view) {
+ for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+ for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+ for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+}
+TG_DEFINITION void input_rules::check(std::span<const buffer_view> values) const {
  each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
  std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
  each(values, [&](int index, const buffer_view& value) {
@@ -27297,8 +27398,7 @@ void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
 }
 
 // -- tapegraph/graph/spread_numbers.hpp
-template <class = void>
-class basic_spread_numbers {
+class spread_numbers {
 public:
  void spread(const program_view& view, numbered<buffer_view>& values) {
   if (wanted_.empty()) wanted_.resize(values.size());
@@ -27344,11 +27444,9 @@ private:
  numbered<std::int64_t> wanted_;
  std::unique_ptr<double[]> copies_;
 };
-using spread_numbers = basic_spread_numbers<>;
 
 // -- tapegraph/graph/view_offsets.hpp
-template <class = void>
-class basic_view_offsets {
+class view_offsets {
 public:
  void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
   bytes_.assign(values.size(), 0);
@@ -27369,114 +27467,30 @@ public:
 private:
  numbered<std::int64_t> bytes_;
 };
-using view_offsets = basic_view_offsets<>;
 
-template <class = void>
-class basic_bound_program {
+class bound_program {
 public:
- explicit basic_bound_program(const program_view& view, runtime::device_runtime* device,
-        bool external_memory = false)
-  : view_(&view),
-  device_(external_memory ? nullptr : device),
-  runs_on_(device),
-  math_mode_(tapegraph::detail::scoped_math_mode()),
-  given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
-  symbols_(given_symbols_),
-  values_(static_cast<std::size_t>(view.nodes.size())),
-  given_(values_.size(), nullptr),
-  fed_(static_cast<std::size_t>(view.inputs.size())),
-  captured_(device_) {
-  for (int i = 0; i < view.nodes.size(); ++i) {
-   values_[i].type = view.nodes[i].type;
-   values_[i].rank = view.nodes[i].rank;
-   values_[i].memory = runtime::memory_of(device);
-  }
-  const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
-  numbers_.reserve(nullptr, bytes, "numbers");
-  if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
-  std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
-  for (int i = 0; i < view.inputs.size(); ++i)
-   if (view.inputs[i].scalar_parameter)
-    values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
-  random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
-  for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
-  for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
-  for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
-  live_ = lifetimes(view);
- }
- ~basic_bound_program();
+ explicit bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false);
+ ~bound_program();
  const program_view& view() const { return *view_; }
  runtime::device_runtime* device() const { return runs_on_; }
  std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
  std::size_t arena_bytes() const { return arena_.size(); }
- void set_input(int index, const buffer_view& value) {
-  check_input_kind(*view_, index, value);
-  buffer_view& target = values_[view_->inputs[index].node];
-  for (int axis = 0; axis < value.rank; ++axis) {
-   if (target.extents[axis] != value.extents[axis]) bound_ = false;
-   target.extents[axis] = value.extents[axis];
-  }
-  if (device_ == nullptr) {
-   target.data = value.data;
-   if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
-   return;
-  }
-  fed_input& fed = fed_[index];
-  fed.from = value;
-  moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
-  pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
-  target.data = fed.memory.data();
- }
- void set_parameter(int index, double value) {
-  buffer_view number = values_[view_->inputs[index].node];
-  number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
-  runtime::store_scalar(number, value);
- }
- void copy_parameters(const basic_bound_program& other) {
-  std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
- }
- void set_variable(int index, void* data) {
-  buffer_view& target = values_[view_->variables[index].node];
-  pointers_changed_ = pointers_changed_ || target.data != data;
-  moved_ = moved_ || target.data != data;
-  target.data = data;
- }
- buffer_view variable(int index) const {
-  buffer_view v = values_[view_->variables[index].node];
-  const entry& e = view_->nodes[view_->variables[index].node];
-  for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
-  return v;
- }
- bool place_output(int index, void* to) {
-  const int shown = view_->outputs[index].node, id = root(shown);
-  if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
-   return false;
-  given_[id] = to;
-  return pointers_changed_ = true;
- }
- void recall_outputs() {
-  given_.assign(given_.size(), nullptr);
-  connect();
- }
- void forget_inputs() {
-  for (const input_entry& input : view_->inputs)
-   if (!input.scalar_parameter) values_[input.node].data = nullptr;
-  for (fed_input& fed : fed_) fed.from.data = nullptr;
-  bound_ = false;
- }
- void bind() {
-  const runtime::device_turn turn(device_);
-  if (!bound_) bind_extents();
-  if (pointers_changed_) connect();
- }
+ void set_input(int index, const buffer_view& value);
+ void set_parameter(int index, double value);
+ void copy_parameters(const bound_program& other);
+ void set_variable(int index, void* data);
+ buffer_view variable(int index) const;
+ bool place_output(int index, void* to);
+ void recall_outputs();
+ void forget_inputs();
+ void bind();
  const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
  struct arena_slot {
   std::int64_t offset = -1;
   int birth = -1, death = -1, variable = -1;
  };
- arena_slot arena_slot_of(int id) const {
-  return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
- }
+ arena_slot arena_slot_of(int id) const;
  const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
  std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 protected:
@@ -27490,41 +27504,8 @@ protected:
   int node;
  };
  int root(int id) const { return view_->alias[id]; }
- void bind_extents() {
-  symbols_ = given_symbols_;
-  for (int i = 0; i < view_->inputs.size(); ++i) bind_input(i);
-  const extent_table& table = table_;
-  const auto value_of = [&](int atom) {
-   if (symbols_[atom] < 0)
-    throw shape_error("extent '" + detail::symbol_text(*view_, table, atom) +
-        "' is not given by any input");
-   return symbols_[atom];
-  };
-  check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
-  for (int i = 0; i < view_->nodes.size(); ++i) {
-   const entry& e = view_->nodes[i];
-   if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue;
-   for (int axis = 0; axis < e.rank; ++axis) {
-    const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-    if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
-     check_input_extent(view_->inputs[static_cast<int>(view_->words[e.words])], axis,
-         values_[i].extents[axis], size);
-    values_[i].extents[axis] = size;
-   }
-  }
-  offsets_of_views_.find(*view_, live_, values_);
-  place_constants(table, value_of);
-  place_buffers();
-  bound_ = true;
-  connect();
- }
- void bind_input(int index) {
-  const input_entry& input = view_->inputs[index];
-  if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return;
-  if (values_[input.node].data == nullptr)
-   throw argument_error("input '" + std::string(input.name) + "' has not been fed");
-  bind_input_extents(*view_, table_, index, values_[input.node].extents, symbols_);
- }
+ void bind_extents();
+ void bind_input(int index);
  template <class ValueOf>
  void place_constants(const extent_table& table, const ValueOf& value_of) {
   constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
@@ -27546,108 +27527,12 @@ protected:
   if (device_constants_.size() > 0)
    device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
  }
- void place_buffers() {
-  numbered<std::size_t>& scratch = placement_.needed_scratch();
-  scratch.resize(static_cast<std::size_t>(view_->steps.size()));
-  build_steps();
-  for (int s = 0; s < view_->steps.size(); ++s) {
-   const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-   scratch[s] = runs_on_ == nullptr ? kernel.workspace(steps_[s].call)
-      : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
-             : 0;
-  }
-  if (placement_.fits(live_, values_)) return;
-  arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
-  placement_.take_plan();
-  moved_ = true;
- }
- void build_steps() {
-  const int steps = view_->steps.size();
-  on_host_ = 0;
-  if (steps_.empty() && steps > 0) {
-   steps_.resize(static_cast<std::size_t>(steps));
-   operands_.resize(static_cast<std::size_t>(view_->values.size()));
-  }
-  for (int s = 0; s < steps; ++s) {
-   const step_entry& step = view_->steps[s];
-   kernel_step& target = steps_[s];
-   for (int k = 0; k < step.inputs + step.outputs; ++k)
-    operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
-   const runtime::kernel_pair& kernel = view_->functions[step.kernel];
-   target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
-   if (target.run == nullptr) ++on_host_;
-   target.call.in = operands_.data() + step.first_value;
-   target.call.inputs = step.inputs;
-   target.call.out = target.call.in + step.inputs;
-   target.call.outputs = step.outputs;
-   target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
-   target.call.domain = values_[step.domain];
-   target.call.random = random_;
-   target.call.symbols = symbols_.data();
-   if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-   if (keeps(step)) {
-    kept_.resize(static_cast<std::size_t>(steps));
-    auto& mine = kept_[static_cast<std::size_t>(s)];
-    if (!mine) mine = std::make_unique<runtime::kept_memory>();
-    target.call.kept = mine.get();
-   }
-   if (runs_on_ == nullptr) continue;
-   target.call.stream = runs_on_->stream();
-   target.call.fault = runs_on_->fault();
-  }
- }
- bool keeps(const step_entry& step) const {
-  if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
-  for (int k = 0; k < step.inputs; ++k)
-   if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
-  return false;
- }
- void connect() {
-  missing_variable_ = nullptr;
-  for (const variable_entry& v : view_->variables)
-   if (values_[v.node].data == nullptr) missing_variable_ = &v;
-  for (int i = 0; i < view_->nodes.size(); ++i) {
-   if (const std::int64_t offset = placement_.offset(i); offset >= 0)
-    values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
-   if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
-  }
-  for (int i = 0; i < view_->nodes.size(); ++i)
-   if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
-  for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
-  for (int s = 0; s < view_->steps.size(); ++s)
-   steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
-  copies_.clear();
-  for (const assignment_entry& update : view_->assignments) {
-   const buffer_view& to = values_[view_->variables[update.variable].node];
-   const buffer_view& from = values_[update.node];
-   if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
-  }
-  outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
-  for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-  if (moved_) captured_.clear();
-  if (holders_.empty() && device_ == nullptr) find_holders();
-  pointers_changed_ = moved_ = false;
- }
- void find_holders() {
-  holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
-  for (int input = 0; input < view_->inputs.size(); ++input) {
-   const int of = view_->inputs[input].node;
-   bool assigned = false;
-   for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
-   if (assigned) continue;
-   numbered<holder>& holders = holders_[input];
-   for (int i = 0; i < view_->nodes.size(); ++i)
-    if (root(i) == of) holders.push_back({&values_[i].data, i});
-   for (int k = 0; k < view_->values.size(); ++k)
-    if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
-   for (int i = 0; i < view_->outputs.size(); ++i)
-    if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
-  }
- }
- bool move_input(int input, void* data) {
-  for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
-  return !holders_[input].empty();
- }
+ void place_buffers();
+ void build_steps();
+ bool keeps(const step_entry& step) const;
+ void connect();
+ void find_holders();
+ bool move_input(int input, void* data);
  const program_view* view_;
  runtime::device_runtime *device_, *runs_on_;
  std::optional<tapegraph::math_mode> math_mode_;
@@ -27673,8 +27558,236 @@ protected:
  const variable_entry* missing_variable_ = nullptr;
  bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
-template <class X>
-basic_bound_program<X>::~basic_bound_program() = default;
+TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::device_runtime* device,
+          bool external_memory)
+ : view_(&view),
+ device_(external_memory ? nullptr : device),
+ runs_on_(device),
+ math_mode_(tapegraph::detail::scoped_math_mode()),
+ given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+ symbols_(given_symbols_),
+ values_(static_cast<std::size_t>(view.nodes.size())),
+ given_(values_.size(), nullptr),
+ fed_(static_cast<std::size_t>(view.inputs.size())),
+ captured_(device_) {
+ for (int i = 0; i < view.nodes.size(); ++i) {
+  values_[i].type = view.nodes[i].type;
+  values_[i].rank = view.nodes[i].rank;
+  values_[i].memory = runtime::memory_of(device);
+ }
+ const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
+ numbers_.reserve(nullptr, bytes, "numbers");
+ if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
+ std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
+ for (int i = 0; i < view.inputs.size(); ++i)
+  if (view.inputs[i].scalar_parameter)
+   values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
+ random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
+ for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+ for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+ for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+ live_ = lifetimes(view);
+}
+TG_DEFINITION void bound_program::set_input(int index, const buffer_view& value) {
+ check_input_kind(*view_, index, value);
+ buffer_view& target = values_[view_->inputs[index].node];
+ for (int axis = 0; axis < value.rank; ++axis) {
+  if (target.extents[axis] != value.extents[axis]) bound_ = false;
+  target.extents[axis] = value.extents[axis];
+ }
+ if (device_ == nullptr) {
+  target.data = value.data;
+  if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
+  return;
+ }
+ fed_input& fed = fed_[index];
+ fed.from = value;
+ moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
+ pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
+ target.data = fed.memory.data();
+}
+TG_DEFINITION void bound_program::set_parameter(int index, double value) {
+ buffer_view number = values_[view_->inputs[index].node];
+ number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
+ runtime::store_scalar(number, value);
+}
+TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
+ std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
+}
+TG_DEFINITION void bound_program::set_variable(int index, void* data) {
+ buffer_view& target = values_[view_->variables[index].node];
+ pointers_changed_ = pointers_changed_ || target.data != data;
+ moved_ = moved_ || target.data != data;
+ target.data = data;
+}
+TG_DEFINITION buffer_view bound_program::variable(int index) const {
+ buffer_view v = values_[view_->variables[index].node];
+ const entry& e = view_->nodes[view_->variables[index].node];
+ for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
+ return v;
+}
+TG_DEFINITION bool bound_program::place_output(int index, void* to) {
+ const int shown = view_->outputs[index].node, id = root(shown);
+ if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
+  return false;
+ given_[id] = to;
+ return pointers_changed_ = true;
+}
+TG_DEFINITION void bound_program::recall_outputs() {
+ given_.assign(given_.size(), nullptr);
+ connect();
+}
+TG_DEFINITION void bound_program::forget_inputs() {
+ for (const input_entry& input : view_->inputs)
+  if (!input.scalar_parameter) values_[input.node].data = nullptr;
+ for (fed_input& fed : fed_) fed.from.data = nullptr;
+ bound_ = false;
+}
+TG_DEFINITION void bound_program::bind() {
+ const runtime::device_turn turn(device_);
+ if (!bound_) bind_extents();
+ if (pointers_changed_) connect();
+}
+TG_DEFINITION bound_program::arena_slot bound_program::arena_slot_of(int id) const {
+ return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
+}
+TG_DEFINITION void bound_program::bind_extents() {
+ symbols_ = given_symbols_;
+ for (int i = 0; i < view_->inputs.size(); ++i) bind_input(i);
+ const extent_table& table = table_;
+ const auto value_of = [&](int atom) {
+  if (symbols_[atom] < 0)
+   throw shape_error("extent '" + detail::symbol_text(*view_, table, atom) + "' is not given by any input");
+  return symbols_[atom];
+ };
+ check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
+ for (int i = 0; i < view_->nodes.size(); ++i) {
+  const entry& e = view_->nodes[i];
+  if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue;
+  for (int axis = 0; axis < e.rank; ++axis) {
+   const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
+   if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
+    check_input_extent(view_->inputs[static_cast<int>(view_->words[e.words])], axis,
+        values_[i].extents[axis], size);
+   values_[i].extents[axis] = size;
+  }
+ }
+ offsets_of_views_.find(*view_, live_, values_);
+ place_constants(table, value_of);
+ place_buffers();
+ bound_ = true;
+ connect();
+}
+TG_DEFINITION void bound_program::bind_input(int index) {
+ const input_entry& input = view_->inputs[index];
+ if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return;
+ if (values_[input.node].data == nullptr)
+  throw argument_error("input '" + std::string(input.name) + "' has not been fed");
+ bind_input_extents(*view_, table_, index, values_[input.node].extents, symbols_);
+}
+TG_DEFINITION void bound_program::place_buffers() {
+ numbered<std::size_t>& scratch = placement_.needed_scratch();
+ scratch.resize(static_cast<std::size_t>(view_->steps.size()));
+ build_steps();
+ for (int s = 0; s < view_->steps.size(); ++s) {
+  const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
+  scratch[s] = runs_on_ == nullptr ? kernel.workspace(steps_[s].call)
+     : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
+            : 0;
+ }
+ if (placement_.valid(live_, values_)) return;
+ arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
+ placement_.take_plan();
+ moved_ = true;
+}
+TG_DEFINITION void bound_program::build_steps() {
+ const int steps = view_->steps.size();
+ on_host_ = 0;
+ if (steps_.empty() && steps > 0) {
+  steps_.resize(static_cast<std::size_t>(steps));
+  operands_.resize(static_cast<std::size_t>(view_->values.size()));
+ }
+ for (int s = 0; s < steps; ++s) {
+  const step_entry& step = view_->steps[s];
+  kernel_step& target = steps_[s];
+  for (int k = 0; k < step.inputs + step.outputs; ++k)
+   operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
+  const runtime::kernel_pair& kernel = view_->functions[step.kernel];
+  target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
+  if (target.run == nullptr) ++on_host_;
+  target.call.in = operands_.data() + step.first_value;
+  target.call.inputs = step.inputs;
+  target.call.out = target.call.in + step.inputs;
+  target.call.outputs = step.outputs;
+  target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
+  target.call.domain = values_[step.domain];
+  target.call.random = random_;
+  target.call.symbols = symbols_.data();
+  if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
+  if (keeps(step)) {
+   kept_.resize(static_cast<std::size_t>(steps));
+   auto& mine = kept_[static_cast<std::size_t>(s)];
+   if (!mine) mine = std::make_unique<runtime::kept_memory>();
+   target.call.kept = mine.get();
+  }
+  if (runs_on_ == nullptr) continue;
+  target.call.stream = runs_on_->stream();
+  target.call.fault = runs_on_->fault();
+ }
+}
+TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {
+ if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
+ for (int k = 0; k < step.inputs; ++k)
+  if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
+ return false;
+}
+TG_DEFINITION void bound_program::connect() {
+ missing_variable_ = nullptr;
+ for (const variable_entry& v : view_->variables)
+  if (values_[v.node].data == nullptr) missing_variable_ = &v;
+ for (int i = 0; i < view_->nodes.size(); ++i) {
+  if (const std::int64_t offset = placement_.offset(i); offset >= 0)
+   values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
+  if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
+ }
+ for (int i = 0; i < view_->nodes.size(); ++i)
+  if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
+ for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
+ for (int s = 0; s < view_->steps.size(); ++s)
+  steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
+ copies_.clear();
+ for (const assignment_entry& update : view_->assignments) {
+  const buffer_view& to = values_[view_->variables[update.variable].node];
+  const buffer_view& from = values_[update.node];
+  if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
+ }
+ outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
+ for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
+ if (moved_) captured_.clear();
+ if (holders_.empty() && device_ == nullptr) find_holders();
+ pointers_changed_ = moved_ = false;
+}
+TG_DEFINITION void bound_program::find_holders() {
+ holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
+ for (int input = 0; input < view_->inputs.size(); ++input) {
+  const int of = view_->inputs[input].node;
+  bool assigned = false;
+  for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
+  if (assigned) continue;
+  numbered<holder>& holders = holders_[input];
+  for (int i = 0; i < view_->nodes.size(); ++i)
+   if (root(i) == of) holders.push_back({&values_[i].data, i});
+  for (int k = 0; k < view_->values.size(); ++k)
+   if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
+  for (int i = 0; i < view_->outputs.size(); ++i)
+   if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
+ }
+}
+TG_DEFINITION bool bound_program::move_input(int input, void* data) {
+ for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
+ return !holders_[input].empty();
+}
+TG_DEFINITION bound_program::~bound_program() = default;
 }
 // -- tapegraph/graph/placement_log.hpp
 namespace tapegraph::ir::detail {
@@ -27721,34 +27834,16 @@ void log_placement_of(const Program& p) {
 }
 }
 namespace tapegraph::ir {
-template <class X = void>
-class basic_program : public basic_bound_program<X> {
- using base = basic_bound_program<X>;
+class program : public bound_program {
+ using base = bound_program;
  using base::missing_variable_;
  using base::symbols_, base::fed_, base::numbers_, base::device_numbers_, base::captured_, base::on_host_;
  using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
  using typename base::copy;
 public:
- explicit basic_program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
+ explicit program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
   : base(view, device) {}
- void run(const random_state& random, bool check = false) {
-  const runtime::device_turn turn(device_);
-  const runtime::at_work here(device_ == nullptr);
-  const math_mode_scope in(this->math_mode());
-  begin(random);
-  if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
-  const auto launch = [&] {
-   for (std::size_t s = 0; s < steps_.size(); ++s) {
-    run_step(s);
-    if (check) check_step(static_cast<int>(s));
-   }
-   finish();
-  };
-  if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
-   launch();
-  else
-   captured_.run(symbols_, launch);
- }
+ void run(const random_state& random, bool check = false);
  template <class F>
  void run_each(const random_state& random, const F& f) {
   const runtime::device_turn turn(device_);
@@ -27757,125 +27852,152 @@ public:
   for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
   finish();
  }
- std::int64_t publish_output(int index) {
-  return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
-        outputs_[static_cast<std::size_t>(index)].bytes());
- }
- double published_output(int index, std::int64_t number) {
-  buffer_view v = outputs_[static_cast<std::size_t>(index)];
-  v.data = const_cast<void*>(device_->published(number));
-  return runtime::load_scalar(v);
- }
- double scalar_output(int index) const {
-  double value = 0;
-  runtime::load_scalars(device_, &outputs_[static_cast<std::size_t>(index)], 1, &value);
-  return value;
- }
- void scalar_outputs(int count, double* values) const {
-  runtime::load_scalars(device_, outputs_.data(), count, values);
- }
- const buffer_view& output(int index) const {
-  const auto i = static_cast<std::size_t>(index);
-  if (device_ == nullptr) return outputs_[i];
-  host_outputs_.resize(outputs_.size());
-  if (host_outputs_[i] == nullptr) host_outputs_[i] = std::make_unique<host_output>();
-  host_output& host = *host_outputs_[i];
-  host.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
-  host.view = outputs_[i];
-  host.view.memory = 0;
-  host.view.data = host.memory.data();
-  device_->download(host.view.data, outputs_[i].data, outputs_[i].bytes());
-  return host.view;
- }
+ std::int64_t publish_output(int index);
+ double published_output(int index, std::int64_t number);
+ double scalar_output(int index) const;
+ void scalar_outputs(int count, double* values) const;
+ const buffer_view& output(int index) const;
  const buffer_view& device_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
 private:
  struct host_output {
   memory_block memory;
   buffer_view view;
  };
- void begin(const random_state& random) {
-  this->bind();
-  if (!placement_logged_ && runtime::placement_is_logged()) {
-   detail::log_placement_of(*this);
-   placement_logged_ = true;
-  }
-  if (missing_variable_ != nullptr)
-   throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
-  auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
-  *numbers = random;
-  if (device_ == nullptr) return;
-  device_->enter();
-  device_->upload(device_numbers_.data(), numbers_.data(), numbers_.size());
-  for (std::size_t i = 0; i < fed_.size(); ++i) {
-   const buffer_view& from = fed_[i].from;
-   if (from.data == nullptr || from.bytes() == 0) continue;
-   if (from.memory == 0)
-    device_->feed(fed_[i].memory.data(), from.data, from.bytes());
-   else
-    device_->copy(fed_[i].memory.data(), from.data, from.bytes());
-  }
- }
- void run_step(std::size_t s) {
-  if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
-  const auto* const random =
-   reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
-  runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
-       random);
- }
- void run_observed(runtime::call_observer& who, bool check) {
-  const int steps = static_cast<int>(steps_.size());
-  for (int s = 0; s < steps; ++s) {
-   who.begin({runtime::call_part::program, &this->call_of(s), this, s});
-   run_step(static_cast<std::size_t>(s));
-   who.end();
-   if (check) check_step(s);
-  }
-  if (copies_.empty()) return;
-  const kernel_call none;
-  who.begin({runtime::call_part::program, &none, this, steps});
-  finish();
-  who.end();
- }
- void finish() {
-  for (const copy& c : copies_) {
-   if (device_ == nullptr)
-    std::memcpy(c.to, c.from, c.bytes);
-   else
-    device_->copy(c.to, c.from, c.bytes);
-  }
- }
- void check_step(int s) const {
-  const step_entry& step = view_->steps[s];
-  const bool fused = view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::operation);
-  int culprit = -1, result = -1;
-  std::int64_t at = -1;
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-   const std::int64_t found = first_not_finite(operands_[step.first_value + k]);
-   const int written = fused ? view_->values[step.first_value + k] : step.node;
-   if (found < 0 || (culprit >= 0 && culprit <= written)) continue;
-   culprit = written, result = k, at = found;
-  }
-  if (culprit < 0) return;
-  const buffer_view& v = operands_[step.first_value + result];
-  const entry& e = view_->nodes[culprit];
-  detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
-  detail::scope_path(scope, view_->scopes, e.scope);
-  throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
-       to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
-       std::string(scope.view()) + "' at " + std::string(where.view()));
- }
- std::int64_t first_not_finite(const buffer_view& v) const {
-  if (device_ == nullptr) return runtime::first_not_finite(v);
-  const runtime::arena host(v.bytes() + 1);
-  device_->download(host.data(), v.data, v.bytes());
-  buffer_view there = v;
-  there.data = host.data();
-  return runtime::first_not_finite(there);
- }
+ void begin(const random_state& random);
+ void run_step(std::size_t s);
+ void run_observed(runtime::call_observer& who, bool check);
+ void finish();
+ void check_step(int s) const;
+ std::int64_t first_not_finite(const buffer_view& v) const;
  mutable std::vector<std::unique_ptr<host_output>> host_outputs_;
  bool placement_logged_ = false;
 };
-using program = basic_program<>;
+TG_DEFINITION void program::run(const random_state& random, bool check) {
+ const runtime::device_turn turn(device_);
+ const runtime::at_work here(device_ == nullptr);
+ const math_mode_scope in(this->math_mode());
+ begin(random);
+ if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
+ const auto launch = [&] {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+   run_step(s);
+   if (check) check_step(static_cast<int>(s));
+  }
+  finish();
+ };
+ if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
+  launch();
+ else
+  captured_.run(symbols_, launch);
+}
+TG_DEFINITION std::int64_t program::publish_output(int index) {
+ return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
+       outputs_[static_cast<std::size_t>(index)].bytes());
+}
+TG_DEFINITION double program::published_output(int index, std::int64_t number) {
+ buffer_view v = outputs_[static_cast<std::size_t>(index)];
+ v.data = const_cast<void*>(device_->published(number));
+ return runtime::load_scalar(v);
+}
+TG_DEFINITION double program::scalar_output(int index) const {
+ double value = 0;
+ runtime::load_scalars(device_, &outputs_[static_cast<std::size_t>(index)], 1, &value);
+ return value;
+}
+TG_DEFINITION void program::scalar_outputs(int count, double* values) const {
+ runtime::load_scalars(device_, outputs_.data(), count, values);
+}
+TG_DEFINITION const buffer_view& program::output(int index) const {
+ const auto i = static_cast<std::size_t>(index);
+ if (device_ == nullptr) return outputs_[i];
+ host_outputs_.resize(outputs_.size());
+ if (host_outputs_[i] == nullptr) host_outputs_[i] = std::make_unique<host_output>();
+ host_output& host = *host_outputs_[i];
+ host.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
+ host.view = outputs_[i];
+ host.view.memory = 0;
+ host.view.data = host.memory.data();
+ device_->download(host.view.data, outputs_[i].data, outputs_[i].bytes());
+ return host.view;
+}
+TG_DEFINITION void program::begin(const random_state& random) {
+ this->bind();
+ if (!placement_logged_ && runtime::placement_is_logged()) {
+  detail::log_placement_of(*this);
+  placement_logged_ = true;
+ }
+ if (missing_variable_ != nullptr)
+  throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
+ auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+ *numbers = random;
+ if (device_ == nullptr) return;
+ device_->enter();
+ device_->upload(device_numbers_.data(), numbers_.data(), numbers_.size());
+ for (std::size_t i = 0; i < fed_.size(); ++i) {
+  const buffer_view& from = fed_[i].from;
+  if (from.data == nullptr || from.bytes() == 0) continue;
+  if (from.memory == 0)
+   device_->feed(fed_[i].memory.data(), from.data, from.bytes());
+  else
+   device_->copy(fed_[i].memory.data(), from.data, from.bytes());
+ }
+}
+TG_DEFINITION void program::run_step(std::size_t s) {
+ if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
+ const auto* const random =
+  reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+ runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call, random);
+}
+TG_DEFINITION void program::run_observed(runtime::call_observer& who, bool check) {
+ const int steps = static_cast<int>(steps_.size());
+ for (int s = 0; s < steps; ++s) {
+  who.begin({runtime::call_part::program, &this->call_of(s), this, s});
+  run_step(static_cast<std::size_t>(s));
+  who.end();
+  if (check) check_step(s);
+ }
+ if (copies_.empty()) return;
+ const kernel_call none;
+ who.begin({runtime::call_part::program, &none, this, steps});
+ finish();
+ who.end();
+}
+TG_DEFINITION void program::finish() {
+ for (const copy& c : copies_) {
+  if (device_ == nullptr)
+   std::memcpy(c.to, c.from, c.bytes);
+  else
+   device_->copy(c.to, c.from, c.bytes);
+ }
+}
+TG_DEFINITION void program::check_step(int s) const {
+ const step_entry& step = view_->steps[s];
+ const bool fused = view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::operation);
+ int culprit = -1, result = -1;
+ std::int64_t at = -1;
+ for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+  const std::int64_t found = first_not_finite(operands_[step.first_value + k]);
+  const int written = fused ? view_->values[step.first_value + k] : step.node;
+  if (found < 0 || (culprit >= 0 && culprit <= written)) continue;
+  culprit = written, result = k, at = found;
+ }
+ if (culprit < 0) return;
+ const buffer_view& v = operands_[step.first_value + result];
+ const entry& e = view_->nodes[culprit];
+ detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
+ detail::scope_path(scope, view_->scopes, e.scope);
+ throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
+      to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" + std::string(scope.view()) +
+      "' at " + std::string(where.view()));
+}
+TG_DEFINITION std::int64_t program::first_not_finite(const buffer_view& v) const {
+ if (device_ == nullptr) return runtime::first_not_finite(v);
+ const runtime::arena host(v.bytes() + 1);
+ device_->download(host.data(), v.data, v.bytes());
+ buffer_view there = v;
+ there.data = host.data();
+ return runtime::first_not_finite(there);
+}
 }
 // -- tapegraph/graph/refusal.hpp
 namespace tapegraph {
@@ -27966,7 +28088,7 @@ using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
  std::make_integer_sequence<int, detail::facts_of_advice<Text>::get().count>{}));
 template <class Stage>
 constexpr void refuse() {
- if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));
+ if constexpr (!Stage::value.reported) static_cast<void>(sizeof(facts_of<Stage>));
 }
 }
 
@@ -28039,17 +28161,19 @@ struct mode_transforms<graph> {
 namespace tapegraph::ir {
 namespace detail {
 constexpr double rounded_to(dtype type, double value) {
- if (type == dtype::f32) return static_cast<double>(static_cast<float>(value));
- if (type == dtype::bf16) return static_cast<double>(bfloat16(value));
- if (type == dtype::f16) return static_cast<double>(half(value));
- return value;
+ switch (type) {
+#define TG_ROW(name, T, ...) \
+ case dtype::name: return static_cast<double>(static_cast<T>(value));
+  TG_FLOATING_TYPES(TG_ROW, )
+#undef TG_ROW
+ default: return value;
+ }
 }
 constexpr bool constant_value(const trace& t, int node, double& value) {
  if (!t.is(node, descriptor_of<constant_op>)) return false;
  value = rounded_to(t.nodes[node].type, std::bit_cast<double>(t.words_of(node)[0]));
  return true;
 }
-template <class = void>
 constexpr bool folded_value(const trace& t, int i, double x, double y, double& result) {
  const entry& e = t.nodes[i];
  if (t.is(i, descriptor_of<add_op>))
@@ -28075,7 +28199,6 @@ constexpr bool folded_value(const trace& t, int i, double x, double y, double& r
  }
  return true;
 }
-template <class = void>
 constexpr bool folded(const trace& t, int i, double& result) {
  double x = 0, y = 0;
  const entry& e = t.nodes[i];
@@ -28084,7 +28207,6 @@ constexpr bool folded(const trace& t, int i, double& result) {
  if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
  return folded_value(t, i, x, y, result);
 }
-template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
  if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) ||
   t.is(i, descriptor_of<reshape_op>) || t.is(i, descriptor_of<cast_op<float>>) ||
@@ -28104,7 +28226,6 @@ constexpr int identity_operand(const trace& t, int i) {
   return t.argument(t.argument(i, 0), 0);
  return -1;
 }
-template <class = void>
 constexpr bool swaps_last_axes(const trace& t, int i) {
  if (!t.is(i, descriptor_of<transpose_op>)) return false;
  const auto a = attributes_from_words<transpose_op>(t.words_of(i));
@@ -28119,7 +28240,6 @@ constexpr bool has_rows_and_columns(const trace& t, int product) {
  return true;
 }
 }
-template <class = void>
 constexpr void simplify(trace& t) {
  list<int> target(t.nodes.size(), 0);
  for (int i = 0; i < t.nodes.size(); ++i) {
@@ -28159,12 +28279,10 @@ constexpr void simplify(trace& t) {
 }
 
 namespace detail {
-template <class = void>
 constexpr bool shaped_constant(const trace& t, int node, double& value) {
  while (t.is(node, descriptor_of<reshape_op>) || t.is(node, descriptor_of<broadcast_op>)) node = t.argument(node, 0);
  return constant_value(t, node, value);
 }
-template <class = void>
 constexpr bool is_one_element(const trace& t, int node) {
  const entry& e = t.nodes[node];
  for (int axis = 0; axis < e.rank; ++axis)
@@ -28178,7 +28296,6 @@ constexpr bool has_shape_without(const trace& t, int user, const list<int>& know
  return has && t.nodes[user].op->kind == operation_kind::map;
 }
 }
-template <class = void>
 constexpr void fold_numbers(trace& t) {
  const int count = t.nodes.size();
  list<int> known(count, 0), needed(count, 0);
@@ -28223,7 +28340,7 @@ namespace ir {
 namespace detail {
 template <class Builder>
 struct traced {
- static constexpr void build(trace& t, schedule& s) {
+ static constexpr void build(model_trace& t, schedule& s) {
   if constexpr (requires { typename Builder::previous; }) {
    thaw(compile_stage<traced<typename Builder::previous>>::value, t, s);
    t.history.clear();
@@ -28297,8 +28414,8 @@ constexpr const program_view& compile_program() {
 }
 }
 
-// -- tapegraph/nn/eager_scope.hpp
-// -- tapegraph/nn/variables.hpp
+// -- tapegraph/model/eager_scope.hpp
+// -- tapegraph/model/variables.hpp
 
 /// A tensor owned by models: named by its path, changed by training. No user's tensor shares its
 /// buffer during writes, so both modes write in place.
@@ -28395,12 +28512,12 @@ public:
  /// Whether it can be read here.
  bool is_here() const { return !shared_->away; }
  /// From now on only other tasks have the value; `memory_stays`: it will be written again soon.
- void go_away(bool memory_stays) {
+ void release(bool memory_stays) {
   shared_->away = true;
   if (!memory_stays) shared_->data.drop_storage();
  }
  /// The memory, to be overwritten completely.
- any_tensor& come_back() {
+ any_tensor& restore() {
   shared_->away = false;
   if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
   return shared_->data;
@@ -28424,18 +28541,7 @@ private:
   throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
        "; model.gather_variables(), called on every task, brings it here until the next step");
  }
- template <class = void>
- any_tensor moved_by(const any_tensor& value, int sign) const {
-  any_tensor sum = value;
-  if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
-  sum.set_tape_index({});
-  const auto add = [&]<class T>(T* to, const T* from) {
-   for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
-  };
-  if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
-  if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
-  return sum;
- }
+ any_tensor moved_by(const any_tensor& value, int sign) const;
 
  std::string path_, collection_, task_;
  std::shared_ptr<stored> shared_;
@@ -28469,25 +28575,7 @@ inline std::uint64_t hash_of(std::string_view text) {
  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
  return hash;
 }
-template <class = void>
-void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
- const auto dot = [columns](const double* a, const double* b) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
-  return sum;
- };
- for (std::int64_t k = 0; k < rows; ++k) {
-  double* const row = data + k * columns;
-  const double inverse = 1 / std::sqrt(dot(row, row));
-  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
-  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
-   double* const other = row + (j + 1) * columns;
-   const double along = dot(row, other);
-   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
-  });
- }
-}
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns);
 template <class T>
 void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
  const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
@@ -28558,6 +28646,24 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
  }
  a.ordinal = 0xFFFFFFFE;
  runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
+}
+TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+ const auto dot = [columns](const double* a, const double* b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+  return sum;
+ };
+ for (std::int64_t k = 0; k < rows; ++k) {
+  double* const row = data + k * columns;
+  const double inverse = 1 / std::sqrt(dot(row, row));
+  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+   double* const other = row + (j + 1) * columns;
+   const double along = dot(row, other);
+   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+  });
+ }
 }
 }
 
@@ -28646,20 +28752,33 @@ public:
  iterator end() const { return iterator(items_.data() + items_.size()); }
 
 private:
- template <class = void>
- [[noreturn]] void refuse(std::string_view path) const {
-  constexpr int most = 10;
-  std::string text = "no variable '" + std::string(path) + "'";
-  int count = 0;
-  for (const auto& v : items_)
-   if (!v->optimizer_state() && !v->metric_state() && count++ < most)
-    text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
-  if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
-  throw argument_error(text);
- }
+ [[noreturn]] void refuse(std::string_view path) const;
 
  std::vector<std::unique_ptr<variable>> items_;
 };
+
+TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) const {
+ any_tensor sum = value;
+ if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
+ sum.set_tape_index({});
+ const auto add = [&]<class T>(T* to, const T* from) {
+  for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
+ };
+ if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
+ if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+ return sum;
+}
+
+[[noreturn]] TG_DEFINITION void variable_list::refuse(std::string_view path) const {
+ constexpr int most = 10;
+ std::string text = "no variable '" + std::string(path) + "'";
+ int count = 0;
+ for (const auto& v : items_)
+  if (!v->optimizer_state() && !v->metric_state() && count++ < most)
+   text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
+ if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
+ throw argument_error(text);
+}
 
 namespace detail {
 struct feature_search {
@@ -28983,7 +29102,7 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
  return made;
 }
 }
-// -- tapegraph/nn/first_values.hpp
+// -- tapegraph/model/first_values.hpp
 
 /// Computes the initial values of a variable from what a trace records of it.
 
@@ -29003,9 +29122,9 @@ template <class View>
 any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_value_functions& draw) {
  const ir::entry& e = view.nodes[view.variables[i].node];
  any_tensor data(e.type, shape(e.rank, view.pool.begin() + e.dims));
- while (static_cast<initializer_kind>(view.variables[i].initializer) == initializer_kind::value_of)
-  i = static_cast<int>(view.variables[i].a);
- const ir::variable_entry& v = view.variables[i];
+ while (static_cast<initializer_kind>(view.definitions[i].initializer) == initializer_kind::value_of)
+  i = static_cast<int>(view.definitions[i].a);
+ const ir::variable_definition& v = view.definitions[i];
  const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
  if (how.kind == initializer_kind::values) {
   for (std::int64_t k = 0; k < data.size(); ++k) {
@@ -29034,7 +29153,7 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed) {
  return first_value(view, i, seed, {&initialize<float>, &initialize<double>});
 }
 }
-// -- tapegraph/nn/model_signature.hpp
+// -- tapegraph/model/model_signature.hpp
 
 /// What a model takes and gives, as values: for programs that do not know its type.
 
@@ -29061,15 +29180,16 @@ struct model_signature {
 };
 
 namespace detail {
-template <class = void>
-std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several) {
+std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several);
+void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns, bool with_labels);
+TG_DEFINITION std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several) {
  std::string text = std::to_string(all.size()) + ' ' + (all.size() == 1 ? one : several);
  for (const tensor_signature& each : all)
   text.append(&each == all.data() ? " (" : ", ").append(each.name).append(": ").append(each.text());
  return all.empty() ? text : text + ")";
 }
-template <class = void>
-void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns, bool with_labels) {
+TG_DEFINITION void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns,
+        bool with_labels) {
  const std::size_t count = of.inputs.size() + (with_labels ? of.labels.size() : 0);
  if (columns.size() != count) {
   std::string text = std::string(who) + ": given " + std::to_string(columns.size()) +
@@ -29084,361 +29204,48 @@ void check_columns(const char* who, const model_signature& of, std::span<const a
   const auto called = [&] { return std::string(who) + ": input '" + wanted.name + "' "; };
   if (given.type() != wanted.type)
    throw dtype_error(called() + "is " + name_of(given.type()) + ", the model takes " + name_of(wanted.type));
-  bool fits = given.rank() == static_cast<int>(wanted.shape.size());
-  for (int axis = 0; fits && axis < given.rank(); ++axis) {
+  bool valid = given.rank() == static_cast<int>(wanted.shape.size());
+  for (int axis = 0; valid && axis < given.rank(); ++axis) {
    const std::int64_t extent = wanted.shape[static_cast<std::size_t>(axis)];
-   fits = extent < 0 || given.shape()[axis].value == extent;
+   valid = extent < 0 || given.shape()[axis].value == extent;
   }
-  if (!fits)
+  if (!valid)
    throw shape_error(called() + "has shape " + to_string(given.shape()) + ", the model takes " +
        wanted.text());
  }
 }
 }
-}
-// -- tapegraph/nn/session/task_values.hpp
 
-// -- tapegraph/core/hash.hpp
-namespace tapegraph::detail {
-template <class = void>
-std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
- for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
- return before;
-}
-template <class = void>
-std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
- return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
-}
-template <class = void>
-std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
- std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
- std::size_t i = 0;
- for (; i + 32 <= bytes.size(); i += 32)
-  for (std::size_t k = 0; k < 4; ++k) {
-   std::uint64_t word = 0;
-   std::memcpy(&word, bytes.data() + i + 8 * k, 8);
-   lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
-   lane[k] ^= lane[k] >> 32;
-  }
- return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
-}
-}
-// -- tapegraph/core/task_group.hpp
-namespace tapegraph {
-class task_group {
-public:
- using message = int;
- virtual ~task_group() = default;
- virtual int rank() const = 0;
- virtual int size() const = 0;
- virtual int chief() const = 0;
- virtual int rank_of(std::string_view task) const = 0;
- virtual std::string name_of(int rank) const = 0;
- virtual void set_step(std::int64_t step) = 0;
- virtual void open_channels(int count) = 0;
- virtual message send(int to, std::span<const std::byte> bytes, int channel, std::string_view label) = 0;
- virtual message receive(int from, std::span<std::byte> bytes, int channel, std::string_view label) = 0;
- virtual void wait(message which) = 0;
- virtual void cancel(message which) noexcept = 0;
- virtual void progress() = 0;
- virtual void broadcast(int from, std::span<std::byte> bytes, const std::string& label) = 0;
- virtual void barrier(const std::string& label) = 0;
- virtual void agree(std::span<const std::pair<std::string_view, std::uint64_t>> fields) = 0;
-};
-}
-
-/// Transfers of a program in parts between the tasks of a cluster: values that another task's part
-/// reads, results, and variables. Every task makes the same transfers in the same order.
-
-namespace tapegraph::detail {
-inline std::span<const std::byte> bytes_of(const buffer_view& v) {
- return {static_cast<const std::byte*>(v.data), v.bytes()};
-}
-inline std::span<std::byte> bytes_of(any_tensor& t) {
- return {static_cast<std::byte*>(t.write()), t.outline_view().bytes()};
-}
-template <class = void>
-class basic_task_values {
-public:
- static constexpr int most_tasks = 64;
- explicit basic_task_values(task_group& tasks) : tasks_(&tasks) {
-  if (tasks.size() > most_tasks)
-   throw argument_error("tasks: a model has parts on " + std::to_string(tasks.size()) + " tasks; " +
-        std::to_string(most_tasks) + " can");
- }
- basic_task_values(const basic_task_values&) = delete;
- basic_task_values& operator=(const basic_task_values&) = delete;
- ~basic_task_values() { give_up(); }
- int rank() const { return tasks_->rank(); }
- task_group& tasks() { return *tasks_; }
- int connect(int part, int output, dtype type, int from, int to) {
-  for (std::size_t k = 0; k < values_.size(); ++k)
-   if (values_[k]->part == part && values_[k]->output == output && values_[k]->to == to)
-    return static_cast<int>(k);
-  auto made = std::make_unique<value>();
-  made->part = part, made->output = output, made->type = type, made->from = from, made->to = to;
-  made->label = "value " + std::to_string(output) + " of part " + std::to_string(part) + ", which " +
-     tasks_->name_of(from) + " sends to " + tasks_->name_of(to);
-  values_.push_back(std::move(made));
-  return static_cast<int>(values_.size()) - 1;
- }
- static constexpr int all_tasks = -2;
- void add_variable(variable& v, std::uint64_t used_by, int changed_by) {
-  variables_.push_back({&v, home_of(v), used_by, changed_by, "variable '" + v.path() + "'"});
- }
- void open() { tasks_->open_channels(static_cast<int>(values_.size()) + 1); }
- void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) {
-  std::uint64_t weights = 0;
-  for (const use& each : variables_)
-   if (each.which->held_by() == everybody)
-    weights =
-     hash_values(bytes_of(each.which->data().view_on(nullptr)), hash_text(each.which->path(), weights));
-  const std::array<std::pair<std::string_view, std::uint64_t>, 5> fields{{{"program", program},
-                    {"seed", random.seed},
-                    {"step", random.step},
-                    {"weights", weights},
-                    {"inputs", inputs}}};
-  tasks_->agree(fields);
- }
- void begin(std::int64_t step) {
-  tasks_->set_step(step);
-  for (auto& each : values_) each->arrived = false;
-  for (use& each : variables_)
-   for (int r = 0; r < tasks_->size(); ++r) {
-    if ((each.used_by >> r & 1) == 0 || (each.which->held_by() >> r & 1) != 0) continue;
-    move(each, each.home, r);
-    each.which->held_by() |= std::uint64_t{1} << r;
-   }
-  finish_receives();
- }
- template <class F>
- void send(int part, const F& view_of) {
-  for (std::size_t k = 0; k < values_.size(); ++k) {
-   value& each = *values_[k];
-   if (each.part != part || each.from != rank()) continue;
-   const buffer_view& v = view_of(each.output);
-   each.dims.take(v);
-   sends_.push_back(tasks_->send(each.to, each.dims.bytes(), channel_of(k), each.label));
-   if (v.bytes() > 0) sends_.push_back(tasks_->send(each.to, bytes_of(v), channel_of(k), each.label));
-  }
-  tasks_->progress();
- }
- const any_tensor& receive(int number) {
-  value& each = *values_[static_cast<std::size_t>(number)];
-  if (each.arrived) return each.received;
-  const auto wait = [&](std::span<std::byte> to) {
-   receives_.push_back(
-    tasks_->receive(each.from, to, channel_of(static_cast<std::size_t>(number)), each.label));
-   finish_receives();
-  };
-  wait(each.dims.bytes());
-  const shape dims = each.dims.dims();
-  if (!each.received.has_storage() || !(each.received.shape() == dims))
-   each.received = any_tensor(each.type, dims);
-  if (each.received.size() > 0) wait(bytes_of(each.received));
-  each.arrived = true;
-  return each.received;
- }
- void finish_sends() {
-  while (!sends_.empty()) {
-   tasks_->wait(sends_.back());
-   sends_.pop_back();
-  }
- }
- void share(int from, double& number) {
-  tasks_->broadcast(from, std::as_writable_bytes(std::span(&number, 1)), "result");
- }
- void share(int from, dtype type, any_tensor& t) {
-  value_shape dims;
-  if (from == rank()) dims.take(t.outline_view());
-  tasks_->broadcast(from, dims.bytes(), "shape of a result");
-  if (from != rank()) t = any_tensor(type, dims.dims());
-  spread(*tasks_, from, t, "result");
- }
- template <class F>
- void settle(const F& holds_still) {
-  for (use& each : variables_) {
-   variable& v = *each.which;
-   const std::uint64_t home = std::uint64_t{1} << each.home, own = std::uint64_t{1} << rank();
-   const bool changed = each.changed_by != -1 && !holds_still(v);
-   if (changed && each.changed_by == all_tasks) {
-    v.held_by() = everybody;
-   } else if (changed && v.metric_state()) {
-    if (each.changed_by != rank()) v.come_back();
-    spread(*tasks_, each.changed_by, v.data(), each.label);
-    v.held_by() = everybody;
-   } else if (changed) {
-    if (each.changed_by != each.home) move(each, each.changed_by, each.home);
-    finish_receives();
-    finish_sends();
-    v.held_by() = home | std::uint64_t{1} << each.changed_by;
-   } else if (!settled_) {
-    v.held_by() &= home | each.used_by;
-   }
-   if ((v.held_by() & own) == 0 && v.is_here()) v.go_away((each.used_by & own) != 0);
-  }
-  settled_ = true;
- }
- void give_up() noexcept {
-  for (const task_group::message each : receives_) tasks_->cancel(each);
-  for (const task_group::message each : sends_) tasks_->cancel(each);
-  receives_.clear();
-  sends_.clear();
- }
-private:
- static constexpr std::uint64_t everybody = ~std::uint64_t{0};
- struct value_shape {
-  std::array<std::int64_t, 1 + max_rank> numbers{};
-  void take(const buffer_view& v) {
-   numbers[0] = v.rank;
-   for (int i = 0; i < v.rank; ++i) numbers[static_cast<std::size_t>(i) + 1] = v.extents[i];
-  }
-  shape dims() const { return shape(static_cast<int>(numbers[0]), numbers.data() + 1); }
-  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(numbers)); }
- };
- struct value {
-  int part = 0, output = 0, from = 0, to = 0;
-  dtype type{};
-  bool arrived = false;
-  value_shape dims;
-  any_tensor received;
-  std::string label;
- };
- struct use {
-  variable* which;
-  int home;
-  std::uint64_t used_by;
-  int changed_by;
-  std::string label;
- };
- static int channel_of(std::size_t value) { return static_cast<int>(value) + 1; }
- int home_of(const variable& v) const { return home_of_variable(v, *tasks_); }
- void move(use& each, int from, int to) {
-  if (each.which->size() == 0 && to == rank()) each.which->come_back();
-  if (each.which->size() == 0) return;
-  if (from == rank())
-   sends_.push_back(tasks_->send(to, bytes_of(each.which->data().view_on(nullptr)), 0, each.label));
-  if (to == rank()) receives_.push_back(tasks_->receive(from, bytes_of(each.which->come_back()), 0, each.label));
- }
- void finish_receives() {
-  while (!receives_.empty()) {
-   tasks_->wait(receives_.back());
-   receives_.pop_back();
-  }
- }
- task_group* tasks_;
- std::vector<std::unique_ptr<value>> values_;
- std::vector<use> variables_;
- std::vector<task_group::message> sends_, receives_;
- bool settled_ = false;
-public:
- static void spread(task_group& tasks, int from, any_tensor& t, const std::string& label) {
-  if (t.size() == 0) return;
-  void* const at =
-   from == tasks.rank() ? const_cast<void*>(t.read()) : t.write();
-  tasks.broadcast(from, {static_cast<std::byte*>(at), t.outline_view().bytes()}, label);
- }
- static int home_of_variable(const variable& v, const task_group& tasks) {
-  if (v.task().empty() || v.task().starts_with("/job:ps")) return tasks.chief();
-  return tasks.rank_of(v.task());
- }
-};
-template <class = void>
-void gather_variables(variable_list& variables, task_group& tasks) {
- for (int i = 0; i < variables.size(); ++i) {
-  variable& v = variables.at(i);
-  const std::uint64_t all = tasks.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << tasks.size()) - 1;
-  if ((v.held_by() & all) == all) continue;
-  if (!v.is_here()) v.come_back();
-  basic_task_values<>::spread(tasks, basic_task_values<>::home_of_variable(v, tasks), v.data(),
-         "variable '" + v.path() + "'");
-  v.held_by() = ~std::uint64_t{0};
- }
-}
-}
-// -- tapegraph/nn/state_archive.hpp
-namespace tapegraph {
+// -- tapegraph/model/state_archive.hpp
 namespace detail {
 using state_entries = std::vector<std::pair<std::string, any_tensor>>;
-template <class = void>
-class basic_state_archive {
+class state_archive {
 public:
  enum class task {
   save,
   check,
   load
  };
- basic_state_archive(state_entries& entries, task what, std::string origin)
+ state_archive(state_entries& entries, task what, std::string origin)
   : entries_(entries), task_(what), origin_(std::move(origin)) {}
  bool saving() const { return task_ == task::save; }
  bool loading() const { return task_ == task::load; }
  void operator()(std::string_view name, double& value) { raw(name, dtype::f64, &value, 8); }
  void operator()(std::string_view name, std::int64_t& value) { raw(name, dtype::i64, &value, 8); }
  void operator()(std::string_view name, std::uint64_t& value) { raw(name, dtype::u64, &value, 8); }
- void operator()(std::string_view name, bool& value) {
-  std::int64_t number = value ? 1 : 0;
-  (*this)(name, number);
-  if (loading()) value = number != 0;
- }
+ void operator()(std::string_view name, bool& value);
  void operator()(std::string_view name, std::vector<double>& values) { several(name, dtype::f64, values); }
  void operator()(std::string_view name, std::string& text) { several(name, dtype::u8, text); }
- void operator()(std::string_view name, any_tensor& value) {
-  if (saving()) {
-   any_tensor copy = value;
-   copy.set_tape_index({});
-   entries_.emplace_back(full(name), std::move(copy));
-   return;
-  }
-  const any_tensor& stored = entry(name);
-  if (loading()) value = stored;
- }
- void operator()(std::string_view name, std::vector<any_tensor>& values) {
-  auto count = static_cast<std::int64_t>(values.size());
-  (*this)(std::string(name) + "/count", count);
-  if (task_ == task::check) count = stored_count(std::string(name) + "/count");
-  if (loading()) values.resize(static_cast<std::size_t>(count));
-  any_tensor none;
-  for (std::int64_t i = 0; i < count; ++i)
-   (*this)(std::string(name) + "/" + std::to_string(i),
-     task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
- }
+ void operator()(std::string_view name, any_tensor& value);
+ void operator()(std::string_view name, std::vector<any_tensor>& values);
  void within(std::string prefix) { prefix_ = std::move(prefix); }
- bool holds(std::string_view prefix) const {
-  for (const auto& e : entries_)
-   if (e.first.starts_with(prefix)) return true;
-  return false;
- }
+ bool holds(std::string_view prefix) const;
 private:
  std::string full(std::string_view name) const { return prefix_ + std::string(name); }
- const any_tensor& entry(std::string_view name) const {
-  const std::string key = full(name);
-  for (const auto& e : entries_)
-   if (e.first == key) return e.second;
-  throw data_error(origin_ + ": the state of the run has no '" + key + "'");
- }
- std::int64_t stored_count(std::string_view name) const {
-  std::int64_t count = 0;
-  std::memcpy(&count, entry(name).read(), sizeof count);
-  if (count < 0) throw data_error(origin_ + ": '" + full(name) + "' is " + std::to_string(count));
-  return count;
- }
- const any_tensor& entry_of(std::string_view name, dtype type, bool scalar) const {
-  const any_tensor& stored = entry(name);
-  if (stored.type() != type || stored.rank() != (scalar ? 0 : 1))
-   throw data_error(origin_ + ": '" + full(name) + "' is " + name_of(stored.type()) + " " +
-       to_string(stored.shape()) + ", not " + name_of(type) + (scalar ? " []" : " of one axis"));
-  return stored;
- }
- void raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
-  if (saving()) {
-   any_tensor t(type, shape{});
-   std::memcpy(t.write(), value, bytes);
-   entries_.emplace_back(full(name), std::move(t));
-   return;
-  }
-  const any_tensor& stored = entry_of(name, type, true);
-  if (loading()) std::memcpy(value, stored.read(), bytes);
- }
+ const any_tensor& entry(std::string_view name) const;
+ std::int64_t stored_count(std::string_view name) const;
+ const any_tensor& entry_of(std::string_view name, dtype type, bool scalar) const;
+ void raw(std::string_view name, dtype type, void* value, std::size_t bytes);
  template <class Values>
  void several(std::string_view name, dtype type, Values& values) {
   if (saving()) {
@@ -29456,105 +29263,141 @@ private:
  task task_;
  std::string origin_, prefix_;
 };
+TG_DEFINITION void state_archive::operator()(std::string_view name, bool& value) {
+ std::int64_t number = value ? 1 : 0;
+ (*this)(name, number);
+ if (loading()) value = number != 0;
 }
-using state_archive = detail::basic_state_archive<>;
-}
-// -- tapegraph/nn/summary.hpp
-
-// -- tapegraph/nn/training.hpp
-
-// -- tapegraph/nn/graph_updates.hpp
-namespace tapegraph::ir {
-template <std::size_t Count>
-struct traced_numbers {
- std::array<graph_node, Count> wide{}, narrow{};
- constexpr traced_numbers(trace& t, std::string_view name) {
-  for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+TG_DEFINITION void state_archive::operator()(std::string_view name, any_tensor& value) {
+ if (saving()) {
+  any_tensor copy = value;
+  copy.set_tape_index({});
+  entries_.emplace_back(full(name), std::move(copy));
+  return;
  }
- constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
-};
-class graph_gradients {
+ const any_tensor& stored = entry(name);
+ if (loading()) value = stored;
+}
+TG_DEFINITION void state_archive::operator()(std::string_view name, std::vector<any_tensor>& values) {
+ auto count = static_cast<std::int64_t>(values.size());
+ (*this)(std::string(name) + "/count", count);
+ if (task_ == task::check) count = stored_count(std::string(name) + "/count");
+ if (loading()) values.resize(static_cast<std::size_t>(count));
+ any_tensor none;
+ for (std::int64_t i = 0; i < count; ++i)
+  (*this)(std::string(name) + "/" + std::to_string(i),
+    task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
+}
+TG_DEFINITION bool state_archive::holds(std::string_view prefix) const {
+ for (const auto& e : entries_)
+  if (e.first.starts_with(prefix)) return true;
+ return false;
+}
+TG_DEFINITION const any_tensor& state_archive::entry(std::string_view name) const {
+ const std::string key = full(name);
+ for (const auto& e : entries_)
+  if (e.first == key) return e.second;
+ throw data_error(origin_ + ": the state of the run has no '" + key + "'");
+}
+TG_DEFINITION std::int64_t state_archive::stored_count(std::string_view name) const {
+ std::int64_t count = 0;
+ std::memcpy(&count, entry(name).read(), sizeof count);
+ if (count < 0) throw data_error(origin_ + ": '" + full(name) + "' is " + std::to_string(count));
+ return count;
+}
+TG_DEFINITION const any_tensor& state_archive::entry_of(std::string_view name, dtype type, bool scalar) const {
+ const any_tensor& stored = entry(name);
+ if (stored.type() != type || stored.rank() != (scalar ? 0 : 1))
+  throw data_error(origin_ + ": '" + full(name) + "' is " + name_of(stored.type()) + " " +
+      to_string(stored.shape()) + ", not " + name_of(type) + (scalar ? " []" : " of one axis"));
+ return stored;
+}
+TG_DEFINITION void state_archive::raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
+ if (saving()) {
+  any_tensor t(type, shape{});
+  std::memcpy(t.write(), value, bytes);
+  entries_.emplace_back(full(name), std::move(t));
+  return;
+ }
+ const any_tensor& stored = entry_of(name, type, true);
+ if (loading()) std::memcpy(value, stored.read(), bytes);
+}
+}
+using state_archive = detail::state_archive;
+
+// -- tapegraph/model/task_group.hpp
+class variable_list;
+namespace detail {
+class part_transfers;
+}
+class task_group {
 public:
- constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
-  : t_(t), entries_(&entries), common_(common) {}
- constexpr int size() const { return entries_->size(); }
- constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
- constexpr void each(const auto& f) const {
-  for (const gradient_entry& each : *entries_) {
-   const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
-   const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
-   t_->scope = t_->variables[each.variable].scope;
-   t_->compute_where(w.id());
-   if (each.indices >= 0) {
-    const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
-    f(slots, slots.rows_of(w), g);
-   } else {
-    f(whole, w, g);
-   }
-  }
-  t_->compute_anywhere();
- }
- constexpr graph_node sum(const auto& f) const {
-  return fold(f, [](const auto& a, const auto& b) { return a + b; });
- }
- constexpr graph_node fold(const auto& f, const auto& join) const {
-  graph_node total;
-  int next = 0;
-  each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
-   const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
-   total = next == 1 ? counted : eval(join(total, tapegraph::detail::as_type_of(total, counted)));
-  });
-  return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
- }
- constexpr graph_node common(std::string_view name) const {
-  for (const variable_entry& v : t_->variables)
-   if (v.scope == common_ && v.name == name) return {t_, v.node};
-  t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
-  return {t_, t_->constant(1, first_type())};
- }
- constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
-  graph_scope(t_, 0).assign(target, value);
- }
-private:
- constexpr graph_node frozen(int variable) const {
-  int& input = t_->variables[variable].frozen_input;
-  if (input == 0) {
-   t_->input("frozen", dtype::boolean, {}, true);
-   input = t_->inputs.size();
-  }
-  return {t_, t_->inputs[input - 1].node};
- }
- trace* t_;
- const list<gradient_entry>* entries_;
- int common_;
+ virtual ~task_group() = default;
+ virtual int rank() const = 0;
+ virtual int chief() const = 0;
+ virtual int rank_of(std::string_view task) const = 0;
+ virtual std::string name_of(int rank) const = 0;
+ virtual void barrier(const std::string& label) = 0;
+ virtual void gather(variable_list& variables) = 0;
+ virtual std::unique_ptr<detail::part_transfers> transfers() = 0;
 };
-constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
-template <class Optimizer>
-constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
- t.scope = 0;
- const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
- if (gradients.size() == 0) return;
- if constexpr (requires { Optimizer::shared(gradients, numbers.wide); }) {
-  const auto shared = Optimizer::shared(gradients, numbers.of(gradients.first_type()));
-  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
-  });
- } else {
-  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   Optimizer::update(slots, w, g, numbers.of(w.type()));
-  });
- }
 }
-}
-// -- tapegraph/nn/measured.hpp
-// -- tapegraph/nn/objective.hpp
-// -- tapegraph/nn/loss_part.hpp
-// -- tapegraph/nn/columns.hpp
-// -- tapegraph/nn/spec.hpp
+// -- tapegraph/model/weight_options.hpp
+
+/// What `save` and `load` of models are told, and what `load` tells.
 
 namespace tapegraph {
+
+/// Options of save.
+struct save_options {
+ /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
+ bool optimizer_state = false;
+ /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
+ /// history, learning rate and what its callbacks remember.
+ bool everything = false;
+};
+
+/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
+struct load_options {
+ /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
+ /// is refused; without this only the model's variables are read.
+ bool optimizer_state = true;
+ /// Restores what save_options::everything wrote; a file without it is refused.
+ bool everything = false;
+
+ std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
+ std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
+ std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
+ /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
+ std::vector<std::pair<std::string, std::string>> rename{};
+ bool strict =
+  true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
+};
+
+/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
+struct load_report {
+ std::vector<std::string> matched, missing, unexpected;
+ std::vector<std::string>
+  mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
+ /// A line of numbers, then one for each name that did not match.
+ std::string text() const;
+};
+
+TG_DEFINITION std::string load_report::text() const {
+ std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) + " missing, " +
+      std::to_string(unexpected.size()) + " unexpected, " + std::to_string(mismatched.size()) +
+      " mismatched\n";
+ for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
+ for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
+ for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
+ return result;
+}
+
+// -- tapegraph/train/summary.hpp
+
+// -- tapegraph/train/traces.hpp
+
+// -- tapegraph/model/spec.hpp
 
 struct dynamic_extent {};
 /// An extent known only at run time. On axis 0 of a model's inputs it is one common symbol (the
@@ -29618,7 +29461,151 @@ private:
  template <fixed_string Name>
  static constexpr std::string_view dim_name = Name.view();
 };
+}
+// -- tapegraph/nn/metrics/metric_state.hpp
 
+/// Accumulators of metrics: variables of the model, created and updated by the step's program. They
+/// start at zero in every epoch.
+
+namespace tapegraph::detail {
+inline constexpr std::string_view metrics_scope = "__metrics__";
+template <class Value>
+constexpr auto wide_value(const Value& value) {
+ if constexpr (tensor_like<Value>)
+  return cast<double>(value);
+ else
+  return value;
+}
+class graph_metric_state {
+public:
+ constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
+ constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
+  const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
+  scope_.assign(sum, sum + wide_value(value));
+ }
+private:
+ graph_scope scope_;
+};
+class graph_metrics {
+public:
+ constexpr explicit graph_metrics(graph_scope root) : scope_(root / metrics_scope) {}
+ constexpr graph_metric_state of(std::string_view metric) const { return graph_metric_state(scope_ / metric); }
+private:
+ graph_scope scope_;
+};
+class eager_metric_state {
+public:
+ eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
+ void add(std::string_view name, const shape&, const auto& value) const {
+  variable& sum = (*context_->variables)[path_ + std::string(name)];
+  context_->updates.push_back({&sum, eval(tensor<double>(sum.data()) + wide_value(value))});
+ }
+private:
+ eager_context* context_;
+ std::string path_;
+};
+class eager_metrics {
+public:
+ explicit eager_metrics(eager_context* context) : context_(context) {}
+ eager_metric_state of(std::string_view metric) const {
+  return {context_, std::string(metrics_scope) + '/' + std::string(metric) + '/'};
+ }
+private:
+ eager_context* context_;
+};
+}
+// -- tapegraph/nn/optimizers/graph_updates.hpp
+namespace tapegraph::ir {
+template <std::size_t Count>
+struct traced_numbers {
+ std::array<graph_node, Count> wide{}, narrow{};
+ constexpr traced_numbers(model_trace& t, std::string_view name) {
+  for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
+  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+ }
+ constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
+};
+class graph_gradients {
+public:
+ constexpr graph_gradients(model_trace* t, const list<gradient_entry>& entries, int common = 0)
+  : t_(t), entries_(&entries), common_(common) {}
+ constexpr int size() const { return entries_->size(); }
+ constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
+ constexpr void each(const auto& f) const {
+  for (const gradient_entry& each : *entries_) {
+   const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
+   const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
+   t_->scope = t_->variables[each.variable].scope;
+   t_->compute_where(w.id());
+   if (each.indices >= 0) {
+    const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
+    f(slots, slots.rows_of(w), g);
+   } else {
+    f(whole, w, g);
+   }
+  }
+  t_->compute_anywhere();
+ }
+ constexpr graph_node sum(const auto& f) const {
+  return fold(f, [](const auto& a, const auto& b) { return a + b; });
+ }
+ constexpr graph_node fold(const auto& f, const auto& join) const {
+  graph_node total;
+  int next = 0;
+  each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
+   const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
+   total = next == 1 ? counted : eval(join(total, tapegraph::detail::as_type_of(total, counted)));
+  });
+  return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
+ }
+ constexpr graph_node common(std::string_view name) const {
+  for (const variable_entry& v : t_->variables)
+   if (v.scope == common_ && v.name == name) return {t_, v.node};
+  t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
+  return {t_, t_->constant(1, first_type())};
+ }
+ constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
+  graph_scope(t_, 0).assign(target, value);
+ }
+private:
+ constexpr graph_node frozen(int variable) const {
+  int& input = t_->variables[variable].frozen_input;
+  if (input == 0) {
+   t_->input("frozen", dtype::boolean, {}, true);
+   input = t_->inputs.size();
+  }
+  return {t_, t_->inputs[input - 1].node};
+ }
+ model_trace* t_;
+ const list<gradient_entry>* entries_;
+ int common_;
+};
+constexpr int optimizer_scope(model_trace& t, int number) {
+ return (graph_scope(&t, 0) / "optimizer" / number).index();
+}
+template <class Optimizer>
+constexpr void trace_updates(model_trace& t, const graph_gradients& gradients) {
+ t.scope = 0;
+ const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
+ if (gradients.size() == 0) return;
+ if constexpr (requires { Optimizer::shared(gradients, numbers.wide); }) {
+  const auto shared = Optimizer::shared(gradients, numbers.of(gradients.first_type()));
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
+  });
+ } else {
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()));
+  });
+ }
+}
+}
+// -- tapegraph/train/measured.hpp
+// -- tapegraph/train/objective.hpp
+// -- tapegraph/nn/loss_part.hpp
+// -- tapegraph/model/columns.hpp
+namespace tapegraph {
 struct none {};
 template <fixed_string Name, class Spec>
 struct named_input {
@@ -29691,12 +29678,12 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
 template <class Spec>
 struct value_type_of {
  using type = typename Spec::value_type;
- static constexpr bool said = is_floating_type<typename Spec::element_type>;
+ static constexpr bool reported = is_floating_type<typename Spec::element_type>;
 };
 template <class... Inputs>
 struct value_type_of<inputs<Inputs...>> {
  static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
- static constexpr bool said = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
+ static constexpr bool reported = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
  using type = std::conditional_t<wide, double, float>;
 };
 template <class T>
@@ -29779,7 +29766,35 @@ template <std::size_t I, class... Outputs>
 struct std::tuple_element<I, tapegraph::outputs<Outputs...>> {
  using type = std::remove_cvref_t<decltype(std::declval<tapegraph::outputs<Outputs...>>().template get<I>())>;
 };
-// -- tapegraph/nn/losses.hpp
+// -- tapegraph/model/metric_values.hpp
+
+namespace tapegraph {
+
+/// The accumulated state of a metric, by the names it used.
+class metric_values {
+public:
+ struct entry {
+  std::string_view name;
+  std::span<const double> values;
+ };
+ explicit metric_values(std::span<const entry> entries) : entries_(entries) {}
+
+ /// A state that is one number.
+ double operator[](std::string_view name) const { return all(name)[0]; }
+ /// A state of any shape, in row-major order. Throws argument_error for a name that the metric
+ /// did not use.
+ std::span<const double> all(std::string_view name) const {
+  for (const entry& e : entries_)
+   if (e.name == name) return e.values;
+  throw argument_error("metric: no state '" + std::string(name) + "'");
+ }
+ std::span<const entry> entries() const { return entries_; }
+
+private:
+ std::span<const entry> entries_;
+};
+}
+// -- tapegraph/nn/losses/basic.hpp
 
 // -- tapegraph/ops/elementwise/cross_entropy.hpp
 
@@ -29836,9 +29851,10 @@ TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, cons
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
 /// the share of records that are right. Each of them refuses labels of another shape, which would broadcast; what is no tensor, a number,
 /// is the label of every element. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
-/// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
+/// [batch, n]: what weights of records multiply. More losses: nn/losses/all.hpp.
 ///
-/// Calls that the component holds (nn/compiled_training.hpp) are not inlined: their callers would be compiled with all of them.
+/// Calls that the component holds (train/compiled_training.hpp) are not inlined: their callers
+/// would be compiled with all of them.
 
 namespace tapegraph {
 
@@ -29892,8 +29908,7 @@ struct float_numbers {
   using number_type = std::remove_cv_t<decltype(each)>;
   if constexpr (handle<number_type>)
    return as_float(each, std::source_location::current());
-  else if constexpr (std::is_same_v<number_type, typed_number<half>> ||
-      std::is_same_v<number_type, typed_number<bfloat16>>)
+  else if constexpr (requires { requires storage_type<decltype(each.value)>; })
    return typed_number<float>{static_cast<float>(each.value)};
   else
    return each;
@@ -30035,32 +30050,6 @@ struct mean_squared_error {
   return square(x - z);
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-};
-
-// -- tapegraph/nn/metric_values.hpp
-
-/// The accumulated state of a metric, by the names it used.
-class metric_values {
-public:
- struct entry {
-  std::string_view name;
-  std::span<const double> values;
- };
- explicit metric_values(std::span<const entry> entries) : entries_(entries) {}
-
- /// A state that is one number.
- double operator[](std::string_view name) const { return all(name)[0]; }
- /// A state of any shape, in row-major order. Throws argument_error for a name that the metric
- /// did not use.
- std::span<const double> all(std::string_view name) const {
-  for (const entry& e : entries_)
-   if (e.name == name) return e.values;
-  throw argument_error("metric: no state '" + std::string(name) + "'");
- }
- std::span<const entry> entries() const { return entries_; }
-
-private:
- std::span<const entry> entries_;
 };
 
 template <fixed_string Name, class Part>
@@ -30483,58 +30472,6 @@ private:
 };
 }
 }
-// -- tapegraph/nn/metric_state.hpp
-
-/// Accumulators of metrics: variables of the model, created and updated by the step's program. They
-/// start at zero in every epoch.
-
-namespace tapegraph::detail {
-inline constexpr std::string_view metrics_scope = "__metrics__";
-template <class Value>
-constexpr auto wide_value(const Value& value) {
- if constexpr (tensor_like<Value>)
-  return cast<double>(value);
- else
-  return value;
-}
-class graph_metric_state {
-public:
- constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
- constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
-  const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
-  scope_.assign(sum, sum + wide_value(value));
- }
-private:
- graph_scope scope_;
-};
-class graph_metrics {
-public:
- constexpr explicit graph_metrics(graph_scope root) : scope_(root / metrics_scope) {}
- constexpr graph_metric_state of(std::string_view metric) const { return graph_metric_state(scope_ / metric); }
-private:
- graph_scope scope_;
-};
-class eager_metric_state {
-public:
- eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
- void add(std::string_view name, const shape&, const auto& value) const {
-  variable& sum = (*context_->variables)[path_ + std::string(name)];
-  context_->updates.push_back({&sum, eval(tensor<double>(sum.data()) + wide_value(value))});
- }
-private:
- eager_context* context_;
- std::string path_;
-};
-class eager_metrics {
-public:
- explicit eager_metrics(eager_context* context) : context_(context) {}
- eager_metric_state of(std::string_view metric) const {
-  return {context_, std::string(metrics_scope) + '/' + std::string(metric) + '/'};
- }
-private:
- eager_context* context_;
-};
-}
 
 /// The traces of a compiled model's programs: at compile time for graph mode's programs, at run
 /// time for variables and the layer table.
@@ -30543,7 +30480,7 @@ namespace tapegraph {
 
 namespace ir {
 template <class Model, class Spec>
-constexpr auto trace_model(trace& t) {
+constexpr auto trace_model(model_trace& t) {
  const graph_scope root(&t, 0);
  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
   using T = typename decltype(spec)::element_type;
@@ -30577,13 +30514,13 @@ constexpr std::string_view labels_name(int column) {
  return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
 }
 namespace detail {
-constexpr void fail_of_variable(trace& t, int variable, const char* what) {
+constexpr void fail_of_variable(model_trace& t, int variable, const char* what) {
  t.scope = t.variables[variable].scope;
  t.fail(what);
 }
 }
 template <class Model>
-constexpr void add_penalties(trace& t) {
+constexpr void add_penalties(model_trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
   tapegraph::detail::penalties<Model>::add(t);
  else if (t.regularizers.size() > 0)
@@ -30591,7 +30528,7 @@ constexpr void add_penalties(trace& t) {
         "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 template <class Model>
-constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
+constexpr int with_penalties(model_trace& t, int loss, const list<int>& wanted) {
  int refused = -1;
  for (const weight_rule& r : t.regularizers)
   if (wanted[r.variable] != 0) refused = r.variable;
@@ -30602,7 +30539,7 @@ constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
  return loss;
 }
 template <class Model>
-constexpr void apply_constraints(trace& t) {
+constexpr void apply_constraints(model_trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
   tapegraph::detail::projections<Model>::apply(t);
  else if (t.constraints.size() > 0)
@@ -30620,7 +30557,7 @@ constexpr auto output_specs(const Y& y) {
  return specs;
 }
 template <class Loss, class Y>
-constexpr void trace_objective(trace& t, const Y& y) {
+constexpr void trace_objective(model_trace& t, const Y& y) {
  using objective = tapegraph::detail::objective<Loss>;
  const auto specs = output_specs(y);
  const auto z = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -30661,15 +30598,15 @@ concept traced_at_run_time = requires {
  Model::is_traced_at_run_time;
 };
 template <class Loss, class Y>
-void objective_at_run_time(trace& t, const Y& y) {
+void objective_at_run_time(model_trace& t, const Y& y) {
  trace_objective<Loss>(t, y);
 }
 template <class Optimizer>
-void updates_at_run_time(trace& t) {
+void updates_at_run_time(model_trace& t) {
  trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
 }
 template <class Model, class Loss, class Y>
-constexpr void trace_objective_of(trace& t, const Y& y) {
+constexpr void trace_objective_of(model_trace& t, const Y& y) {
  if constexpr (traced_at_run_time<Model>)
   objective_at_run_time<Loss, Y>(t, y);
  else
@@ -30677,7 +30614,7 @@ constexpr void trace_objective_of(trace& t, const Y& y) {
 }
 template <class Model, class Spec, class Loss>
 struct forward_trace {
- static constexpr void build(trace& t) {
+ static constexpr void build(model_trace& t) {
   t.training = true;
   const auto output = trace_model<Model, Spec>(t);
   add_penalties<Model>(t);
@@ -30687,7 +30624,7 @@ struct forward_trace {
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 template <class T>
-constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
+constexpr graph_node scaled_loss(model_trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
   const operand_info given = t.info(loss.id());
   t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
@@ -30698,12 +30635,12 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
  int made = t.variables.size();
  const graph_node scale = own.reuse().template variable<T>(tapegraph::detail::loss_scale_name, {}, options);
  own.reuse().template variable<T>(tapegraph::detail::good_steps_name, {}, options);
- while (made < t.variables.size()) t.variables[made++].state_of = state_of;
+ while (made < t.variables.size()) t.definitions[made++].state_of = state_of;
  return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
-void differentiate_at_run_time(trace& t, int loss);
+void differentiate_at_run_time(model_trace& t, int loss);
 namespace detail {
-constexpr void trace_derivatives(trace& t, int loss) {
+constexpr void trace_derivatives(model_trace& t, int loss) {
  list<int> nodes, indices, by_rows(t.variables.size(), 0);
  for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
  for (int i = 0; i < t.variables.size(); ++i) {
@@ -30723,15 +30660,15 @@ constexpr void trace_derivatives(trace& t, int loss) {
  t.row_uses.clear();
 }
 }
-constexpr void differentiate_by_variables(trace& t, int loss) {
+constexpr void differentiate_by_variables(model_trace& t, int loss) {
  TG_RUNS_HERE ? detail::trace_derivatives(t, loss) : differentiate_at_run_time(t, loss);
 }
-TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { detail::trace_derivatives(t, loss); }
+TG_DEFINITION void differentiate_at_run_time(model_trace& t, int loss) { detail::trace_derivatives(t, loss); }
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
- static constexpr void differentiate(trace& t, int loss) {
+ static constexpr void build(model_trace& t) { differentiate(t, t.outputs[0].node); }
+ static constexpr void differentiate(model_trace& t, int loss) {
   if (!detail::gathered_only(t)) return;
   if constexpr (Scaled)
    loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
@@ -30740,7 +30677,7 @@ struct gradient_trace {
   differentiate_by_variables(t, loss);
  }
 };
-constexpr bool is_metric_state(const trace& t, int variable) {
+constexpr bool is_metric_state(const model_trace& t, int variable) {
  const std::string_view above = tapegraph::detail::metrics_scope;
  for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
   if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
@@ -30749,7 +30686,7 @@ constexpr bool is_metric_state(const trace& t, int variable) {
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
  using previous = gradient_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) {
+ static constexpr void build(model_trace& t) {
   const list<assignment_entry> assigned = t.assignments;
   t.assignments.clear();
   int next = 0;
@@ -30767,7 +30704,7 @@ struct gradient_output_trace {
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
- static constexpr void build(trace& t) {
+ static constexpr void build(model_trace& t) {
   if constexpr (traced_at_run_time<Model>)
    updates_at_run_time<Optimizer>(t);
   else
@@ -30778,7 +30715,7 @@ struct training_trace {
 };
 template <class Model, class Spec, class Loss>
 struct evaluation_trace {
- static constexpr void build(trace& t) {
+ static constexpr void build(model_trace& t) {
   t.training = false;
   const auto output = trace_model<Model, Spec>(t);
   t.assignments.clear();
@@ -30786,9 +30723,9 @@ struct evaluation_trace {
   trace_objective_of<Model, Loss>(t, output);
  }
 };
-template <class Model, class Spec, bool Training = false>
+template <class Model, class Spec, bool Training = false, bool Assigns = false>
 struct prediction_trace {
- static constexpr void build(trace& t) {
+ static constexpr void build(model_trace& t) {
   t.training = Training;
   const auto output = trace_model<Model, Spec>(t);
   using pack = tapegraph::detail::output_pack<std::remove_cv_t<decltype(output)>>;
@@ -30798,7 +30735,7 @@ struct prediction_trace {
    ...);
   }
   (std::make_index_sequence<pack::count>{});
-  t.assignments.clear();
+  if constexpr (!Assigns) t.assignments.clear();
  }
 };
 }
@@ -30807,7 +30744,7 @@ namespace detail {
 template <class Spec, class Trace>
 constexpr auto model_value_type() {
  using of_inputs = value_type_of<Spec>;
- if constexpr (of_inputs::said) {
+ if constexpr (of_inputs::reported) {
   return std::type_identity<typename of_inputs::type>{};
  } else {
   using stage = ir::traced_stage<Trace>;
@@ -30869,8 +30806,15 @@ private:
 };
 
 namespace detail {
-template <class = void>
-std::string batch_shape(const ir::program_view& v, int node) {
+std::string batch_shape(const ir::program_view& v, int node);
+inline std::int64_t elements_of(const ir::program_view& v, int node) {
+ std::int64_t count = 1;
+ for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
+ return count;
+}
+std::string layer_like(const ir::program_view& v, int node);
+model_summary describe_model(const ir::model_view& v);
+TG_DEFINITION std::string batch_shape(const ir::program_view& v, int node) {
  std::string s = "[";
  const ir::entry& e = v.nodes[node];
  for (int i = 0; i < e.rank; ++i) {
@@ -30880,13 +30824,7 @@ std::string batch_shape(const ir::program_view& v, int node) {
  }
  return s.append("]");
 }
-inline std::int64_t elements_of(const ir::program_view& v, int node) {
- std::int64_t count = 1;
- for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
- return count;
-}
-template <class = void>
-std::string layer_like(const ir::program_view& v, int node) {
+TG_DEFINITION std::string layer_like(const ir::program_view& v, int node) {
  const ir::entry& e = v.nodes[node];
  std::string layer(e.op->layer);
  if (layer == "flatten") { // other reshapes are not layers
@@ -30903,8 +30841,7 @@ std::string layer_like(const ir::program_view& v, int node) {
  layer.pop_back();
  return layer.append(rank == 3 ? "1d" : "2d");
 }
-template <class = void>
-model_summary describe_model(const ir::program_view& v) {
+TG_DEFINITION model_summary describe_model(const ir::model_view& v) {
  model_summary s;
  s.variables = v.variables.size();
  int layer = 0;
@@ -30930,56 +30867,6 @@ model_summary describe_model(const ir::program_view& v) {
  return s;
 }
 }
-}
-// -- tapegraph/nn/weight_options.hpp
-
-/// What `save` and `load` of models are told, and what `load` tells.
-
-namespace tapegraph {
-
-/// Options of save.
-struct save_options {
- /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
- bool optimizer_state = false;
- /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
- /// history, learning rate and what its callbacks remember.
- bool everything = false;
-};
-
-/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
-struct load_options {
- /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
- /// is refused; without this only the model's variables are read.
- bool optimizer_state = true;
- /// Restores what save_options::everything wrote; a file without it is refused.
- bool everything = false;
-
- std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
- std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
- std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
- /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
- std::vector<std::pair<std::string, std::string>> rename{};
- bool strict =
-  true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
-};
-
-/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
-struct load_report {
- std::vector<std::string> matched, missing, unexpected;
- std::vector<std::string>
-  mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
- /// A line of numbers, then one for each name that did not match.
- template <class = void>
- std::string text() const {
-  std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
-       " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
-       std::to_string(mismatched.size()) + " mismatched\n";
-  for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
-  for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
-  for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
-  return result;
- }
-};
 
 /// Options of compile.
 struct compile_options {
@@ -31009,15 +30896,7 @@ struct compile_options {
 };
 
 namespace detail {
-template <class = void>
-void fill_state(variable& v, double value) {
- if (value == 0) return;
- void* const to = v.own_data();
- if (v.type() == dtype::f64)
-  std::fill_n(static_cast<double*>(to), v.size(), value);
- else
-  std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
-}
+void fill_state(variable& v, double value);
 template <class Path>
 struct weight_file;
 template <class Path>
@@ -31074,8 +30953,7 @@ public:
   if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
  }
  void gather_variables() const {
-  if (options_.tasks != nullptr)
-   detail::gather_variables(const_cast<variable_list&>(variables_), *options_.tasks);
+  if (options_.tasks != nullptr) options_.tasks->gather(const_cast<variable_list&>(variables_));
  }
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
@@ -31084,12 +30962,7 @@ public:
   if (step < 0) throw argument_error("set_step: " + std::to_string(step));
   step_ = step;
  }
- template <class = void>
- std::string summary() const {
-  model_summary s = summary_;
-  s.trainable = trainable_parameter_count();
-  return s.text();
- }
+ std::string summary() const;
  std::int64_t parameter_count() const { return summary_.parameters; }
  const model_signature& signature() const { return signature_; }
  bool trains() const { return trains_; }
@@ -31111,8 +30984,8 @@ protected:
  }
  template <class ModelTrace, class AllTrace>
  void set_up_traces(bool trains) {
-  constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
-  constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
+  constexpr ir::model_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
+  constexpr ir::model_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
   first_value_functions init;
   if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
   if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
@@ -31126,8 +30999,7 @@ protected:
     if (v.optimizer_state())
      fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
  }
- template <class = void>
- static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+ static void read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
        const first_value_functions& init, bool trains);
  compile_options options_;
  runtime::device_runtime* device_;
@@ -31149,8 +31021,21 @@ TG_DEFINITION model_base::model_base(const compile_options& options)
  if (options.tasks != nullptr) writes_files_ = options.tasks->rank() == options.tasks->chief();
 }
 TG_DEFINITION model_base::~model_base() = default;
-template <class = void>
-model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
+model_signature signature_of(const ir::program_view& model, const ir::program_view& all);
+TG_DEFINITION void fill_state(variable& v, double value) {
+ if (value == 0) return;
+ void* const to = v.own_data();
+ if (v.type() == dtype::f64)
+  std::fill_n(static_cast<double*>(to), v.size(), value);
+ else
+  std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
+}
+TG_DEFINITION std::string model_base::summary() const {
+ model_summary s = summary_;
+ s.trainable = trainable_parameter_count();
+ return s.text();
+}
+TG_DEFINITION model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
  model_signature s;
  const auto add = [](std::vector<tensor_signature>& to, const ir::program_view& v, std::string_view name, int node) {
   const ir::entry& e = v.nodes[node];
@@ -31168,9 +31053,8 @@ model_signature signature_of(const ir::program_view& model, const ir::program_vi
  for (const ir::output_entry& output : model.outputs) add(s.outputs, model, output.name, output.node);
  return s;
 }
-template <class>
-void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-       const first_value_functions& init, bool trains) {
+TG_DEFINITION void model_base::read_traces(model_base& m, const ir::model_view& model, const ir::model_view& all,
+          const first_value_functions& init, bool trains) {
  m.trains_ = trains;
  const device_scope on(nullptr);
  m.summary_ = describe_model(model);
@@ -31192,17 +31076,96 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
    if (rule.variable == i)
     c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
   made.set_rules(r, c);
-  made.set_collection(std::string(v.collection));
+  made.set_collection(std::string(all.definitions[i].collection));
   made.set_task(std::string(ir::task_of_variable(all, i)));
  }
 }
 }
+
+// -- tapegraph/train/trainable_model.hpp
+
+// -- tapegraph/model/gradient_list.hpp
+struct named_gradient {
+ std::string path;
+ any_tensor value;
+ any_tensor rows{}, indices{};
+ bool by_rows() const { return indices.has_storage(); }
+};
+struct assigned_value {
+ std::string path;
+ any_tensor value;
+};
+class gradient_list {
+public:
+ double loss = 0;
+ double accuracy = 0;
+ const any_tensor& operator[](std::string_view path) const { return named(path).value; }
+ const named_gradient& named(std::string_view path) const {
+  for (const named_gradient& each : all_)
+   if (each.path == path) return each;
+  refuse(path);
+ }
+ int size() const { return static_cast<int>(all_.size()); }
+ auto begin() const { return all_.begin(); }
+ auto end() const { return all_.end(); }
+ const std::vector<assigned_value>& assigned() const { return assigned_; }
+ void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
+ void add(std::string path, any_tensor value, dtype type, const shape& dims);
+ void add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums);
+private:
+ [[noreturn]] void refuse(std::string_view path) const;
+ std::vector<named_gradient> all_;
+ std::vector<assigned_value> assigned_;
+};
+TG_DEFINITION void gradient_list::add(std::string path, any_tensor value, dtype type, const shape& dims) {
+ if (!value.has_storage()) {
+  const device_scope on(nullptr);
+  value = any_tensor(type, dims);
+  const buffer_view to = value.view();
+  if (to.bytes() > 0) std::memset(to.data, 0, to.bytes());
+ }
+ all_.push_back({std::move(path), std::move(value), {}, {}});
 }
-// -- tapegraph/nn/model.hpp
-
-// -- tapegraph/nn/fit.hpp
-
-// -- tapegraph/nn/trainer.hpp
+TG_DEFINITION void gradient_list::add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums) {
+ const std::int64_t count = indices.elements();
+ std::vector<std::int64_t> which(static_cast<std::size_t>(count));
+ for (std::size_t i = 0; i < which.size(); ++i)
+  which[i] = indices.type == dtype::i32 ? static_cast<const std::int32_t*>(indices.data)[i]
+           : static_cast<const std::int64_t*>(indices.data)[i];
+ std::vector<std::int64_t> distinct = which;
+ std::sort(distinct.begin(), distinct.end());
+ distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+ named_gradient& to = all_.back();
+ shape dims{static_cast<std::int64_t>(distinct.size())};
+ for (int i = indices.rank; i < rows.rank; ++i) dims.push_back(rows.extents[i]);
+ const device_scope on(nullptr);
+ to.rows = any_tensor(rows.type, dims);
+ to.indices = any_tensor(dtype::i64, shape{static_cast<std::int64_t>(distinct.size())});
+ if (!distinct.empty()) std::memcpy(to.indices.write(), distinct.data(), distinct.size() * sizeof(std::int64_t));
+ const std::int64_t width = distinct.empty() ? 0 : to.rows.size() / static_cast<std::int64_t>(distinct.size());
+ const auto fill = [&]<class T>(T* sums) {
+  std::fill_n(sums, to.rows.size(), T(0));
+  for (std::size_t i = 0; i < which.size(); ++i) {
+   const auto at = std::lower_bound(distinct.begin(), distinct.end(), which[i]) - distinct.begin();
+   const T* const from = static_cast<const T*>(rows.data) + static_cast<std::int64_t>(i) * width;
+   T* const sum = sums + at * width;
+   for (std::int64_t k = 0; k < width; ++k) sum[k] = are_sums ? from[k] : sum[k] + from[k];
+  }
+ };
+ rows.type == dtype::f64 ? fill(static_cast<double*>(to.rows.write())) : fill(static_cast<float*>(to.rows.write()));
+}
+[[noreturn]] TG_DEFINITION void gradient_list::refuse(std::string_view path) const {
+ std::string text = "gradients: no trainable variable '" + std::string(path) + "'";
+ const char* before = ", there are '";
+ for (const named_gradient& each : all_) {
+  text.append(before).append(each.path).append("'");
+  before = ", '";
+ }
+ throw argument_error(text);
+}
+}
+// -- tapegraph/train/fit.hpp
+// -- tapegraph/train/trainer.hpp
 
 // -- tapegraph/data/loader.hpp
 
@@ -31278,8 +31241,7 @@ public:
  }
 
 private:
- template <class>
- friend class basic_loader;
+ friend class loader;
  struct alignas(64) line {
   std::byte bytes[64];
  };
@@ -31291,94 +31253,23 @@ private:
  std::int64_t index_ = 0;
 };
 
-template <class = void>
-class basic_loader {
+class loader {
 public:
  /// Allocates all memory and starts the thread. Throws argument_error if the set is empty, has
  /// no batch size, or has fewer records than one batch while the remainder is dropped.
- explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
-  if (data_.batches()) {
-   walk_ = data_.batches()->walk(data_.prefetch_depth());
-   ring_.resize(1);
-   return;
-  }
-  if (data_.columns().empty()) throw argument_error("data set: no columns");
-  if (data_.size() == 0)
-   throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
-  if (batches_ == 0)
-   throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
-        std::to_string(data_.batch_size()) + ", and the remainder is dropped");
-  if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
-  places_.resize(data_.columns().size());
-  const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
-  const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
-  ring_.resize(static_cast<std::size_t>(slots));
-  for (auto& slot : ring_) {
-   slot.columns_ = &data_.columns();
-   for (const auto& column : data_.columns()) {
-    slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
-    slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
-   }
-  }
-  if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
- }
- basic_loader(const basic_loader&) = delete;
- basic_loader& operator=(const basic_loader&) = delete;
- ~basic_loader() {
-  if (!thread_.joinable()) return;
-  {
-   const std::lock_guard lock(mutex_);
-   stop_ = true;
-   cancel_ = true;
-  }
-  work_.notify_one();
- }
+ explicit loader(dataset data);
+ loader(const loader&) = delete;
+ loader& operator=(const loader&) = delete;
+ ~loader();
 
  /// Starts epoch `epoch` at batch `first`, abandoning a running one. Earlier batches are not
  /// assembled. Throws argument_error if the epoch has fewer batches.
- void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
-  if (first < 0 || (first > batches_ && batches_ >= 0))
-   throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
-        std::to_string(batches_));
-  if (walk_) {
-   walk_->begin_epoch(epoch, first);
-   taken_ = first;
-   started_ = true;
-   wait_seconds_ = 0;
-   return;
-  }
-  std::unique_lock lock(mutex_);
-  cancel_ = true;
-  work_.notify_one();
-  ready_.wait(lock, [this] { return !busy_ && !requested_; });
-  failure_ = nullptr;
-  cancel_ = false;
-  started_ = true;
-  epoch_ = epoch;
-  produced_ = taken_ = released_ = first;
-  whole_ = read_ = {};
-  wait_seconds_ = 0;
-  if (thread_.joinable()) {
-   requested_ = true;
-   work_.notify_one();
-  } else {
-   shuffle();
-  }
- }
+ void begin_epoch(std::uint64_t epoch, std::int64_t first = 0);
 
  /// The next batch, valid until the next call; null at the end of the epoch. Rethrows the
  /// source's exception, after the batches that were complete. Throws argument_error before
  /// begin_epoch().
- const batch* next() {
-  const double asked = tapegraph::detail::steady_seconds();
-  const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
-  wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
-  if (result != nullptr && data_.parts() > 1) {
-   whole_.add(result->whole_);
-   read_.add(result->read_);
-  }
-  return result;
- }
+ const batch* next();
 
  /// For a part of a set (dataset.shard): the records of the batches since begin_epoch(), and
  /// those of them that were read here.
@@ -31397,7 +31288,7 @@ public:
   using difference_type = std::ptrdiff_t;
   using iterator_concept = std::input_iterator_tag;
 
-  explicit iterator(basic_loader* from) : from_(from), current_(from->next()) {}
+  explicit iterator(loader* from) : from_(from), current_(from->next()) {}
   const batch& operator*() const { return *current_; }
   const batch* operator->() const { return current_; }
   iterator& operator++() {
@@ -31408,138 +31299,41 @@ public:
   bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
  private:
-  basic_loader* from_;
+  loader* from_;
   const batch* current_;
  };
  struct epoch_range {
-  basic_loader* from;
+  loader* from;
   iterator begin() const { return iterator(from); }
   std::default_sentinel_t end() const { return {}; }
  };
 
  /// begin_epoch() for a range-based for loop. The loader must have a name: the loop would outlive a temporary.
- epoch_range epoch(std::uint64_t number) & {
-  begin_epoch(number);
-  return {this};
- }
- template <class = void>
+ epoch_range epoch(std::uint64_t number) &;
+ template <class Loader = loader>
  epoch_range epoch(std::uint64_t) && {
-  static_assert(sizeof(basic_loader) == 0,
+  static_assert(sizeof(Loader) == 0,
      "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
   return {this};
  }
 
 private:
- void check_started() const {
-  if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
- }
+ void check_started() const;
 
- void shuffle() {
-  if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
- }
+ void shuffle();
 
- void fill(batch& to, std::int64_t index) {
-  const std::int64_t first = index * data_.batch_size();
-  const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
-  const std::int64_t begin = count * data_.part() / data_.parts();
-  const std::int64_t end = count * (data_.part() + 1) / data_.parts();
-  for (std::size_t c = 0; c < places_.size(); ++c)
-   places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
-      static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
-  const auto record_of = [&](std::int64_t i) {
-   return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
-  };
-  if (data_.parts() > 1) {
-   to.whole_ = to.read_ = {};
-   for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
-   if (count != data_.batch_size()) clear_others(to, begin, end, count);
-  }
-  for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
-   data_.records().fill(record_of(i), places_);
-   if (data_.parts() > 1) to.read_.add(record_of(i));
-   for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
-  }
-  to.count_ = count;
-  to.index_ = index;
- }
+ void fill(batch& to, std::int64_t index);
 
- void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
-  for (std::size_t c = 0; c < places_.size(); ++c) {
-   const std::size_t row = data_.columns()[c].record_bytes();
-   auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
-   std::memset(at, 0, static_cast<std::size_t>(begin) * row);
-   std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
-  }
- }
+ void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count);
 
- const batch* walked() {
-  check_started();
-  batch_view view;
-  if (!walk_->next(view)) return nullptr;
-  batch& b = ring_.front();
-  b.columns_ = view.columns;
-  b.data_ = *view.data;
-  b.count_ = view.count;
-  b.index_ = taken_++;
-  return &b;
- }
+ const batch* walked();
 
- const batch* assemble() {
-  check_started();
-  if (taken_ == batches_) return nullptr;
-  fill(ring_.front(), taken_);
-  ++taken_;
-  return &ring_.front();
- }
+ const batch* assemble();
 
- const batch* take() {
-  std::unique_lock lock(mutex_);
-  check_started();
-  if (released_ < taken_) {
-   released_ = taken_;
-   work_.notify_one();
-  }
-  ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
-  if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
-  if (failure_) std::rethrow_exception(failure_);
-  return nullptr;
- }
+ const batch* take();
 
  /// The thread's function: assembles the requested epochs one after the other.
- void work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-   work_.wait(lock, [this] { return stop_ || requested_; });
-   if (stop_) return;
-   requested_ = false;
-   busy_ = true;
-   lock.unlock();
-   shuffle();
-   lock.lock();
-   while (produced_ < batches_ && !cancel_ && !failure_) {
-    work_.wait(lock, [this] {
-     return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
-    });
-    if (cancel_) break;
-    const std::int64_t index = produced_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-     fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
-    } catch (...) {
-     failure = std::current_exception();
-    }
-    lock.lock();
-    if (failure)
-     failure_ = std::move(failure);
-    else if (!cancel_)
-     ++produced_;
-    ready_.notify_one();
-   }
-   busy_ = false;
-   ready_.notify_one();
-  }
- }
+ void work();
 
  dataset data_;
  std::int64_t batches_;
@@ -31561,9 +31355,201 @@ private:
  bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
  std::jthread thread_;
 };
-using loader = basic_loader<>;
+
+TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+ if (data_.batches()) {
+  walk_ = data_.batches()->walk(data_.prefetch_depth());
+  ring_.resize(1);
+  return;
+ }
+ if (data_.columns().empty()) throw argument_error("data set: no columns");
+ if (data_.size() == 0)
+  throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
+ if (batches_ == 0)
+  throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
+       std::to_string(data_.batch_size()) + ", and the remainder is dropped");
+ if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
+ places_.resize(data_.columns().size());
+ const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
+ const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
+ ring_.resize(static_cast<std::size_t>(slots));
+ for (auto& slot : ring_) {
+  slot.columns_ = &data_.columns();
+  for (const auto& column : data_.columns()) {
+   slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+   slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
+  }
+ }
+ if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
 }
-// -- tapegraph/nn/fit_options.hpp
+
+TG_DEFINITION loader::~loader() {
+ if (!thread_.joinable()) return;
+ {
+  const std::lock_guard lock(mutex_);
+  stop_ = true;
+  cancel_ = true;
+ }
+ work_.notify_one();
+}
+
+TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) {
+ if (first < 0 || (first > batches_ && batches_ >= 0))
+  throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
+       std::to_string(batches_));
+ if (walk_) {
+  walk_->begin_epoch(epoch, first);
+  taken_ = first;
+  started_ = true;
+  wait_seconds_ = 0;
+  return;
+ }
+ std::unique_lock lock(mutex_);
+ cancel_ = true;
+ work_.notify_one();
+ ready_.wait(lock, [this] { return !busy_ && !requested_; });
+ failure_ = nullptr;
+ cancel_ = false;
+ started_ = true;
+ epoch_ = epoch;
+ produced_ = taken_ = released_ = first;
+ whole_ = read_ = {};
+ wait_seconds_ = 0;
+ if (thread_.joinable()) {
+  requested_ = true;
+  work_.notify_one();
+ } else {
+  shuffle();
+ }
+}
+
+TG_DEFINITION const batch* loader::next() {
+ const double requested = tapegraph::detail::steady_seconds();
+ const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
+ wait_seconds_ += tapegraph::detail::steady_seconds() - requested;
+ if (result != nullptr && data_.parts() > 1) {
+  whole_.add(result->whole_);
+  read_.add(result->read_);
+ }
+ return result;
+}
+
+TG_DEFINITION loader::epoch_range loader::epoch(std::uint64_t number) & {
+ begin_epoch(number);
+ return {this};
+}
+
+TG_DEFINITION void loader::check_started() const {
+ if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
+}
+
+TG_DEFINITION void loader::shuffle() {
+ if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
+}
+
+TG_DEFINITION void loader::fill(batch& to, std::int64_t index) {
+ const std::int64_t first = index * data_.batch_size();
+ const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+ const std::int64_t begin = count * data_.part() / data_.parts();
+ const std::int64_t end = count * (data_.part() + 1) / data_.parts();
+ for (std::size_t c = 0; c < places_.size(); ++c)
+  places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
+     static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
+ const auto record_of = [&](std::int64_t i) {
+  return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
+ };
+ if (data_.parts() > 1) {
+  to.whole_ = to.read_ = {};
+  for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
+  if (count != data_.batch_size()) clear_others(to, begin, end, count);
+ }
+ for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
+  data_.records().fill(record_of(i), places_);
+  if (data_.parts() > 1) to.read_.add(record_of(i));
+  for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
+ }
+ to.count_ = count;
+ to.index_ = index;
+}
+
+TG_DEFINITION void loader::clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
+ for (std::size_t c = 0; c < places_.size(); ++c) {
+  const std::size_t row = data_.columns()[c].record_bytes();
+  auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
+  std::memset(at, 0, static_cast<std::size_t>(begin) * row);
+  std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
+ }
+}
+
+TG_DEFINITION const batch* loader::walked() {
+ check_started();
+ batch_view view;
+ if (!walk_->next(view)) return nullptr;
+ batch& b = ring_.front();
+ b.columns_ = view.columns;
+ b.data_ = *view.data;
+ b.count_ = view.count;
+ b.index_ = taken_++;
+ return &b;
+}
+
+TG_DEFINITION const batch* loader::assemble() {
+ check_started();
+ if (taken_ == batches_) return nullptr;
+ fill(ring_.front(), taken_);
+ ++taken_;
+ return &ring_.front();
+}
+
+TG_DEFINITION const batch* loader::take() {
+ std::unique_lock lock(mutex_);
+ check_started();
+ if (released_ < taken_) {
+  released_ = taken_;
+  work_.notify_one();
+ }
+ ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+ if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
+ if (failure_) std::rethrow_exception(failure_);
+ return nullptr;
+}
+
+TG_DEFINITION void loader::work() {
+ std::unique_lock lock(mutex_);
+ for (;;) {
+  work_.wait(lock, [this] { return stop_ || requested_; });
+  if (stop_) return;
+  requested_ = false;
+  busy_ = true;
+  lock.unlock();
+  shuffle();
+  lock.lock();
+  while (produced_ < batches_ && !cancel_ && !failure_) {
+   work_.wait(lock, [this] {
+    return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
+   });
+   if (cancel_) break;
+   const std::int64_t index = produced_;
+   lock.unlock();
+   std::exception_ptr failure;
+   try {
+    fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
+   } catch (...) {
+    failure = std::current_exception();
+   }
+   lock.lock();
+   if (failure)
+    failure_ = std::move(failure);
+   else if (!cancel_)
+    ++produced_;
+   ready_.notify_one();
+  }
+  busy_ = false;
+  ready_.notify_one();
+ }
+}
+}
+// -- tapegraph/train/fit_options.hpp
 
 namespace tapegraph {
 
@@ -31594,9 +31580,9 @@ struct fit_options {
  bool resume = false;
 };
 
-// -- tapegraph/nn/history.hpp
+// -- tapegraph/train/history.hpp
 
-// -- tapegraph/nn/log_list.hpp
+// -- tapegraph/train/log_list.hpp
 struct named_value {
  std::string name;
  double value = 0;
@@ -31624,19 +31610,19 @@ public:
  std::size_t size() const { return values_.size(); }
  auto begin() const { return values_.begin(); }
  auto end() const { return values_.end(); }
- template <class = void>
- [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
-  std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
-  const char* before = ", there are '";
-  for (const named_value& v : values_) {
-   text.append(before).append(v.name).append("'");
-   before = ", '";
-  }
-  throw argument_error(text);
- }
+ [[noreturn]] void refuse(std::string_view who, std::string_view name) const;
 private:
  std::vector<named_value> values_;
 };
+[[noreturn]] TG_DEFINITION void log_list::refuse(std::string_view who, std::string_view name) const {
+ std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
+ const char* before = ", there are '";
+ for (const named_value& v : values_) {
+  text.append(before).append(v.name).append("'");
+  before = ", '";
+ }
+ throw argument_error(text);
+}
 
 template <class T>
 class tensor;
@@ -31672,35 +31658,8 @@ struct measured_result : step_result {
   return {found.values, shape(static_cast<int>(found.extents.size()), found.extents.data())};
  }
 
- template <class = void>
- static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name) {
-  const metric_numbers* found = nullptr;
-  int count = 0;
-  for (const metric_numbers& each : known) {
-   const std::string path = each.metric + '/' + each.state;
-   if (path == name) return each;
-   if (each.metric == name) ++count, found = &each;
-  }
-  if (count == 1) return *found;
-  std::string text =
-   (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
-  const char* before = ", there are '";
-  for (const metric_numbers& each : known) {
-   if (count > 0 && each.metric != name) continue;
-   text.append(before).append(each.metric).append("/").append(each.state).append("'");
-   before = ", '";
-  }
-  throw argument_error(text);
- }
- template <class = void>
- static double value_of(const std::vector<named_value>& known, std::string_view name) {
-  std::string text = "no metric '" + std::string(name) + "'";
-  for (const named_value& each : known) {
-   if (each.name == name) return each.value;
-   text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
-  }
-  throw argument_error(text);
- }
+ static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name);
+ static double value_of(const std::vector<named_value>& known, std::string_view name);
 };
 
 /// The measurements of one epoch of `fit`. Seconds are wall clock.
@@ -31723,17 +31682,17 @@ enum class better {
 };
 
 namespace detail {
-template <class = void>
-bool more_is_better(std::string_view name, better which) {
- if (which != better::automatic) return which == better::more;
- for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
-  if (name.find(part) != name.npos) return true;
- return false;
-}
+bool more_is_better(std::string_view name, better which);
 void write_text_file(const std::string& path, const std::string& text);
 inline std::string exact_text(double value) {
  char text[32];
  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
+}
+TG_DEFINITION bool more_is_better(std::string_view name, better which) {
+ if (which != better::automatic) return which == better::more;
+ for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
+  if (name.find(part) != name.npos) return true;
+ return false;
 }
 }
 
@@ -31745,31 +31704,54 @@ struct history {
 
  /// A value over the epochs, NaN in those that lack it (validation_freq). Throws argument_error
  /// for a name that no epoch has; the message lists those of the last one.
- template <class = void>
  std::vector<double> operator[](std::string_view name) const;
  /// The index in `epochs` of the best value, the first one if several are equal. Throws
  /// argument_error as operator[] does, and if all values are NaN.
- template <class = void>
  std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
  /// Names of all values, in the order of their first appearance.
- template <class = void>
  std::vector<std::string> names() const;
  /// A table with a line per epoch, counted from 1.
- template <class = void>
  std::string text() const;
  /// A line of names, then one per epoch, with 17 digits; a value that an epoch lacks is empty.
- template <class = void>
  std::string csv() const;
  /// Writes csv() to a file, which appears whole or not at all. Throws data_error, with the
  /// reason, if that fails.
- template <class = void>
- void write_csv(const std::string& path) const {
-  detail::write_text_file(path, csv());
- }
+ void write_csv(const std::string& path) const;
 };
 
-template <class>
-std::vector<std::string> history::names() const {
+TG_DEFINITION const metric_numbers& measured_result::array_of(const std::vector<metric_numbers>& known,
+               std::string_view name) {
+ const metric_numbers* found = nullptr;
+ int count = 0;
+ for (const metric_numbers& each : known) {
+  const std::string path = each.metric + '/' + each.state;
+  if (path == name) return each;
+  if (each.metric == name) ++count, found = &each;
+ }
+ if (count == 1) return *found;
+ std::string text =
+  (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
+ const char* before = ", there are '";
+ for (const metric_numbers& each : known) {
+  if (count > 0 && each.metric != name) continue;
+  text.append(before).append(each.metric).append("/").append(each.state).append("'");
+  before = ", '";
+ }
+ throw argument_error(text);
+}
+
+TG_DEFINITION double measured_result::value_of(const std::vector<named_value>& known, std::string_view name) {
+ std::string text = "no metric '" + std::string(name) + "'";
+ for (const named_value& each : known) {
+  if (each.name == name) return each.value;
+  text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
+ }
+ throw argument_error(text);
+}
+
+TG_DEFINITION void history::write_csv(const std::string& path) const { detail::write_text_file(path, csv()); }
+
+TG_DEFINITION std::vector<std::string> history::names() const {
  log_list each;
  for (const epoch_result& e : epochs)
   for (const named_value& v : e.logs) each.set(v.name, v.value);
@@ -31778,8 +31760,7 @@ std::vector<std::string> history::names() const {
  return result;
 }
 
-template <class>
-std::vector<double> history::operator[](std::string_view name) const {
+TG_DEFINITION std::vector<double> history::operator[](std::string_view name) const {
  std::vector<double> result;
  bool known = epochs.empty();
  for (const epoch_result& e : epochs) {
@@ -31791,8 +31772,7 @@ std::vector<double> history::operator[](std::string_view name) const {
  return result;
 }
 
-template <class>
-std::size_t history::best_epoch(std::string_view name, better which) const {
+TG_DEFINITION std::size_t history::best_epoch(std::string_view name, better which) const {
  const std::vector<double> values = (*this)[name];
  const bool more = detail::more_is_better(name, which);
  std::size_t best = values.size();
@@ -31805,8 +31785,7 @@ std::size_t history::best_epoch(std::string_view name, better which) const {
  return best;
 }
 
-template <class>
-std::string history::text() const {
+TG_DEFINITION std::string history::text() const {
  const std::vector<std::string> columns = names();
  std::string result = "epoch";
  char text[32];
@@ -31836,8 +31815,7 @@ std::string history::text() const {
  return result;
 }
 
-template <class>
-std::string history::csv() const {
+TG_DEFINITION std::string history::csv() const {
  const std::vector<std::string> columns = names();
  std::string result = "epoch";
  for (const std::string& name : columns) result.append(",").append(name);
@@ -31854,9 +31832,9 @@ std::string history::csv() const {
 }
 }
 
-// -- tapegraph/io/file.hpp
+// -- tapegraph/formats/file.hpp
 
-// -- tapegraph/io/path.hpp
+// -- tapegraph/formats/path.hpp
 
 #include <cerrno>
 #include <iosfwd>
@@ -31961,14 +31939,14 @@ inline bool is_directory(const path& p, std::error_code& failure) {
  return false;
 }
 }
-// -- tapegraph/io/unfinished.hpp
+// -- tapegraph/formats/unfinished.hpp
 
-// -- tapegraph/io/folder.hpp
+// -- tapegraph/formats/folder.hpp
 
 #include <dirent.h>
 #include <unistd.h>
 
-/// Folder operations like those of <filesystem>, for paths of io/path.hpp.
+/// Folder operations like those of <filesystem>, for paths of formats/path.hpp.
 
 namespace tapegraph::files {
 
@@ -32041,8 +32019,7 @@ inline bool remove(const path& p, std::error_code& failure) {
 }
 
 /// Removes a folder with all its content; links are removed, not followed.
-template <class = void>
-void remove_all(const path& p, std::error_code& failure) {
+inline void remove_all(const path& p, std::error_code& failure) {
  struct stat found {};
  failure.clear();
  if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
@@ -32056,8 +32033,7 @@ void remove_all(const path& p, std::error_code& failure) {
 }
 
 /// Creates a folder and its parents.
-template <class = void>
-bool create_directories(const path& folder, std::error_code& failure) {
+inline bool create_directories(const path& folder, std::error_code& failure) {
  failure.clear();
  for (std::size_t end = 1; end <= folder.string().size(); ++end) {
   if (end < folder.string().size() && folder.string()[end] != '/') continue;
@@ -32111,8 +32087,7 @@ struct process_status {
  char state = 0;
  std::uint64_t start = 0;
 };
-template <class = void>
-process_status status_of(std::uint64_t process) {
+inline process_status status_of(std::uint64_t process) {
  const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
  process_status found;
  auto at = text.rfind(") "); // after the program's name, which may contain anything
@@ -32122,8 +32097,7 @@ process_status status_of(std::uint64_t process) {
  if (at != text.npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), found.start);
  return found;
 }
-template <class = void>
-process_mark own_mark() {
+inline process_mark own_mark() {
  process_mark own;
  own.process = static_cast<std::uint64_t>(::getpid());
  own.start = status_of(own.process).start;
@@ -32136,14 +32110,12 @@ process_mark own_mark() {
  for (std::uint64_t rest = space.st_ino; rest != 0; rest >>= 8) mix(static_cast<unsigned char>(rest));
  return own;
 }
-template <class = void>
-bool lives(const process_mark& mark) {
+inline bool lives(const process_mark& mark) {
  const process_status now = status_of(mark.process);
  if (now.state == 0) return ::kill(static_cast<::pid_t>(mark.process), 0) == 0 || errno != ESRCH;
  return now.state != 'Z' && now.state != 'X' && (mark.start == 0 || now.start == 0 || mark.start == now.start);
 }
-template <class = void>
-files::path unfinished_name(const files::path& beside) {
+inline files::path unfinished_name(const files::path& beside) {
  static std::atomic<std::uint64_t> serial{0};
  const process_mark own = own_mark();
  std::string name(unfinished_prefix);
@@ -32155,8 +32127,7 @@ files::path unfinished_name(const files::path& beside) {
  add(serial++, 10);
  return beside / name;
 }
-template <class = void>
-bool read_unfinished_name(std::string_view name, process_mark& mark) {
+inline bool read_unfinished_name(std::string_view name, process_mark& mark) {
  const char* at = name.data() + unfinished_prefix.size();
  const char* const last = name.data() + name.size();
  std::uint64_t serial = 0;
@@ -32169,8 +32140,7 @@ bool read_unfinished_name(std::string_view name, process_mark& mark) {
  return take(mark.place, 16, true) && take(mark.process, 10, true) && take(mark.start, 10, true) &&
   take(serial, 10, false) && mark.process > 0;
 }
-template <class = void>
-bool hold_unfinished(int file, const files::path& name) {
+inline bool hold_unfinished(int file, const files::path& name) {
  if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
  struct stat opened {
  }, named{};
@@ -32195,8 +32165,7 @@ inline bool is_local([[maybe_unused]] int file) {
 #endif
  return false;
 }
-template <class = void>
-double seconds_untouched(int file, const files::path& name) {
+inline double seconds_untouched(int file, const files::path& name) {
  struct stat found {};
  if (::fstat(file, &found) != 0) return 0;
  ::time_t newest = found.st_mtime;
@@ -32208,8 +32177,7 @@ double seconds_untouched(int file, const files::path& name) {
   }
  return ::difftime(::time(nullptr), newest);
 }
-template <class = void>
-void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
+inline void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
  constexpr double day = 24 * 60 * 60;
  process_mark mark;
  const bool known = read_unfinished_name(name, mark);
@@ -32230,8 +32198,7 @@ void remove_if_left(const files::path& entry, std::string_view name, const proce
 /// Removes unfinished entries of dead processes in a folder: files and folders that were to appear
 /// there when complete. Those of living processes stay, also of other containers or machines.
 /// Everything that writes files here calls it once per folder.
-template <class = void>
-void remove_unfinished(const files::path& folder) {
+inline void remove_unfinished(const files::path& folder) {
  DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
  if (open == nullptr) return;
  std::vector<std::string> found;
@@ -32244,8 +32211,7 @@ void remove_unfinished(const files::path& folder) {
 }
 
 namespace detail {
-template <class = void>
-void remove_unfinished_once(const files::path& folder) {
+inline void remove_unfinished_once(const files::path& folder) {
  if (folder.filename().string().starts_with(unfinished_prefix)) return;
  static std::atomic<std::size_t> known[64];
  const std::size_t hash = std::hash<std::string>()(folder.string()) | 1;
@@ -32334,14 +32300,13 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
 }
 
 /// A file that appears under its name only when complete: it is written next to it
-/// (io/unfinished.hpp), flushed to disk, then renamed over it. If it is destroyed before commit(),
-/// it leaves no trace and an existing file is untouched; the remains of a killed process are
-/// removed when a later one writes into the folder.
-template <class = void>
-class basic_atomic_file {
+/// (formats/unfinished.hpp), flushed to disk, then renamed over it. If it is destroyed before
+/// commit(), it leaves no trace and an existing file is untouched; the remains of a killed process
+/// are removed when a later one writes into the folder.
+class atomic_file {
 public:
  /// Throws data_error if no file of that name can be created.
- explicit basic_atomic_file(files::path path) : path_(std::move(path)) {
+ explicit atomic_file(files::path path) : path_(std::move(path)) {
   const auto folder = path_.parent_path();
   detail::remove_unfinished_once(folder);
   for (;;) {
@@ -32353,9 +32318,9 @@ public:
    ::close(std::exchange(descriptor_, -1));
   }
  }
- basic_atomic_file(const basic_atomic_file&) = delete;
- basic_atomic_file& operator=(const basic_atomic_file&) = delete;
- ~basic_atomic_file() { discard(); }
+ atomic_file(const atomic_file&) = delete;
+ atomic_file& operator=(const atomic_file&) = delete;
+ ~atomic_file() { discard(); }
 
  void write(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const char*>(data);
@@ -32396,7 +32361,6 @@ private:
  files::path path_, temporary_;
  int descriptor_ = -1;
 };
-using atomic_file = basic_atomic_file<>;
 }
 
 namespace tapegraph::detail {
@@ -32406,7 +32370,7 @@ TG_DEFINITION void write_text_file(const std::string& path, const std::string& t
  file.commit();
 }
 }
-// -- tapegraph/nn/training_state.hpp
+// -- tapegraph/train/training_state.hpp
 namespace tapegraph {
 namespace detail {
 struct optimizer_number {
@@ -32579,7 +32543,7 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
 }
 
 /// Training and evaluation as loops over steps, for models of any type: type-dependent parts are
-/// called through mode_calls. The loops themselves are in nn/fit_loop.hpp.
+/// called through mode_calls. The loops themselves are in train/fit.hpp.
 
 namespace tapegraph {
 
@@ -32609,29 +32573,9 @@ struct mode_calls {
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
  void (*weigh_by_class)(fit_sets&, const fit_options&, const mode_calls&, dtype) = nullptr;
 };
-template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type);
-template <class = void>
-bool holds_index(const buffer_view& column, const index_error& e) {
- if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
- if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
- return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
-            : static_cast<const std::int64_t*>(column.data)[e.position]);
-}
-template <class = void>
-void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
-    const index_error& e) {
- const std::size_t inputs = calls.inputs.size();
- for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
-  if (!holds_index(columns[k], e)) continue;
-  std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
-  if (!called.empty())
-   called = (k < inputs ? "input '" : "labels '") + called + "'";
-  else
-   called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
-  throw range_error(called + ": " + e.what());
- }
-}
+bool holds_index(const buffer_view& column, const index_error& e);
+void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int), const index_error& e);
 class column_match {
 public:
  static constexpr std::size_t most = 32;
@@ -32644,7 +32588,6 @@ public:
  }
  std::size_t place(std::size_t i) const { return places_[i]; }
 private:
- template <class = void>
  void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
  static buffer_view view(const data::batch& b, std::size_t column) {
   const data::column_spec& spec = b.columns()[column];
@@ -32664,21 +32607,11 @@ public:
  bool found() const { return !entries_.empty(); }
  metric_values values() const { return metric_values(entries_); }
 private:
- template <class = void>
  void find(const variable_list& variables, std::string_view metric);
  std::vector<metric_values::entry> entries_;
 };
-template <class>
-void stored_metric::find(const variable_list& variables, std::string_view metric) {
- const std::string before = "__metrics__/" + std::string(metric) + '/';
- for (const variable& v : variables)
-  if (v.path().starts_with(before))
-   entries_.push_back({std::string_view(v.path()).substr(before.size()),
-        {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
-}
 struct fit_run;
-template <class = void>
-class basic_trainer : public model_base {
+class trainer_base : public model_base {
 protected:
  using model_base::model_base;
  static void check_batch(std::span<const input_spec> inputs, batch_columns x);
@@ -32689,7 +32622,7 @@ protected:
  void reset_metrics();
  class metric_state_guard {
  public:
-  explicit metric_state_guard(basic_trainer& owner) : owner_(owner) {
+  explicit metric_state_guard(trainer_base& owner) : owner_(owner) {
    for (variable& v : owner.variables_)
     if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
    if (!kept_.empty()) owner.reset_metrics();
@@ -32700,7 +32633,7 @@ protected:
    for (auto& each : kept_) each.first->assign(each.second);
   }
  private:
-  basic_trainer& owner_;
+  trainer_base& owner_;
   std::vector<std::pair<variable*, tensor<double>>> kept_;
  };
 private:
@@ -32713,8 +32646,33 @@ private:
  void note_position(const fit_run& run);
  void restore_position(fit_run& run);
 };
-template <class X>
-void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_columns columns) {
+TG_DEFINITION bool holds_index(const buffer_view& column, const index_error& e) {
+ if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
+ if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
+ return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
+            : static_cast<const std::int64_t*>(column.data)[e.position]);
+}
+TG_DEFINITION void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
+       const index_error& e) {
+ const std::size_t inputs = calls.inputs.size();
+ for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
+  if (!holds_index(columns[k], e)) continue;
+  std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
+  if (!called.empty())
+   called = (k < inputs ? "input '" : "labels '") + called + "'";
+  else
+   called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
+  throw range_error(called + ": " + e.what());
+ }
+}
+TG_DEFINITION void stored_metric::find(const variable_list& variables, std::string_view metric) {
+ const std::string before = "__metrics__/" + std::string(metric) + '/';
+ for (const variable& v : variables)
+  if (v.path().starts_with(before))
+   entries_.push_back({std::string_view(v.path()).substr(before.size()),
+        {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
+}
+TG_DEFINITION void trainer_base::check_batch(std::span<const input_spec> inputs, batch_columns columns) {
  for (const input_spec& input : inputs) {
   const buffer_view& x = *columns++;
   const std::string called = input.name.empty() ? "input" : "input '" + std::string(input.name) + "'";
@@ -32730,8 +32688,8 @@ void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_col
   if (x.rank > 0 && x.extents[0] == 0) throw shape_error(called + ": the batch is empty");
  }
 }
-template <class>
-void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more) {
+TG_DEFINITION void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns,
+         bool more) {
  const std::size_t inputs = calls.inputs.size();
  size_ = inputs + calls.labels.size();
  if (size_ > most) throw argument_error("a model has at most 32 inputs and labels");
@@ -32767,8 +32725,7 @@ void column_match::find(const mode_calls& calls, const std::vector<data::column_
   if (!used[i])
    throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
 }
-template <class X>
-step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns columns) {
+TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch_columns columns) {
  const computing here(*this);
  check_batch(calls.inputs, columns);
  ++step_;
@@ -32785,165 +32742,18 @@ step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns c
   throw numeric_error("step " + std::to_string(step_) + ": the loss is " + std::to_string(result.loss));
  return result;
 }
-template <class X>
-void basic_trainer<X>::reset_metrics() {
+TG_DEFINITION void trainer_base::reset_metrics() {
  for (variable& v : variables_)
   if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 }
 }
-
-/// Includes fit, evaluate and their parts. Programs that link the component do not compile them.
-
-// -- tapegraph/nn/fit_loop.hpp
-// -- tapegraph/nn/fit_resume.hpp
-// -- tapegraph/nn/fit_position.hpp
-namespace tapegraph::detail {
-template <class = void>
-std::vector<std::string> lines_of(std::string_view text) {
- std::vector<std::string> lines;
- while (!text.empty()) {
-  const std::size_t end = text.find('\n');
-  lines.emplace_back(text.substr(0, end));
-  text.remove_prefix(end == text.npos ? text.size() : end + 1);
- }
- return lines;
-}
-template <class = void>
-void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
- std::string names;
- std::vector<double> values;
- for (const named_value& v : logs) {
-  names.append(v.name).append("\n");
-  values.push_back(v.value);
- }
- a(name + "_names", names);
- a(name, values);
- if (!a.loading()) return;
- const std::vector<std::string> each = lines_of(names);
- if (each.size() != values.size())
-  throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
-      std::to_string(each.size()) + " names in '" + name + "'");
- logs.clear();
- for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
-}
-template <class = void>
-void archive_history(state_archive& a, history& h) {
- constexpr std::size_t fields = 9;
- std::string names;
- for (const std::string& name : h.names()) names.append(name).append("\n");
- std::vector<double> numbers, values, present;
- for (const epoch_result& e : h.epochs) {
-  for (const double number :
-   {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
-   e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
-   numbers.push_back(number);
-  for (const std::string& name : h.names()) {
-   const double* const value = e.logs.find(name);
-   values.push_back(value != nullptr ? *value : 0);
-   present.push_back(value != nullptr ? 1 : 0);
-  }
- }
- a("history/names", names);
- a("history/epochs", numbers);
- a("history/values", values);
- a("history/present", present);
- if (!a.loading()) return;
- const std::vector<std::string> each = lines_of(names);
- const std::size_t epochs = numbers.size() / fields;
- if (values.size() != epochs * each.size() || present.size() != values.size())
-  throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
-      " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
-      " epochs");
- h.epochs.clear();
- for (std::size_t i = 0; i < epochs; ++i) {
-  const double* const n = numbers.data() + i * fields;
-  epoch_result e;
-  e.epoch = static_cast<std::int64_t>(n[0]);
-  e.loss = n[1], e.accuracy = n[2], e.validation_loss = n[3], e.validation_accuracy = n[4];
-  e.seconds = n[5], e.ingestion_seconds = n[6];
-  e.steps = static_cast<std::int64_t>(n[7]);
-  e.records = static_cast<std::int64_t>(n[8]);
-  for (std::size_t k = 0; k < each.size(); ++k)
-   if (present[i * each.size() + k] > 0) e.logs.set(each[k], values[i * each.size() + k]);
-  h.epochs.push_back(std::move(e));
- }
-}
-struct fit_position {
- std::int64_t epoch = 0;
- bool inside = false;
- std::int64_t batch = 0, records = 0;
- double loss = 0, accuracy = 0;
- double batch_loss = 0;
- log_list logs;
- bool stopped = false;
- std::string stopped_by;
- double learning_rate = 0;
- bool has_learning_rate = false;
- std::int64_t set_size = 0, batch_size = 0, batches = 0;
- bool shuffle = false;
- std::int64_t shards = 0;
- history past;
- template <class = void>
- void on_state(state_archive& a) {
-  a("epoch", epoch);
-  a("inside", inside);
-  a("batch", batch);
-  a("records", records);
-  a("loss", loss);
-  a("accuracy", accuracy);
-  a("batch_loss", batch_loss);
-  archive_logs(a, "logs", logs);
-  a("stopped", stopped);
-  a("stopped_by", stopped_by);
-  a("learning_rate", learning_rate);
-  a("has_learning_rate", has_learning_rate);
-  a("set_size", set_size);
-  a("batch_size", batch_size);
-  a("batches", batches);
-  a("shuffle", shuffle);
-  if (shards > 0 || a.holds("shards")) a("shards", shards);
-  archive_history(a, past);
- }
-};
-template <class = void>
-std::string callback_prefix(const fit_hooks& hooks, int which) {
- const std::string_view name = hooks.callbacks[which].name;
- int before = 0;
- for (int i = 0; i < which; ++i) before += hooks.callbacks[i].name == name;
- return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
-}
-template <class = void>
-void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
- for (int i = 0; i < hooks.count; ++i) {
-  if (hooks.callbacks[i].state == nullptr) continue;
-  const std::string prefix = callback_prefix(hooks, i);
-  if (!archive.saving() && !archive.holds(prefix)) continue;
-  archive.within(prefix);
-  hooks.callbacks[i].state(hooks.callbacks[i].object, archive);
- }
-}
-template <class = void>
-void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
- for (const auto& e : entries) {
-  if (!e.first.starts_with("callbacks/")) continue;
-  bool known = false;
-  for (int i = 0; i < hooks.count; ++i)
-   known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
-  if (known) continue;
-  const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
-  throw argument_error("fit: the run that is to go on had a callback " + name +
-       " that remembers what it has seen; this call has none, or fewer of them");
- }
-}
-}
-// -- tapegraph/nn/fit_run.hpp
+// -- tapegraph/train/fit_run.hpp
 // -- tapegraph/data/class_weights.hpp
 
 namespace tapegraph::data {
 
 namespace detail {
-template <class = void>
 class class_weighting {
 public:
  class_weighting(std::vector<column_spec> columns, std::vector<double> by_class, std::size_t labels, dtype type)
@@ -33007,10 +32817,9 @@ private:
  std::size_t labels_, weights_;
  bool weighted_ = false;
 };
-template <class = void>
 class class_weighted_source final : public source {
 public:
- class_weighted_source(dataset records, class_weighting<> weighting)
+ class_weighted_source(dataset records, class_weighting weighting)
   : records_(std::move(records)), weighting_(std::move(weighting)) {}
  std::int64_t size() const override { return records_.size(); }
  const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
@@ -33020,12 +32829,11 @@ public:
  }
 private:
  dataset records_;
- class_weighting<> weighting_;
+ class_weighting weighting_;
 };
-template <class = void>
 class class_weighted_batches final : public batch_source {
 public:
- class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting<> weighting)
+ class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting weighting)
   : batches_(std::move(batches)), weighting_(std::move(weighting)) {}
  const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
  std::int64_t size() const override { return batches_->size(); }
@@ -33041,7 +32849,7 @@ public:
 private:
  class weighted_walk final : public batch_walk {
  public:
-  weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting<>& weighting)
+  weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting& weighting)
    : inner_(std::move(inner)), weighting_(weighting) {}
   void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
    inner_->begin_epoch(epoch, first);
@@ -33070,14 +32878,14 @@ private:
   }
  private:
   std::unique_ptr<batch_walk> inner_;
-  class_weighting<> weighting_;
+  class_weighting weighting_;
   std::vector<double> weights_;
   std::vector<column_spec> columns_;
   std::vector<const std::byte*> data_;
   std::int64_t seen_ = 0;
  };
  std::shared_ptr<const batch_source> batches_;
- class_weighting<> weighting_;
+ class_weighting weighting_;
 };
 }
 
@@ -33086,16 +32894,60 @@ private:
 /// times the existing weight. Throws dtype_error if labels are not int or weights not float,
 /// argument_error for a weight that is negative or not finite. A label without a weight throws
 /// range_error when its batch is requested.
-template <class = void>
 dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
-      dtype type = dtype::f32) {
- detail::class_weighting<> weighting(set.columns(), std::move(by_class), labels, type);
+      dtype type = dtype::f32);
+
+TG_DEFINITION dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
+          dtype type) {
+ detail::class_weighting weighting(set.columns(), std::move(by_class), labels, type);
  if (set.batches())
-  return dataset(std::make_shared<detail::class_weighted_batches<>>(set.batches(), std::move(weighting)));
- return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(weighting)));
+  return dataset(std::make_shared<detail::class_weighted_batches>(set.batches(), std::move(weighting)));
+ return dataset(std::make_shared<detail::class_weighted_source>(set, std::move(weighting)));
 }
 }
-// -- tapegraph/io/progress.hpp
+// -- tapegraph/train/interrupt.hpp
+
+namespace tapegraph::detail {
+class interrupt_guard {
+public:
+ interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (count()++ > 0) return;
+  pending_flag() = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGINT, &action, &before());
+ }
+ ~interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
+ }
+ interrupt_guard(const interrupt_guard&) = delete;
+ interrupt_guard& operator=(const interrupt_guard&) = delete;
+ static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
+private:
+ static_assert(std::atomic<bool>::is_always_lock_free);
+ static std::atomic<bool>& pending_flag() {
+  static constinit std::atomic<bool> flag{false};
+  return flag;
+ }
+ static std::mutex& mutex() {
+  static std::mutex m;
+  return m;
+ }
+ static int& count() {
+  static int n = 0;
+  return n;
+ }
+ static struct sigaction& before() {
+  static struct sigaction action {};
+  return action;
+ }
+};
+}
+// -- tapegraph/train/progress.hpp
 
 #include <iostream>
 
@@ -33250,48 +33102,30 @@ private:
  double started_ = 0, shown_ = 0, interval_ = 0;
 };
 }
-// -- tapegraph/nn/interrupt.hpp
-
 namespace tapegraph::detail {
-class interrupt_guard {
-public:
- interrupt_guard() {
-  const std::lock_guard lock(mutex());
-  if (count()++ > 0) return;
-  pending_flag() = false;
-  struct sigaction action {};
-  action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  ::sigaction(SIGINT, &action, &before());
- }
- ~interrupt_guard() {
-  const std::lock_guard lock(mutex());
-  if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
- }
- interrupt_guard(const interrupt_guard&) = delete;
- interrupt_guard& operator=(const interrupt_guard&) = delete;
- static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
-private:
- static_assert(std::atomic<bool>::is_always_lock_free);
- static std::atomic<bool>& pending_flag() {
-  static constinit std::atomic<bool> flag{false};
-  return flag;
- }
- static std::mutex& mutex() {
-  static std::mutex m;
-  return m;
- }
- static int& count() {
-  static int n = 0;
-  return n;
- }
- static struct sigaction& before() {
-  static struct sigaction action {};
-  return action;
- }
+std::vector<std::string> lines_of(std::string_view text);
+void archive_logs(state_archive& a, const std::string& name, log_list& logs);
+void archive_history(state_archive& a, history& h);
+struct fit_position {
+ std::int64_t epoch = 0;
+ bool inside = false;
+ std::int64_t batch = 0, records = 0;
+ double loss = 0, accuracy = 0;
+ double batch_loss = 0;
+ log_list logs;
+ bool stopped = false;
+ std::string stopped_by;
+ double learning_rate = 0;
+ bool has_learning_rate = false;
+ std::int64_t set_size = 0, batch_size = 0, batches = 0;
+ bool shuffle = false;
+ std::int64_t shards = 0;
+ history past;
+ void on_state(state_archive& a);
 };
-
+std::string callback_prefix(const fit_hooks& hooks, int which);
+void visit_callbacks(const fit_hooks& hooks, state_archive& archive);
+void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries);
 struct measured_sums {
  double loss = 0, accuracy = 0;
  std::int64_t records = 0;
@@ -33352,8 +33186,124 @@ struct fit_sets {
  data::dataset train;
  std::optional<data::dataset> validation;
 };
-template <class>
-void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
+void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type);
+fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls, std::uint64_t seed,
+    dtype weights);
+TG_DEFINITION std::vector<std::string> lines_of(std::string_view text) {
+ std::vector<std::string> lines;
+ while (!text.empty()) {
+  const std::size_t end = text.find('\n');
+  lines.emplace_back(text.substr(0, end));
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+ }
+ return lines;
+}
+TG_DEFINITION void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
+ std::string names;
+ std::vector<double> values;
+ for (const named_value& v : logs) {
+  names.append(v.name).append("\n");
+  values.push_back(v.value);
+ }
+ a(name + "_names", names);
+ a(name, values);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ if (each.size() != values.size())
+  throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
+      std::to_string(each.size()) + " names in '" + name + "'");
+ logs.clear();
+ for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
+}
+TG_DEFINITION void archive_history(state_archive& a, history& h) {
+ constexpr std::size_t fields = 9;
+ std::string names;
+ for (const std::string& name : h.names()) names.append(name).append("\n");
+ std::vector<double> numbers, values, present;
+ for (const epoch_result& e : h.epochs) {
+  for (const double number :
+   {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
+   e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
+   numbers.push_back(number);
+  for (const std::string& name : h.names()) {
+   const double* const value = e.logs.find(name);
+   values.push_back(value != nullptr ? *value : 0);
+   present.push_back(value != nullptr ? 1 : 0);
+  }
+ }
+ a("history/names", names);
+ a("history/epochs", numbers);
+ a("history/values", values);
+ a("history/present", present);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ const std::size_t epochs = numbers.size() / fields;
+ if (values.size() != epochs * each.size() || present.size() != values.size())
+  throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
+      " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
+      " epochs");
+ h.epochs.clear();
+ for (std::size_t i = 0; i < epochs; ++i) {
+  const double* const n = numbers.data() + i * fields;
+  epoch_result e;
+  e.epoch = static_cast<std::int64_t>(n[0]);
+  e.loss = n[1], e.accuracy = n[2], e.validation_loss = n[3], e.validation_accuracy = n[4];
+  e.seconds = n[5], e.ingestion_seconds = n[6];
+  e.steps = static_cast<std::int64_t>(n[7]);
+  e.records = static_cast<std::int64_t>(n[8]);
+  for (std::size_t k = 0; k < each.size(); ++k)
+   if (present[i * each.size() + k] > 0) e.logs.set(each[k], values[i * each.size() + k]);
+  h.epochs.push_back(std::move(e));
+ }
+}
+TG_DEFINITION void fit_position::on_state(state_archive& a) {
+ a("epoch", epoch);
+ a("inside", inside);
+ a("batch", batch);
+ a("records", records);
+ a("loss", loss);
+ a("accuracy", accuracy);
+ a("batch_loss", batch_loss);
+ archive_logs(a, "logs", logs);
+ a("stopped", stopped);
+ a("stopped_by", stopped_by);
+ a("learning_rate", learning_rate);
+ a("has_learning_rate", has_learning_rate);
+ a("set_size", set_size);
+ a("batch_size", batch_size);
+ a("batches", batches);
+ a("shuffle", shuffle);
+ if (shards > 0 || a.holds("shards")) a("shards", shards);
+ archive_history(a, past);
+}
+TG_DEFINITION std::string callback_prefix(const fit_hooks& hooks, int which) {
+ const std::string_view name = hooks.callbacks[which].name;
+ int before = 0;
+ for (int i = 0; i < which; ++i) before += hooks.callbacks[i].name == name;
+ return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
+}
+TG_DEFINITION void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
+ for (int i = 0; i < hooks.count; ++i) {
+  if (hooks.callbacks[i].state == nullptr) continue;
+  const std::string prefix = callback_prefix(hooks, i);
+  if (!archive.saving() && !archive.holds(prefix)) continue;
+  archive.within(prefix);
+  hooks.callbacks[i].state(hooks.callbacks[i].object, archive);
+ }
+}
+TG_DEFINITION void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
+ for (const auto& e : entries) {
+  if (!e.first.starts_with("callbacks/")) continue;
+  bool known = false;
+  for (int i = 0; i < hooks.count; ++i)
+   known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
+  if (known) continue;
+  const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
+  throw argument_error("fit: the run that is to go on had a callback " + name +
+       " that remembers what it has seen; this call has none, or fewer of them");
+ }
+}
+TG_DEFINITION void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
  if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");
  const auto with_weights = [&](const data::dataset& set, const std::vector<double>& weights) {
   std::vector<data::column_spec> columns = set.columns();
@@ -33365,9 +33315,8 @@ void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& call
  sets.train = with_weights(sets.train, o.class_weight);
  if (sets.validation) sets.validation = with_weights(*sets.validation, {});
 }
-template <class = void>
-fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls, std::uint64_t seed,
-    dtype weights) {
+TG_DEFINITION fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls,
+       std::uint64_t seed, dtype weights) {
  const auto refuse = [](const char* name, auto value, const char* why) {
   throw argument_error(std::string("fit: ") + name + " is " + std::to_string(value) + why);
  };
@@ -33416,16 +33365,14 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
  return sets;
 }
 
-template <class X>
-void basic_trainer<X>::checkpoint(fit_run& run) {
+TG_DEFINITION void trainer_base::checkpoint(fit_run& run) {
  note_position(run);
  fitting_ = false;
  run.call(&callback_hooks::checkpoint);
  fitting_ = true;
  run.state.checkpoint_done();
 }
-template <class X>
-void basic_trainer<X>::note_position(const fit_run& run) {
+TG_DEFINITION void trainer_base::note_position(const fit_run& run) {
  const device_scope on(nullptr);
  const training_state& s = run.state;
  fit_position p;
@@ -33460,8 +33407,7 @@ void basic_trainer<X>::note_position(const fit_run& run) {
  }
  visit_callbacks(run.hooks, archive);
 }
-template <class X>
-void basic_trainer<X>::restore_position(fit_run& run) {
+TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
  const device_scope on(nullptr);
  training_state& s = run.state;
  using task = state_archive::task;
@@ -33521,10 +33467,8 @@ void basic_trainer<X>::restore_position(fit_run& run) {
  s.history.epochs = std::move(p.past.epochs);
  if (p.stopped) s.stop(p.stopped_by);
 }
-
-template <class X>
-history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
-        const fit_hooks& hooks) {
+TG_DEFINITION history trainer_base::fit_with(const mode_calls& calls, const data::dataset& train,
+           const fit_options& options, const fit_hooks& hooks) {
  int shards = 0;
  if (calls.use_shards != nullptr)
   shards = calls.use_shards(*this, options.batch_size, options.shards);
@@ -33583,7 +33527,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
  struct fitting {
   bool& flag;
   ~fitting() { flag = false; }
- } const under_way{fitting_ = true};
+ } const in_flight{fitting_ = true};
  while (run.next_epoch < options.epochs && !state.history.interrupted && (run.inside || !state.stopped()))
   run_epoch(run);
  note_position(run);
@@ -33591,8 +33535,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
  run.call(&callback_hooks::train_end);
  return std::move(state.history);
 }
-template <class X>
-void basic_trainer<X>::run_epoch(fit_run& run) {
+TG_DEFINITION void trainer_base::run_epoch(fit_run& run) {
  const double start = steady_seconds();
  training_state& s = run.state;
  s.epoch = run.next_epoch;
@@ -33645,8 +33588,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
  run.look_for_interrupt();
  if (run.wants_checkpoint()) checkpoint(run);
 }
-template <class X>
-void basic_trainer<X>::run_steps(fit_run& run) {
+TG_DEFINITION void trainer_base::run_steps(fit_run& run) {
  training_state& s = run.state;
  const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
  while (run.has_steps(s.batch) && !s.ends()) {
@@ -33665,20 +33607,19 @@ void basic_trainer<X>::run_steps(fit_run& run) {
  if (run.ended && s.batch == 0)
   throw argument_error("fit: the data set has no records in epoch " + std::to_string(s.epoch + 1));
 }
-template <class X>
-void basic_trainer<X>::run_ahead(fit_run& run) {
+TG_DEFINITION void trainer_base::run_ahead(fit_run& run) {
  constexpr std::size_t most_ahead = 16;
  struct sent {
   launched_step step;
   std::int64_t records = 0;
  };
- std::array<sent, most_ahead + 1> under_way{};
+ std::array<sent, most_ahead + 1> in_flight{};
  std::size_t first = 0, count = 0;
  const computing here(*this);
  training_state& s = run.state;
  const auto finish_one = [&] {
-  const sent& oldest = under_way[first];
-  first = (first + 1) % under_way.size();
+  const sent& oldest = in_flight[first];
+  first = (first + 1) % in_flight.size();
   --count;
   run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
  };
@@ -33692,15 +33633,14 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
   const batch_columns columns = run.match.of(*b);
   check_batch(run.calls.inputs, columns);
   ++step_;
-  under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
+  in_flight[(first + count++) % in_flight.size()] = {run.calls.launch(*this, columns), b->count()};
   if (count > most_ahead) finish_one();
  }
  device_->wait();
  while (count > 0) finish_one();
 }
-template <class X>
-measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
-            std::int64_t most) {
+TG_DEFINITION measured_result trainer_base::measure_batches(const mode_calls& calls, column_match& match,
+               data::loader& loader, std::int64_t most) {
  const computing here(*this, false);
  const metric_state_guard kept(*this);
  measured_sums sums;
@@ -33727,97 +33667,14 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
  }
  return result;
 }
-template <class X>
-measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
-            std::int64_t batch_size) {
+TG_DEFINITION measured_result trainer_base::evaluate_with(const mode_calls& calls, const data::dataset& set,
+              std::int64_t batch_size) {
  column_match match(calls, set.columns());
  data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
  return measure_batches(calls, match, loader, 0);
 }
 }
-// -- tapegraph/nn/gradient_list.hpp
-namespace tapegraph {
-struct named_gradient {
- std::string path;
- any_tensor value;
- any_tensor rows{}, indices{};
- bool by_rows() const { return indices.has_storage(); }
-};
-struct assigned_value {
- std::string path;
- any_tensor value;
-};
-class gradient_list {
-public:
- double loss = 0;
- double accuracy = 0;
- const any_tensor& operator[](std::string_view path) const { return named(path).value; }
- const named_gradient& named(std::string_view path) const {
-  for (const named_gradient& each : all_)
-   if (each.path == path) return each;
-  refuse(path);
- }
- int size() const { return static_cast<int>(all_.size()); }
- auto begin() const { return all_.begin(); }
- auto end() const { return all_.end(); }
- const std::vector<assigned_value>& assigned() const { return assigned_; }
- void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
- template <class = void>
- void add(std::string path, any_tensor value, dtype type, const shape& dims) {
-  if (!value.has_storage()) {
-   const device_scope on(nullptr);
-   value = any_tensor(type, dims);
-   const buffer_view to = value.view();
-   if (to.bytes() > 0) std::memset(to.data, 0, to.bytes());
-  }
-  all_.push_back({std::move(path), std::move(value), {}, {}});
- }
- template <class = void>
- void add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums) {
-  const std::int64_t count = indices.elements();
-  std::vector<std::int64_t> which(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < which.size(); ++i)
-   which[i] = indices.type == dtype::i32 ? static_cast<const std::int32_t*>(indices.data)[i]
-            : static_cast<const std::int64_t*>(indices.data)[i];
-  std::vector<std::int64_t> distinct = which;
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  named_gradient& to = all_.back();
-  shape dims{static_cast<std::int64_t>(distinct.size())};
-  for (int i = indices.rank; i < rows.rank; ++i) dims.push_back(rows.extents[i]);
-  const device_scope on(nullptr);
-  to.rows = any_tensor(rows.type, dims);
-  to.indices = any_tensor(dtype::i64, shape{static_cast<std::int64_t>(distinct.size())});
-  if (!distinct.empty()) std::memcpy(to.indices.write(), distinct.data(), distinct.size() * sizeof(std::int64_t));
-  const std::int64_t width = distinct.empty() ? 0 : to.rows.size() / static_cast<std::int64_t>(distinct.size());
-  const auto fill = [&]<class T>(T* sums) {
-   std::fill_n(sums, to.rows.size(), T(0));
-   for (std::size_t i = 0; i < which.size(); ++i) {
-    const auto at = std::lower_bound(distinct.begin(), distinct.end(), which[i]) - distinct.begin();
-    const T* const from = static_cast<const T*>(rows.data) + static_cast<std::int64_t>(i) * width;
-    T* const sum = sums + at * width;
-    for (std::int64_t k = 0; k < width; ++k) sum[k] = are_sums ? from[k] : sum[k] + from[k];
-   }
-  };
-  rows.type == dtype::f64 ? fill(static_cast<double*>(to.rows.write()))
-        : fill(static_cast<float*>(to.rows.write()));
- }
-private:
- template <class = void>
- [[noreturn]] void refuse(std::string_view path) const {
-  std::string text = "gradients: no trainable variable '" + std::string(path) + "'";
-  const char* before = ", there are '";
-  for (const named_gradient& each : all_) {
-   text.append(before).append(each.path).append("'");
-   before = ", '";
-  }
-  throw argument_error(text);
- }
- std::vector<named_gradient> all_;
- std::vector<assigned_value> assigned_;
-};
-}
-// -- tapegraph/nn/output_hints.hpp
+// -- tapegraph/train/output_hints.hpp
 
 /// Warnings of `compile` about outputs to which their loss applies the same function again, for
 /// example a softmax with a loss that applies softmax itself: such a model trains, but badly, and
@@ -33909,24 +33766,25 @@ inline std::atomic<bool>& hints_setting() {
  static std::atomic<bool> on{environment_flag("TAPEGRAPH_HINTS", true)};
  return on;
 }
-template <class = void>
-void tell_once(const std::string& text) {
+void tell_once(const std::string& text);
+int origin_of(const ir::program_view& v, int node);
+std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by);
+void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count);
+TG_DEFINITION void tell_once(const std::string& text) {
  static std::mutex one_at_a_time;
- static std::vector<std::string> told;
+ static std::vector<std::string> reported;
  const std::lock_guard lock(one_at_a_time);
- for (const std::string& each : told)
+ for (const std::string& each : reported)
   if (each == text) return;
- told.push_back(text);
+ reported.push_back(text);
  std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
-template <class = void>
-int origin_of(const ir::program_view& v, int node) {
+TG_DEFINITION int origin_of(const ir::program_view& v, int node) {
  while (v.nodes[node].op->name == "cast" || v.nodes[node].op->name == "reshape")
   node = v.arguments[v.nodes[node].first_argument];
  return node;
 }
-template <class = void>
-std::string hint_of(const ir::program_view& v, const ir::output_entry& output, const use_of_name& by) {
+TG_DEFINITION std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by) {
  using enum output_use;
  const ir::entry& whole = v.nodes[output.node];
  const bool single = whole.rank > 0 && v.pool[whole.dims + whole.rank - 1] == 1;
@@ -33953,8 +33811,7 @@ std::string hint_of(const ir::program_view& v, const ir::output_entry& output, c
  if (logits) return other.empty() ? text : text + ", or train with " + other;
  return text + (other.empty() ? ", through softmax" : " and train with " + other);
 }
-template <class = void>
-void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::size_t count) {
+TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count) {
  if (!hints_setting().load(std::memory_order_relaxed)) return;
  for (std::size_t k = 0; k < count; ++k) {
   const use_of_name* const by = use_of(parts[k].name);
@@ -33970,52 +33827,22 @@ void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::s
 /// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
 }
-// -- tapegraph/nn/predict_set.hpp
+// -- tapegraph/train/predict_set.hpp
 
 /// Predictions over a data set.
 
 namespace tapegraph::detail {
-template <class = void>
-class basic_output_rows {
+class output_rows {
 public:
- void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
-  if (part.rank() == 0 || part.shape()[0].value != count)
-   throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
-       to_string(part.shape()) + ", not a row for each");
-  if (!whole_.has_storage()) {
-   row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
-   make_room(part, total >= 0 ? total : count);
-  }
-  if (total < 0) {
-   if (part.outline_view().bytes() == row_ * static_cast<std::size_t>(count) && first + count > room_)
-    make_room(part, std::max(2 * room_, first + count), first);
-   rows_ = first + count;
-  }
-  if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
-   throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
-       ", all together " + to_string(whole_.shape()));
-  std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
- }
- const any_tensor& whole() {
-  if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
-  return whole_;
- }
+ void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total);
+ const any_tensor& whole();
 private:
- void make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept = 0) {
-  std::int64_t extents[max_rank];
-  for (int i = 0; i < like.rank(); ++i) extents[i] = i == 0 ? rows : like.shape()[i].value;
-  any_tensor grown(like.type(), shape(like.rank(), extents));
-  to_ = static_cast<std::byte*>(grown.write());
-  if (kept > 0) std::memcpy(to_, whole_.read(), static_cast<std::size_t>(kept) * row_);
-  whole_ = std::move(grown);
-  room_ = rows;
- }
+ void make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept = 0);
  any_tensor whole_;
  std::int64_t room_ = 0, rows_ = -1;
  std::byte* to_ = nullptr;
  std::size_t row_ = 0;
 };
-using output_rows = basic_output_rows<>;
 template <class Result>
 struct collected {
  static Result of(std::vector<any_tensor> all) { return Result(std::move(all[0])); }
@@ -34038,9 +33865,43 @@ std::vector<any_tensor> listed(const Result& result) {
  (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
 }
 using batch_prediction = std::vector<any_tensor> (*)(const void* model, std::span<const any_tensor> inputs);
-template <class = void>
 std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size,
-         batch_prediction predict, const void* model) {
+         batch_prediction predict, const void* model);
+TG_DEFINITION void output_rows::add(const any_tensor& part, std::int64_t first, std::int64_t count,
+         std::int64_t total) {
+ if (part.rank() == 0 || part.shape()[0].value != count)
+  throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
+      to_string(part.shape()) + ", not a row for each");
+ if (!whole_.has_storage()) {
+  row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
+  make_room(part, total >= 0 ? total : count);
+ }
+ if (total < 0) {
+  if (part.outline_view().bytes() == row_ * static_cast<std::size_t>(count) && first + count > room_)
+   make_room(part, std::max(2 * room_, first + count), first);
+  rows_ = first + count;
+ }
+ if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
+  throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
+      ", all together " + to_string(whole_.shape()));
+ std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
+}
+TG_DEFINITION const any_tensor& output_rows::whole() {
+ if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
+ return whole_;
+}
+TG_DEFINITION void output_rows::make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept) {
+ std::int64_t extents[max_rank];
+ for (int i = 0; i < like.rank(); ++i) extents[i] = i == 0 ? rows : like.shape()[i].value;
+ any_tensor grown(like.type(), shape(like.rank(), extents));
+ to_ = static_cast<std::byte*>(grown.write());
+ if (kept > 0) std::memcpy(to_, whole_.read(), static_cast<std::size_t>(kept) * row_);
+ whole_ = std::move(grown);
+ room_ = rows;
+}
+TG_DEFINITION std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set,
+            std::int64_t batch_size, batch_prediction predict,
+            const void* model) {
  column_match match(calls, set.columns(), true);
  data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
  if (loader.batches_per_epoch() == data::endless)
@@ -34067,7 +33928,7 @@ std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset
  return all;
 }
 }
-// -- tapegraph/nn/refused_batch.hpp
+// -- tapegraph/train/refused_batch.hpp
 
 /// Arguments that users pass by mistake instead of a batch. Each has an overload that takes nothing
 /// else and says what to write, so that the compiler does not list the other overloads.
@@ -34110,7 +33971,7 @@ using batch_size_given =
  ir::advice<"tensors are one batch: predict(x), evaluate(x, y); of a data set, in batches: predict(set, 128), evaluate(set, 128)">;
 using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
 }
-// -- tapegraph/nn/scope_hints.hpp
+// -- tapegraph/train/scope_hints.hpp
 
 #include <cctype>
 
@@ -34119,8 +33980,11 @@ using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
 
 namespace tapegraph {
 namespace detail {
-template <class = void>
-bool look_misspelt(std::string_view a, std::string_view b) {
+bool look_misspelt(std::string_view a, std::string_view b);
+bool paths_look_misspelt(std::string_view a, std::string_view b);
+bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b);
+void hint_of_scopes(const ir::model_view& v);
+TG_DEFINITION bool look_misspelt(std::string_view a, std::string_view b) {
  if (a.size() > b.size()) std::swap(a, b);
  if (a.size() < 5 || b.size() > a.size() + 1 || a == b) return false;
  const auto letter = [](std::string_view s, std::size_t i) {
@@ -34136,8 +34000,7 @@ bool look_misspelt(std::string_view a, std::string_view b) {
  if (a.substr(at + 1) == b.substr(at + 1)) return at > 0 && letter(a, at - 1) && letter(a, at + 1);
  return letter(a, at + 1) && a[at] == b[at + 1] && a[at + 1] == b[at] && a.substr(at + 2) == b.substr(at + 2);
 }
-template <class = void>
-bool paths_look_misspelt(std::string_view a, std::string_view b) {
+TG_DEFINITION bool paths_look_misspelt(std::string_view a, std::string_view b) {
  const auto first =
   std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin())
    .first;
@@ -34148,8 +34011,7 @@ bool paths_look_misspelt(std::string_view a, std::string_view b) {
  const std::size_t ends[]{std::min(x.find('/'), x.size()), std::min(y.find('/'), y.size())};
  return x.substr(ends[0]) == y.substr(ends[1]) && look_misspelt(x.substr(0, ends[0]), y.substr(0, ends[1]));
 }
-template <class = void>
-bool same_weights(const ir::program_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
+TG_DEFINITION bool same_weights(const ir::model_view& v, const ir::layer_entry& a, const ir::layer_entry& b) {
  const int count = a.last_variable - a.first_variable;
  if (a.type != b.type || count == 0 || b.last_variable - b.first_variable != count) return false;
  for (int i = 0; i < count; ++i) {
@@ -34161,8 +34023,7 @@ bool same_weights(const ir::program_view& v, const ir::layer_entry& a, const ir:
  }
  return true;
 }
-template <class = void>
-void hint_of_scopes(const ir::program_view& v) {
+TG_DEFINITION void hint_of_scopes(const ir::model_view& v) {
  if (!hints_setting().load(std::memory_order_relaxed)) return;
  for (int i = 0; i < v.layers.size(); ++i)
   for (int k = i + 1; k < v.layers.size(); ++k) {
@@ -34218,7 +34079,7 @@ private:
 }
 
 /// What both modes share, over the mode's `step_once`, `measure_once` and `predict_once`. The loops
-/// are in nn/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
+/// are in train/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
 /// inputs' element types.
 template <class Derived, class Spec, class Loss, class Trainer,
   class Elements = typename detail::input_pack<Spec>::element_types>
@@ -34284,8 +34145,9 @@ public:
 
  /// Trains for some epochs over a data set. Named inputs and outputs find their columns by name;
  /// otherwise the first column is the input and the second holds the labels. Callbacks follow
- /// the options, and their hooks are called in that order: nn/training_state.hpp, nn/callbacks/.
- /// Throws argument_error for a missing column, invalid options, and a data set without records.
+ /// the options, and their hooks are called in that order: train/training_state.hpp,
+ /// train/callbacks/. Throws argument_error for a missing column, invalid options, and a data
+ /// set without records.
  template <class... Callbacks>
  history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
   static_assert(
@@ -34301,7 +34163,7 @@ public:
   detail::mode_calls calls = step_calls();
   calls.measure = &measure_of;
   if constexpr (has_metrics) calls.metrics = &metrics_of;
-  if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class<>;
+  if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class;
   if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
    calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
     return static_cast<Derived&>(m).launch_once(columns);
@@ -34309,6 +34171,8 @@ public:
    calls.result_of = [](detail::model_base& m, const detail::launched_step& s) {
     return static_cast<Derived&>(m).result_of(s);
    };
+   if constexpr (requires(Derived & d) { d.launches(); })
+    if (!static_cast<Derived&>(*this).launches()) calls.launch = nullptr;
   }
   if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
    detail::add_shard_calls<Derived>(calls);
@@ -34496,11 +34360,11 @@ protected:
  }
 
  /// Prints hints about probable mistakes in outputs and losses, and in scopes
- /// (nn/output_hints.hpp, nn/scope_hints.hpp).
+ /// (train/output_hints.hpp, train/scope_hints.hpp).
  template <class Model>
  static void look_at_outputs() {
   using parts = detail::hinted_parts<Loss>;
-  static constexpr ir::program_view view =
+  static constexpr ir::model_view view =
    ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
   detail::hint_of_outputs(view, parts::all.data(), parts::all.size());
   detail::hint_of_scopes(view);
@@ -34559,442 +34423,12 @@ private:
 
  Loss loss_;
 };
+}
 
-// -- tapegraph/graph/derivatives.hpp
-// -- tapegraph/expr/jacobian.hpp
-// -- tapegraph/expr/derivatives.hpp
-template <class Value, class Tangent>
-struct value_with_tangent {
- Value value;
- Tangent tangent;
- constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
-};
-template <class Value, class Gradient, class Product>
-struct hessian_product {
- Value value;
- Gradient gradient;
- Product product;
- constexpr auto parts() const { return std::tuple<Value, Gradient, Product>{value, gradient, product}; }
-};
-namespace detail {
-template <class R>
-concept result_record = requires(const R& r) {
- r.parts();
-};
-template <class G, class R>
- requires(tensor_like<R> || scalar<R>)
-constexpr auto map_results(const G& g, const R& r) { return g(r); }
-template <class G, class T, std::size_t N>
-constexpr auto map_results(const G& g, const std::array<T, N>& r);
-template <class G, template <class...> class R, class... P>
- requires result_record<R<P...>>
-constexpr auto map_results(const G& g, const R<P...>& r);
-template <class G, class... R>
-constexpr auto map_results(const G& g, const std::tuple<R...>& r) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::tuple<decltype(map_results(g, std::get<I>(r)))...>{map_results(g, std::get<I>(r))...};
- }
- (std::index_sequence_for<R...>{});
-}
-template <class G, class T, std::size_t N>
-constexpr auto map_results(const G& g, const std::array<T, N>& r) {
- std::array<decltype(map_results(g, r[0])), N> result{};
- for (std::size_t i = 0; i < N; ++i) result[i] = map_results(g, r[i]);
- return result;
-}
-template <class G, template <class...> class R, class... P>
- requires result_record<R<P...>>
-constexpr auto map_results(const G& g, const R<P...>& r) {
- return std::apply([](const auto&... part) { return R<std::remove_cvref_t<decltype(part)>...>{part...}; },
-     map_results(g, r.parts()));
-}
-template <std::size_t First, class Tuple, std::size_t... I>
-constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
- return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
-}
-struct like_words {
- const char *role, *number, *shape;
-};
-inline constexpr like_words direction_words{"direction", "jvp: as many directions as arguments",
-           "jvp: shape or element type of a direction differs"};
-inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
-           "vjp: shape or element type of a cotangent differs"};
-template <class G, class... Args>
-constexpr auto with_directions(const G& g, const Args&... args) {
- static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
-    "one direction for each argument: f(x..., directions...) or f(tuple of x, tuple of directions)");
- if constexpr (sizeof...(Args) == 2 && (!(tensor_like<Args> || scalar<Args>)&&...)) {
-  static_assert((std::tuple_size_v<Args> + ...) % 2 == 0, "one direction for each argument");
-  return g(args...);
- } else {
-  constexpr auto half = std::make_index_sequence<sizeof...(Args) / 2>{};
-  const std::tuple<Args...> all{args...};
-  return g(part_of<0>(all, half), part_of<sizeof...(Args) / 2>(all, half));
- }
-}
-template <class Mode, class F, class... X>
-struct linearization;
-template <class... X>
-inline constexpr bool all_scalars = (scalar<X> && ...);
-template <class... X>
-struct floating_scalar {
- using type = std::common_type_t<std::conditional_t<arithmetic<X>, std::common_type_t<X, float>, X>...>;
-};
-template <class F, class... X, class... T, std::size_t... I>
-constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tuple<T...>& t,
-       std::index_sequence<I...>) {
- using number_type = typename floating_scalar<X..., T...>::type;
- using variable = dual<number_type, 1>;
- const auto seeded = [](const auto& at, const auto& along) {
-  return variable::along(static_cast<number_type>(at), static_cast<number_type>(along));
- };
- const auto y = f(seeded(std::get<I>(x), std::get<I>(t))...);
- const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
- const auto tangent = map_results([](const auto& v) { return variable(v).derivative(0); }, y);
- return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
-}
-template <class F, class... X>
-constexpr auto differentiate_each(const F& f, const X&... x) {
- using number_type = typename floating_scalar<X...>::type;
- constexpr int count = sizeof...(X);
- using variable = dual<number_type, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I), &origins)...);
-  const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
-  const auto rows = map_results(
-   [](const auto& v) {
-    const variable each(v);
-    return unwrapped(std::array<number_type, sizeof...(I)>{each.derivative(static_cast<int>(I))...});
-   },
-   y);
-  return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};
- }
- (std::index_sequence_for<X...>{});
-}
-template <class Row, class C>
- requires scalar<C>
-constexpr void add_rows(Row& sum, const C& cotangent, const Row& row) {
- if constexpr (scalar<Row>)
-  sum = sum + cotangent * row;
- else
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + cotangent * row[i];
-}
-template <class Row, class C, class Rows>
- requires(!scalar<C>)
-constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
- static_assert(std::tuple_size_v<C> == std::tuple_size_v<Rows>, "vjp: one cotangent for each result");
- [&]<std::size_t... I>(std::index_sequence<I...>) {
-  (add_rows(sum, std::get<I>(cotangents), std::get<I>(rows)), ...);
- }
- (std::make_index_sequence<std::tuple_size_v<C>>{});
-}
-}
-template <class F>
-struct vjp_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto& cotangent, const auto&... x) const {
-  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
-   const auto each = detail::differentiate_each(f, x...);
-   using number_type = typename detail::floating_scalar<std::remove_cvref_t<decltype(x)>...>::type;
-   decltype(detail::unwrapped(std::array<number_type, sizeof...(x)>{})) sum{};
-   detail::add_rows(sum, cotangent, each.gradient);
-   return value_with_gradient<decltype(each.value), decltype(sum)>{each.value, sum};
-  } else {
-   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
-   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
-   auto gradient = detail::unwrapped(at.pull(cotangent, "vjp"));
-   return value_with_gradient<decltype(at.value), decltype(gradient)>{at.value, gradient};
-  }
- }
-};
-template <class F>
-struct jvp_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const {
-  return detail::with_directions(
-   [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
-    static_assert(sizeof...(X) == sizeof...(T), "jvp: one direction for each argument");
-    if constexpr (detail::all_scalars<X...>) {
-     return detail::push_scalars(f, x, t, std::index_sequence_for<X...>{});
-    } else {
-     return std::apply(
-      [&](const X&... each) {
-       detail::linearization<mode_of_t<X...>, F, X...> at(f, each...);
-       auto tangent = at.push(t, "jvp");
-       return value_with_tangent<decltype(at.value), decltype(tangent)>{at.value, tangent};
-      },
-      x);
-    }
-   },
-   args...);
- }
-};
-template <class F>
-struct hvp_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const {
-  const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
-  return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
-   r.value.value, r.value.gradient, r.tangent.gradient};
- }
-};
-enum class sweep_direction { automatic, forward, reverse };
-template <class F, sweep_direction Direction = sweep_direction::automatic>
-struct jacobian_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... x) const {
-  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
-   return detail::differentiate_each(f, x...).gradient;
-  } else {
-   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
-   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
-   return at.jacobian(Direction);
-  }
- }
-};
-template <class F>
-constexpr auto vjp(F f) {
- return vjp_of<F>{f};
-}
-template <class F>
-constexpr auto jvp(F f) {
- return jvp_of<F>{f};
-}
-template <class F>
-constexpr auto hvp(F f) {
- return hvp_of<F>{f};
-}
-template <class F>
-constexpr auto jacobian(F f) {
- return jacobian_of<F>{f};
-}
-template <class F>
-constexpr auto jacobian_forward(F f) {
- return jacobian_of<F, sweep_direction::forward>{f};
-}
-template <class F>
-constexpr auto jacobian_reverse(F f) {
- return jacobian_of<F, sweep_direction::reverse>{f};
-}
-template <class F>
-constexpr auto hessian(F f) {
- return jacobian_forward(gradient(f));
-}
-}
-namespace tapegraph::detail {
-template <class At>
-constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
- const auto results = at.result_sizes(), sources = at.source_sizes();
- std::int64_t in = 0, out = 0;
- for (auto size : results) out += size;
- for (auto size : sources) in += size;
- const bool forward = direction == sweep_direction::forward || (direction == sweep_direction::automatic && in < out);
- const bool allowed = at.allows(forward ? in : out);
- const int rows = static_cast<int>(results.size()), columns = static_cast<int>(sources.size());
- typename At::handles blocks(rows * columns);
- const int outer = forward ? columns : rows, inner = forward ? rows : columns;
- for (int a = 0; a < outer; ++a) {
-  typename At::handles lines;
-  const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
-  for (std::int64_t i = 0; i < count; ++i) {
-   typename At::handles swept;
-   if (forward)
-    swept = at.push_one(a, i);
-   else
-    swept = at.pull_one(a, i);
-   for (const auto& line : swept) lines.push_back(line);
-  }
-  for (int b = 0; b < inner; ++b) {
-   typename At::handles mine;
-   for (std::int64_t i = 0; i < count; ++i) mine.push_back(lines[static_cast<int>(i) * inner + b]);
-   const int k = forward ? b : a, j = forward ? a : b;
-   blocks[k * columns + j] = at.block(mine, k, j, forward);
-  }
- }
- return blocks;
-}
-}
-namespace tapegraph {
-namespace ir {
-inline constexpr std::int64_t most_unrolled_sweeps = 64;
-class traced_function {
-public:
- using handles = list<int>;
- constexpr explicit traced_function(trace& owner) : t(owner) {}
- constexpr list<int> push(const list<int>& tangents) {
-  const list<int> all = push_forward(t, first_, last_, sources_, tangents);
-  list<int> found;
-  for (int y : results_) found.push_back(all[y] >= 0 ? all[y] : detail::zeros_like(t, y));
-  return found;
- }
- constexpr list<int> pull(const list<int>& cotangents) { return pull(results_, cotangents); }
- constexpr list<std::int64_t> result_sizes() { return sizes(results_); }
- constexpr list<std::int64_t> source_sizes() { return sizes(sources_); }
- constexpr list<int> pull_one(int k, std::int64_t i) {
-  return pull(list<int>{results_[k]}, list<int>{one_hot(results_[k], i)});
- }
- constexpr list<int> push_one(int j, std::int64_t i) {
-  list<int> tangents(sources_.size(), -1);
-  tangents[j] = one_hot(sources_[j], i);
-  return push(tangents);
- }
- constexpr bool allows(std::int64_t sweeps) {
-  if (sweeps > most_unrolled_sweeps)
-   fail("jacobian: more than 64 rows or columns to unroll", results_[0], sources_[0]);
-  return t.error.what == nullptr;
- }
- constexpr int block(const list<int>& lines, int k, int j, bool forward) {
-  const shape y = t.dims(results_[k]), x = t.dims(sources_[j]);
-  shape target = y;
-  target.attach(&t.extents);
-  for (int i = 0; i < x.rank(); ++i) target.push_back(x[i]);
-  if (target.overflow()) return fail("jacobian: rank above 8", results_[k], sources_[j]);
-  const dtype type = t.nodes[sources_[j]].type;
-  if (lines.empty() || !detail::is_floating(t.nodes[results_[k]].type)) {
-   const node zero(&t, t.constant(0, type));
-   return invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
-  }
-  list<node> parts;
-  const shape line{1, t.dims(lines[0]).size().value};
-  for (int each : lines) parts.push_back(node(&t, reshaped(detail::converted(t, each, type), line)));
-  int all = invoke_list<concat_op>({0}, std::source_location{}, parts.begin(), parts.size()).id();
-  if (forward && lines.size() > 1 && line[1].value != 1) all = transpose(node(&t, all)).id();
-  return reshaped(all, target);
- }
- trace& t;
-protected:
- constexpr int own(int argument, const char* integer) {
-  if (!detail::is_floating(t.nodes[argument].type)) fail(integer, argument, argument);
-  sources_.push_back(detail::reshaped(t, argument, t.dims(argument)).id());
-  return sources_.back();
- }
- constexpr int fail(const char* what, int first, int second) {
-  const operand_info in[2]{t.info(first), t.info(second)};
-  t.fail(what, in, 2);
-  return second;
- }
- list<int> sources_, results_;
- int first_ = 0, last_ = 0;
-private:
- constexpr int reshaped(int at, const shape& target) { return detail::reshaped(t, at, target).id(); }
- constexpr list<int> pull(const list<int>& ys, const list<int>& cotangents) {
-  list<int> found = pullback(t, ys, cotangents, sources_, first_);
-  for (int i = 0; i < found.size(); ++i)
-   if (found[i] < 0) found[i] = detail::zeros_like(t, sources_[i]);
-  return found;
- }
- constexpr list<std::int64_t> sizes(const list<int>& of) {
-  list<std::int64_t> result;
-  for (int at : of) {
-   const extent size = t.dims(at).size();
-   if (!size.known()) fail("jacobian: extents must be numbers", at, at);
-   result.push_back(size.known() ? size.value : 0);
-  }
-  return result;
- }
- constexpr int one_hot(int like, std::int64_t i) {
-  const shape target = t.dims(like);
-  const node one(&t, t.constant(1, t.nodes[like].type));
-  const extent size = target.size();
-  if (target.rank() == 0) return one.id();
-  if (size.value == 1) return invoke<broadcast_op>({}, &target, std::source_location{}, one).id();
-  const shape single{1}, flat{size.value};
-  pad_op::attributes at;
-  for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
-  at.begin[0] = i;
-  const node placed = invoke<pad_op>(at, &flat, std::source_location{},
-          invoke<broadcast_op>({}, &single, std::source_location{}, one));
-  return reshaped(placed.id(), target);
- }
-};
-}
-namespace detail {
-template <class F, class... X>
-struct linearization<graph, F, X...> : ir::traced_function {
- static constexpr int arity = sizeof...(X);
- struct sealer {
-  constexpr graph_node operator()(const auto& y) const { return eval(y); }
- };
- template <std::size_t... I>
- static constexpr auto called(const F& f, const list<int>& ids, ir::trace& t, std::index_sequence<I...>) {
-  return map_results(sealer{}, f(graph_node(&t, ids[static_cast<int>(I)])...));
- }
- using value_type =
-  decltype(called(std::declval<const F&>(), {}, std::declval<ir::trace&>(), std::index_sequence_for<X...>{}));
- constexpr explicit linearization(const F& f, const X&... x)
-  : traced_function(*owner(x...)), value((enter(x...), called(f, sources_, t, std::index_sequence_for<X...>{}))) {
-  last_ = t.nodes.size();
-  map_results([this](const graph_node& y) { return results_.push_back(y.id()); }, value);
- }
- template <class Directions>
- constexpr auto push(const Directions& directions, const char*) {
-  const list<int> found =
-   traced_function::push(matched(directions, sources_, tapegraph::detail::direction_words));
-  int k = 0;
-  return map_results([&](const graph_node&) { return graph_node(&t, found[k++]); }, value);
- }
- template <class Cotangents>
- constexpr auto pull(const Cotangents& cotangents, const char*) {
-  return typed(traced_function::pull(matched(cotangents, results_, tapegraph::detail::cotangent_words)), 0,
-     std::index_sequence_for<X...>{});
- }
- constexpr auto jacobian(sweep_direction direction) {
-  const list<int> blocks = jacobian_blocks(*this, direction);
-  int k = 0;
-  return map_results(
-   [&](const graph_node&) { return unwrapped(typed(blocks, arity * k++, std::index_sequence_for<X...>{})); },
-   value);
- }
-private:
- template <class First, class... Rest>
- static constexpr ir::trace* owner(const First& first, const Rest&... rest) {
-  ir::trace* const mine = ir::owner_of(first);
-  if constexpr (sizeof...(Rest) > 0)
-   return mine != nullptr ? mine : owner(rest...);
-  else
-   return mine;
- }
- constexpr void enter(const X&... x) {
-  const int given[]{eval(x).id()...};
-  for (int argument : given) own(argument, "only floating-point arguments have derivatives");
-  first_ = t.nodes.size();
- }
- template <std::size_t... I>
- constexpr auto typed(const list<int>& ids, int from, std::index_sequence<I...>) {
-  return std::make_tuple(graph_node(&t, ids[from + static_cast<int>(I)])...);
- }
- template <class Given>
- constexpr list<int> matched(const Given& given, const list<int>& like, const like_words& words) {
-  list<int> ids;
-  map_results(
-   [&](const auto& each) {
-    if constexpr (scalar<std::remove_cvref_t<decltype(each)>>)
-     return ids.push_back(t.constant(static_cast<double>(each), t.nodes[like[0]].type));
-    else
-     return ids.push_back(eval(each).id());
-   },
-   given);
-  if (ids.size() != like.size()) {
-   fail(words.number, like[0], like[0]);
-   return like;
-  }
-  for (int i = 0; i < ids.size(); ++i) {
-   if (t.dims(ids[i]) == t.dims(like[i]) && t.nodes[ids[i]].type == t.nodes[like[i]].type) continue;
-   if (ir::detail::is_floating(t.nodes[like[i]].type)) fail(words.shape, ids[i], like[i]);
-   ids[i] = like[i];
-  }
-  return ids;
- }
-public:
- value_type value;
-};
-}
-}
-// -- tapegraph/nn/compile.hpp
+// -- tapegraph/compile/compile.hpp
 
-// -- tapegraph/nn/eager_model.hpp
-// -- tapegraph/nn/eager_slots.hpp
+// -- tapegraph/compile/eager_model.hpp
+// -- tapegraph/nn/optimizers/eager_slots.hpp
 namespace tapegraph::detail {
 class eager_slots {
 public:
@@ -35384,9 +34818,9 @@ protected:
 }
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
- : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::basic_trainer<>,
-         Model, Spec, Loss, Optimizer> {
- using base = detail::basic_eager_model<compiled_model, detail::basic_trainer<>, Model, Spec, Loss, Optimizer>;
+ : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::trainer_base, Model,
+         Spec, Loss, Optimizer> {
+ using base = detail::basic_eager_model<compiled_model, detail::trainer_base, Model, Spec, Loss, Optimizer>;
  using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
  template <class, class, class, class, class>
  friend class trainable_model;
@@ -35420,23 +34854,11 @@ private:
  }
 };
 }
-// -- tapegraph/nn/graph_model.hpp
-// -- tapegraph/nn/graph_trainer.hpp
-// -- tapegraph/nn/outputs.hpp
+// -- tapegraph/compile/graph_model.hpp
+// -- tapegraph/compile/graph_trainer.hpp
+// -- tapegraph/model/outputs.hpp
 namespace tapegraph::detail {
-template <class = void>
-any_tensor output_copy(const ir::program& p, int index) {
- const device_scope on(p.device());
- const buffer_view& from = p.device_output(index);
- any_tensor result(from.type, shape(from.rank, from.extents));
- const buffer_view to = result.view();
- if (p.device() == nullptr)
-  std::memcpy(to.data, from.data, from.bytes());
- else
-  p.device()->copy(to.data, from.data, from.bytes());
- return result;
-}
-template <class = void>
+any_tensor output_copy(const ir::program& p, int index);
 class call_results {
 public:
  explicit call_results(ir::program& p) : program_(&p) {
@@ -35489,8 +34911,19 @@ auto result_tensors(const Fill& fill) {
   return tensor<output_element<Stage, 0>>(std::move(only));
  }
 }
+TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
+ const device_scope on(p.device());
+ const buffer_view& from = p.device_output(index);
+ any_tensor result(from.type, shape(from.rank, from.extents));
+ const buffer_view to = result.view();
+ if (p.device() == nullptr)
+  std::memcpy(to.data, from.data, from.bytes());
+ else
+  p.device()->copy(to.data, from.data, from.bytes());
+ return result;
 }
-// -- tapegraph/nn/taped_program.hpp
+}
+// -- tapegraph/model/taped_program.hpp
 // -- tapegraph/graph/passes/effects.hpp
 namespace tapegraph::ir {
 namespace detail {
@@ -35557,8 +34990,7 @@ constexpr input_gradient input_gradient_of() {
 }
 }
 namespace detail {
-template <class = void>
-class basic_program_pool {
+class program_pool {
 public:
  template <class F>
  void with(const ir::program_view& view, const F& f) {
@@ -35582,7 +35014,6 @@ private:
  std::mutex mutex_;
  std::vector<std::unique_ptr<ir::program>> idle_;
 };
-using program_pool = basic_program_pool<>;
 struct taped_call {
  ir::input_gradient gradient;
  std::shared_ptr<program_pool> programs;
@@ -35599,18 +35030,12 @@ struct taped_call {
   }
  }
 };
-template <class = void>
-struct basic_refusing_record : tape_record {
+struct refusing_record : tape_record {
  std::string what;
  std::vector<any_tensor> operands;
- static void destroy(tape_record& base) { static_cast<basic_refusing_record&>(base).~basic_refusing_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor&) {
-  static_cast<basic_refusing_record&>(base).look(walk, &backward_pass::wants);
- }
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
-  static_cast<basic_refusing_record&>(base).look(walk, &jvp_pass::find);
-  return false;
- }
+ static void destroy(tape_record& base) { static_cast<refusing_record&>(base).~refusing_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor&);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
 private:
  template <class Walk, class Look>
  void look(const Walk& walk, Look asked_for) const {
@@ -35618,122 +35043,132 @@ private:
    if ((walk.*asked_for)(t)) throw argument_error(what);
  }
 };
-template <class = void>
-void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what) {
+void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what);
+struct program_record : tape_record {
+ taped_call call;
+ tape_index place;
+ explicit program_record(const taped_call& c) : call(c) {}
+ static void destroy(tape_record& base) { static_cast<program_record&>(base).~program_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
+private:
+ std::vector<any_tensor> adjoints(const backward_pass& walk, const any_tensor& first) const;
+ static any_tensor copy_of(const buffer_view& from, runtime::device_runtime* device);
+};
+struct output_record : tape_record {
+ tape_index program, own;
+ static void destroy(tape_record&) {}
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+ static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; }
+};
+tape_index record_program(const taped_call& call);
+TG_DEFINITION void refusing_record::backward(tape_record& base, backward_pass& walk, const any_tensor&) {
+ static_cast<refusing_record&>(base).look(walk, &backward_pass::wants);
+}
+TG_DEFINITION bool refusing_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
+ static_cast<refusing_record&>(base).look(walk, &jvp_pass::find);
+ return false;
+}
+TG_DEFINITION void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands,
+         std::string what) {
  tape_storage& tape = tape_storage::instance();
  std::vector<any_tensor> tracked;
  for (const any_tensor* t : operands)
   if (tape.tracks(*t)) tracked.push_back(t->outline());
  if (tracked.empty()) return;
  tape_index place;
- auto& r = tape.append<basic_refusing_record<>>(place);
+ auto& r = tape.append<refusing_record>(place);
  r.what = std::move(what);
  r.operands = std::move(tracked);
  result.set_tape_index(place);
 }
-template <class = void>
-struct basic_program_record : tape_record {
- taped_call call;
- tape_index place;
- explicit basic_program_record(const taped_call& c) : call(c) {}
- static void destroy(tape_record& base) { static_cast<basic_program_record&>(base).~basic_program_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<basic_program_record&>(base);
-  taped_call& call = self.call;
-  if (!adjoint.has_storage()) walk.visit(self.place, false);
-  bool wanted = false;
-  for (const any_tensor& x : call.inputs) wanted = wanted || (is_floating(x.type()) && walk.wants(x));
-  if (!wanted) return;
-  if (call.gradient.view == nullptr)
-   throw argument_error(std::string("gradient_tape: a compiled program has no gradient on the tape: ") +
-        call.gradient.refusal + "; call it in eager mode");
-  std::vector<any_tensor> flows;
-  std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
-  {
-   const device_scope on(call.device);
-   const math_mode_scope in(call.mode);
-   call.programs->with(*call.gradient.view, [&](ir::program& p) {
-    for (std::size_t i = 0; i < call.variables.size(); ++i)
-     p.set_variable(static_cast<int>(i), call.variables[i].view().data);
-    int index = 0;
-    for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
-    for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());
-    p.run(call.random);
-    int output = 0;
-    for (const any_tensor& x : call.inputs) {
-     flows.emplace_back();
-     if (!is_floating(x.type())) continue;
-     if (walk.wants(x)) flows.back() = copy_of(p.device_output(output), call.device);
-     ++output;
-    }
-   });
-  }
-  std::vector<const any_tensor*> operands;
-  for (const auto* all : {&call.inputs, &arrived})
-   for (const any_tensor& t : *all) operands.push_back(&t);
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-   if (!flows[i].has_storage()) continue;
-   refuse_derivative(
-    flows[i], operands,
-    "gradient_tape: the gradient of a compiled program has no derivative on the tape; take both "
-    "inside the program, or call it in eager mode");
-   walk.hand(call.inputs[i], std::move(flows[i]));
-  }
- }
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
-  for (const any_tensor& x : static_cast<basic_program_record&>(base).call.inputs)
-   if (walk.find(x) != nullptr)
-    throw argument_error(
-     "jvp: a compiled program on the tape has no forward mode; compile its jvp, or call it in "
-     "eager mode");
-  return false;
- }
-private:
- std::vector<any_tensor> adjoints(const backward_pass& walk, const any_tensor& first) const {
-  std::vector<any_tensor> all;
-  for (std::size_t k = 0; k < call.outputs.size(); ++k) {
-   const any_tensor& like = call.outputs[k];
-   if (!is_floating(like.type())) continue;
-   const any_tensor* const found =
-    k == 0 ? &first : walk.find({place.serial, place.index + static_cast<int>(k)});
-   if (found != nullptr && found->has_storage()) {
-    all.push_back(*found);
-    continue;
+TG_DEFINITION void program_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+ auto& self = static_cast<program_record&>(base);
+ taped_call& call = self.call;
+ if (!adjoint.has_storage()) walk.visit(self.place, false);
+ bool wanted = false;
+ for (const any_tensor& x : call.inputs) wanted = wanted || (is_floating(x.type()) && walk.wants(x));
+ if (!wanted) return;
+ if (call.gradient.view == nullptr)
+  throw argument_error(std::string("gradient_tape: a compiled program has no gradient on the tape: ") +
+       call.gradient.refusal + "; call it in eager mode");
+ std::vector<any_tensor> flows;
+ std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
+ {
+  const device_scope on(call.device);
+  const math_mode_scope in(call.mode);
+  call.programs->with(*call.gradient.view, [&](ir::program& p) {
+   for (std::size_t i = 0; i < call.variables.size(); ++i)
+    p.set_variable(static_cast<int>(i), call.variables[i].view().data);
+   int index = 0;
+   for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
+   for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());
+   p.run(call.random);
+   int output = 0;
+   for (const any_tensor& x : call.inputs) {
+    flows.emplace_back();
+    if (!is_floating(x.type())) continue;
+    if (walk.wants(x)) flows.back() = copy_of(p.device_output(output), call.device);
+    ++output;
    }
-   any_tensor& zero = all.emplace_back(like.type(), like.shape());
-   std::memset(zero.write(), 0, zero.outline_view().bytes());
+  });
+ }
+ std::vector<const any_tensor*> operands;
+ for (const auto* all : {&call.inputs, &arrived})
+  for (const any_tensor& t : *all) operands.push_back(&t);
+ for (std::size_t i = 0; i < flows.size(); ++i) {
+  if (!flows[i].has_storage()) continue;
+  refuse_derivative(flows[i], operands,
+      "gradient_tape: the gradient of a compiled program has no derivative on the tape; take both "
+      "inside the program, or call it in eager mode");
+  walk.hand(call.inputs[i], std::move(flows[i]));
+ }
+}
+TG_DEFINITION bool program_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
+ for (const any_tensor& x : static_cast<program_record&>(base).call.inputs)
+  if (walk.find(x) != nullptr)
+   throw argument_error(
+    "jvp: a compiled program on the tape has no forward mode; compile its jvp, or call it in "
+    "eager mode");
+ return false;
+}
+TG_DEFINITION std::vector<any_tensor> program_record::adjoints(const backward_pass& walk,
+               const any_tensor& first) const {
+ std::vector<any_tensor> all;
+ for (std::size_t k = 0; k < call.outputs.size(); ++k) {
+  const any_tensor& like = call.outputs[k];
+  if (!is_floating(like.type())) continue;
+  const any_tensor* const found = k == 0 ? &first : walk.find({place.serial, place.index + static_cast<int>(k)});
+  if (found != nullptr && found->has_storage()) {
+   all.push_back(*found);
+   continue;
   }
-  return all;
+  any_tensor& zero = all.emplace_back(like.type(), like.shape());
+  std::memset(zero.write(), 0, zero.outline_view().bytes());
  }
- static any_tensor copy_of(const buffer_view& from, runtime::device_runtime* device) {
-  any_tensor result(from.type, shape(from.rank, from.extents));
-  const buffer_view to = result.view();
-  if (device == nullptr)
-   std::memcpy(to.data, from.data, from.bytes());
-  else
-   device->copy(to.data, from.data, from.bytes());
-  return result;
- }
-};
-template <class = void>
-struct basic_output_record : tape_record {
- tape_index program, own;
- static void destroy(tape_record&) {}
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<basic_output_record&>(base);
-  walk.keep(self.own, adjoint);
-  walk.visit(self.program, true);
- }
- static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; }
-};
-template <class = void>
-tape_index record_program(const taped_call& call) {
+ return all;
+}
+TG_DEFINITION any_tensor program_record::copy_of(const buffer_view& from, runtime::device_runtime* device) {
+ any_tensor result(from.type, shape(from.rank, from.extents));
+ const buffer_view to = result.view();
+ if (device == nullptr)
+  std::memcpy(to.data, from.data, from.bytes());
+ else
+  device->copy(to.data, from.data, from.bytes());
+ return result;
+}
+TG_DEFINITION void output_record::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+ auto& self = static_cast<output_record&>(base);
+ walk.keep(self.own, adjoint);
+ walk.visit(self.program, true);
+}
+TG_DEFINITION tape_index record_program(const taped_call& call) {
  tape_storage& tape = tape_storage::instance();
  tape_index first;
- tape.append<basic_program_record<>>(first, call).place = first;
+ tape.append<program_record>(first, call).place = first;
  for (std::size_t k = 1; k < call.outputs.size(); ++k) {
   tape_index own;
-  auto& output = tape.append<basic_output_record<>>(own);
+  auto& output = tape.append<output_record>(own);
   output.program = first;
   output.own = own;
  }
@@ -35742,13 +35177,12 @@ tape_index record_program(const taped_call& call) {
 }
 }
 namespace tapegraph::detail {
-template <class = void>
-class basic_graph_trainer : public basic_trainer<> {
+class graph_trainer : public trainer_base {
 protected:
- using basic_trainer<>::basic_trainer;
- basic_graph_trainer(basic_graph_trainer&&) = default;
- basic_graph_trainer& operator=(basic_graph_trainer&&) = default;
- ~basic_graph_trainer();
+ using trainer_base::trainer_base;
+ graph_trainer(graph_trainer&&) = default;
+ graph_trainer& operator=(graph_trainer&&) = default;
+ ~graph_trainer();
  static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
  ir::program& prepared_step(const ir::program_view& program);
  ir::program& training_program_of(const ir::program_view& program);
@@ -35765,6 +35199,17 @@ protected:
   const void* model;
  };
  void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
+ template <class Run>
+ Run run_in_parts(bool trains) const {
+  return {const_cast<variable_list&>(this->variables_),
+    device_,
+    options_.soft_placement,
+    trains && options_.check_finite,
+    trains,
+    {options_.seed, static_cast<std::uint64_t>(step_)},
+    options_.tasks,
+    step_};
+ }
  void launch(ir::program& p, batch_columns columns, bool check);
  void set_frozen(ir::program& p);
  void connect_step(ir::program& p);
@@ -35777,43 +35222,36 @@ private:
  std::vector<any_tensor> frozen_copies_;
  std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();
 };
-template <class X>
-void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
+TG_DEFINITION void graph_trainer::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
  int i = 0;
  for (const double number : numbers) {
   while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
   p.set_parameter(i++, number);
  }
 }
-template <class X>
-ir::program& basic_graph_trainer<X>::training_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::training_program_of(const ir::program_view& program) {
  if (!training_) training_ = std::make_unique<ir::program>(program);
  return *training_;
 }
-template <class X>
-ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::evaluation_program_of(const ir::program_view& program) {
  if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
  return *evaluation_;
 }
-template <class X>
-ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::prepared_step(const ir::program_view& program) {
  ir::program& p = training_program_of(program);
  set_frozen(p);
  return p;
 }
-template <class X>
-ir::program& basic_graph_trainer<X>::gradient_program_of(const ir::program_view& program) {
+TG_DEFINITION ir::program& graph_trainer::gradient_program_of(const ir::program_view& program) {
  if (!derivatives_) derivatives_ = std::make_unique<ir::program>(program);
  return *derivatives_;
 }
-template <class X>
-void basic_graph_trainer<X>::set_frozen(ir::program& p) {
+TG_DEFINITION void graph_trainer::set_frozen(ir::program& p) {
  for (int i = 0; i < p.view().variables.size(); ++i)
   if (const int input = p.view().variables[i].frozen_input; input > 0)
    p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
 }
-template <class X>
-gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
+TG_DEFINITION gradient_list graph_trainer::gradients_with(ir::program& p, batch_columns columns) {
  set_frozen(p);
  const step_result measured = run(p, columns, options_.check_finite);
  gradient_list list;
@@ -35832,23 +35270,20 @@ gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_colum
    list.add_assigned(variables_.at(of).path(), output_copy(p, k));
  return list;
 }
-template <class X>
-launched_step basic_graph_trainer<X>::launch_step(ir::program& p, batch_columns columns) {
+TG_DEFINITION launched_step graph_trainer::launch_step(ir::program& p, batch_columns columns) {
  launch(p, columns, false);
  launched_step s;
  s.loss = p.publish_output(0);
  if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
  return s;
 }
-template <class X>
-step_result basic_graph_trainer<X>::published(const launched_step& s) {
+TG_DEFINITION step_result graph_trainer::published(const launched_step& s) {
  step_result r;
  r.loss = training_->published_output(0, s.loss);
  if (s.accuracy >= 0) r.accuracy = training_->published_output(1, s.accuracy);
  return r;
 }
-template <class X>
-void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool check) {
+TG_DEFINITION void graph_trainer::launch(ir::program& p, batch_columns columns, bool check) {
  if (&p == training_.get())
   connect_step(p);
  else
@@ -35858,28 +35293,24 @@ void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool 
  const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
  p.run(random, check);
 }
-template <class X>
-step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
+TG_DEFINITION step_result graph_trainer::run(ir::program& p, batch_columns columns, bool check) {
  launch(p, columns, check);
  double loss_and_accuracy[2]{};
  const auto& outputs = p.view().outputs;
  p.scalar_outputs(outputs.size() > 1 && outputs[1].name == "accuracy" ? 2 : 1, loss_and_accuracy);
  return {loss_and_accuracy[0], loss_and_accuracy[1]};
 }
-template <class X>
-void basic_graph_trainer<X>::connect(ir::program& p) const {
+TG_DEFINITION void graph_trainer::connect(ir::program& p) const {
  for (int i = 0; i < p.view().variables.size(); ++i)
   p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
 }
-template <class X>
-void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
+TG_DEFINITION void graph_trainer::connect_evaluation(ir::program& p) {
  for (int i = 0; i < p.view().variables.size(); ++i) {
   variable& v = variables_.at(i);
   p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
  }
 }
-template <class X>
-void basic_graph_trainer<X>::connect_step(ir::program& p) {
+TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
  const int count = std::min(p.view().variables.size(), variables_.size());
  frozen_copies_.resize(static_cast<std::size_t>(count));
  for (int i = 0; i < count; ++i) {
@@ -35900,9 +35331,8 @@ void basic_graph_trainer<X>::connect_step(ir::program& p) {
   p.set_variable(i, to.data);
  }
 }
-template <class X>
-void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
-          std::span<any_tensor> results) const {
+TG_DEFINITION void graph_trainer::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
+           std::span<any_tensor> results) const {
  predictions_->with(*calls.program, [&](ir::program& p) {
   connect(p);
   bool tracked = false;
@@ -35911,7 +35341,7 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
    tracked = tracked || tape_storage::instance().tracks(x[i]);
   }
   const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
-  call_results<> made(p);
+  call_results made(p);
   p.run(random);
   for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
   if (calls.gradient == nullptr || !tracked) return;
@@ -35926,13 +35356,49 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
   }
  });
 }
-template <class X>
-basic_graph_trainer<X>::~basic_graph_trainer() = default;
+TG_DEFINITION graph_trainer::~graph_trainer() = default;
 
-// -- tapegraph/nn/placed_programs.hpp
-// -- tapegraph/nn/session/part_programs.hpp
+// -- tapegraph/compile/placed/placed_programs.hpp
+// -- tapegraph/compile/placed/part_programs.hpp
+// -- tapegraph/compile/placed/part_transfers.hpp
+inline std::span<const std::byte> bytes_of(const buffer_view& v) {
+ return {static_cast<const std::byte*>(v.data), v.bytes()};
+}
+inline std::span<std::byte> bytes_of(any_tensor& t) {
+ return {static_cast<std::byte*>(t.write()), t.outline_view().bytes()};
+}
+class held_variables {
+public:
+ template <class F>
+ explicit held_variables(const F& is_frozen)
+  : object_(&is_frozen),
+  call_([](const void* object, const variable& v) -> bool { return (*static_cast<const F*>(object))(v); }) {}
+ bool operator()(const variable& v) const { return call_(object_, v); }
+private:
+ const void* object_;
+ bool (*call_)(const void*, const variable&);
+};
+class part_transfers {
+public:
+ static constexpr int all_tasks = -2;
+ virtual ~part_transfers() = default;
+ virtual task_group& tasks() = 0;
+ int rank() { return tasks().rank(); }
+ virtual int connect(int part, int output, dtype type, int from, int to) = 0;
+ virtual void add_variable(variable& v, std::uint64_t used_by, int changed_by) = 0;
+ virtual void open() = 0;
+ virtual void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) = 0;
+ virtual void begin(std::int64_t step) = 0;
+ virtual void send(int part, ir::program& program) = 0;
+ virtual const any_tensor& receive(int number) = 0;
+ virtual void finish_sends() = 0;
+ virtual void share(int from, double& number) = 0;
+ virtual void share(int from, dtype type, any_tensor& t) = 0;
+ virtual void settle(const held_variables& is_frozen) = 0;
+ virtual void give_up() noexcept = 0;
+};
 
-// -- tapegraph/nn/session/parts.hpp
+// -- tapegraph/compile/placed/parts.hpp
 struct part_place {
  int place = 0, task = 0;
  friend constexpr bool operator==(const part_place&, const part_place&) = default;
@@ -35974,10 +35440,14 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
   if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number_of(i);
  return found;
 }
+constexpr void keep_needed_nodes(ir::model_trace& t) {
+ ir::eliminate_dead_nodes(t);
+ t.layers.clear();
+}
 template <class Whole>
 struct needed_trace {
  using previous = Whole;
- static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
+ static constexpr void build(ir::model_trace& t) { keep_needed_nodes(t); }
 };
 template <class Stage>
 constexpr bool anything_placed() {
@@ -36004,47 +35474,48 @@ constexpr auto places_of() {
   return places;
  }
 }
+constexpr void cut_part(ir::trace& t, int part) {
+ const int count = t.nodes.size();
+ const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
+ list<int> read(count, 0), from_others(count, 0);
+ for (int i = 0; i < count; ++i)
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int a = t.argument(i, k);
+   if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
+   if (found.part[a] == part) read[a] = 1;
+   if (found.part[i] == part) from_others[a] = 1;
+  }
+ const auto is_own = [&](int node) { return found.part[node] == part || (found.part[node] < 0 && part == 0); };
+ list<ir::output_entry> outputs;
+ for (int k = 0; k < t.outputs.size(); ++k)
+  if (is_own(t.outputs[k].node))
+   outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
+ for (const ir::assignment_entry& update : t.assignments)
+  if (is_own(update.node)) outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
+ for (int i = 0; i < count; ++i)
+  if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
+ t.outputs = outputs;
+ t.assignments.clear();
+ for (int i = 0; i < count; ++i) {
+  if (found.part[i] >= 0 && found.part[i] != part && t.nodes[i].op->kind == operation_kind::effect)
+   ir::detail::drop_effect(t, t.nodes[i]);
+  if (from_others[i] == 0) continue;
+  ir::entry& e = t.nodes[i];
+  e.op = &ir::descriptor_of<ir::input_op>;
+  e.arguments = 0;
+  e.sealed = true;
+  e.words = t.words.push_back(t.inputs.size());
+  t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
+ }
+}
 template <class Whole, int Part>
 struct part_trace {
  using previous = needed_trace<Whole>;
- static constexpr void build(ir::trace& t) {
-  const int count = t.nodes.size();
-  const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
-  list<int> read(count, 0), from_others(count, 0);
-  for (int i = 0; i < count; ++i)
-   for (int k = 0; k < t.nodes[i].arguments; ++k) {
-    const int a = t.argument(i, k);
-    if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
-    if (found.part[a] == Part) read[a] = 1;
-    if (found.part[i] == Part) from_others[a] = 1;
-   }
-  const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
-  list<ir::output_entry> outputs;
-  for (int k = 0; k < t.outputs.size(); ++k)
-   if (is_own(t.outputs[k].node))
-    outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
-  for (const ir::assignment_entry& update : t.assignments)
-   if (is_own(update.node))
-    outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
-  for (int i = 0; i < count; ++i)
-   if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
-  t.outputs = outputs;
-  t.assignments.clear();
-  for (int i = 0; i < count; ++i) {
-   if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
-    ir::detail::drop_effect(t, t.nodes[i]);
-   if (from_others[i] == 0) continue;
-   ir::entry& e = t.nodes[i];
-   e.op = &ir::descriptor_of<ir::input_op>;
-   e.arguments = 0;
-   e.sealed = true;
-   e.words = t.words.push_back(t.inputs.size());
-   t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
-  }
- }
+ static constexpr void build(ir::model_trace& t) { cut_part(t, Part); }
 };
 struct compiled_part {
  const ir::program_view* program = nullptr;
+ const ir::model_view* model = nullptr;
  int place = 0;
  std::string_view task{}; ///< "/job:worker/task:1"; empty: unplaced
  bool whole = false;
@@ -36054,6 +35525,7 @@ struct parts_table;
 template <class Whole, int... Part>
 struct parts_table<Whole, std::integer_sequence<int, Part...>> {
  static constexpr auto places = places_of<Whole>();
+ static constexpr ir::model_view model = ir::stage_view<ir::traced_stage<Whole>>();
  static constexpr bool whole = places.size() == 1 && places[0] == part_place{};
  template <int K>
  static constexpr const ir::program_view* program() {
@@ -36066,17 +35538,33 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
   return at.task == 0 ? std::string_view() : ir::traced_stage<Whole>::value.tasks[at.task - 1];
  }
  static constexpr std::array<compiled_part, sizeof...(Part)> all{
-  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)].place,
+  compiled_part{program<Part>(), &model, places[static_cast<std::size_t>(Part)].place,
      task_of(places[static_cast<std::size_t>(Part)]), whole}...};
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
+
+// -- tapegraph/core/hash.hpp
+inline std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
+ for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
+ return before;
+}
+inline std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
+ return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
+}
+inline std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
+ std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
+ std::size_t i = 0;
+ for (; i + 32 <= bytes.size(); i += 32)
+  for (std::size_t k = 0; k < 4; ++k) {
+   std::uint64_t word = 0;
+   std::memcpy(&word, bytes.data() + i + 8 * k, 8);
+   lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
+   lane[k] ^= lane[k] >> 32;
+  }
+ return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
 }
 
-/// Programs in parts, each on its device, and with several tasks on its task, as sessions and
-/// compiled models run them.
-
-namespace tapegraph::detail {
 struct session_part {
  const ir::program_view* view = nullptr;
  int place = 0;
@@ -36097,15 +35585,9 @@ struct part_programs {
  std::vector<session_part> parts;
  std::vector<std::pair<int, int>> results;
  bool logged = false, agreed = false;
- std::unique_ptr<basic_task_values<>> tasks;
+ std::unique_ptr<part_transfers> tasks;
 };
-template <class = void>
-runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
- if (place == place::anywhere) return elsewhere;
- if (!place::is_gpu(place)) return nullptr;
- const device wanted = device::cuda(place::index(place));
- return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
-}
+runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft);
 template <class Device, class F>
 void add_part(part_programs& p, const compiled_part& from, const Device& device, const F& variable_of) {
  const ir::program_view& view = *from.program;
@@ -36155,8 +35637,56 @@ void add_part(part_programs& p, const compiled_part& from, const Device& device,
  }
  p.parts.push_back(std::move(part));
 }
-template <class = void>
-void connect_tasks(part_programs& p) {
+void connect_tasks(part_programs& p);
+std::uint64_t hash_of_parts(const part_programs& p);
+class run_of_tasks {
+public:
+ template <class F>
+ run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
+  if (!p.tasks) return;
+  if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
+  p.agreed = true;
+  p.tasks->begin(step);
+ }
+ run_of_tasks(const run_of_tasks&) = delete;
+ run_of_tasks& operator=(const run_of_tasks&) = delete;
+ ~run_of_tasks() {
+  if (p_.tasks) p_.tasks->give_up();
+ }
+ void sent(std::size_t part) {
+  if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
+ }
+ void end() {
+  if (p_.tasks) p_.tasks->finish_sends();
+ }
+private:
+ part_programs& p_;
+};
+void receive_values(part_programs& p, session_part& to);
+template <class F>
+void apply_updates(part_programs& p, const F& is_frozen) {
+ for (session_part& part : p.parts)
+  for (const auto& [output, target] : part.updates) {
+   if (part.program == nullptr || is_frozen(*target)) continue;
+   const device_scope on(part.program->device());
+   if (p.tasks) target->restore();
+   const buffer_view from = part.program->device_output(output);
+   const buffer_view to = target->own_data_on(part.program->device());
+   if (part.program->device() == nullptr)
+    std::memcpy(to.data, from.data, from.bytes());
+   else
+    part.program->device()->copy(to.data, from.data, from.bytes());
+  }
+ if (p.tasks) p.tasks->settle(held_variables(is_frozen));
+}
+any_tensor result_of_parts(const part_programs& p, std::size_t k);
+TG_DEFINITION runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
+ if (place == place::anywhere) return elsewhere;
+ if (!place::is_gpu(place)) return nullptr;
+ const device wanted = device::cuda(place::index(place));
+ return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
+}
+TG_DEFINITION void connect_tasks(part_programs& p) {
  if (!p.tasks) return;
  struct use {
   variable* which;
@@ -36174,15 +35704,14 @@ void connect_tasks(part_programs& p) {
   for (std::size_t i = 0; i < part.variables.size(); ++i) {
    use& each = use_of(part.variables[i]);
    if (part.used[i] != 0) each.by |= by;
-   if (part.written[i] != 0) each.changed_by = basic_task_values<>::all_tasks;
+   if (part.written[i] != 0) each.changed_by = part_transfers::all_tasks;
   }
   for (const auto& [output, target] : part.updates) use_of(target).changed_by = part.rank;
  }
  for (const use& each : uses) p.tasks->add_variable(*each.which, each.by, each.changed_by);
  p.tasks->open();
 }
-template <class = void>
-std::uint64_t hash_of_parts(const part_programs& p) {
+TG_DEFINITION std::uint64_t hash_of_parts(const part_programs& p) {
  std::uint64_t hash = 0;
  for (const session_part& part : p.parts)
   for (const ir::entry& e : part.view->nodes) {
@@ -36192,35 +35721,7 @@ std::uint64_t hash_of_parts(const part_programs& p) {
   }
  return hash;
 }
-template <class = void>
-class basic_run_of_tasks {
-public:
- template <class F>
- basic_run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
-  if (!p.tasks) return;
-  if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
-  p.agreed = true;
-  p.tasks->begin(step);
- }
- basic_run_of_tasks(const basic_run_of_tasks&) = delete;
- basic_run_of_tasks& operator=(const basic_run_of_tasks&) = delete;
- ~basic_run_of_tasks() {
-  if (p_.tasks) p_.tasks->give_up();
- }
- void sent(std::size_t part) {
-  if (p_.tasks)
-   p_.tasks->send(static_cast<int>(part),
-      [&](int output) -> const buffer_view& { return p_.parts[part].program->output(output); });
- }
- void end() {
-  if (p_.tasks) p_.tasks->finish_sends();
- }
-private:
- part_programs& p_;
-};
-using run_of_tasks = basic_run_of_tasks<>;
-template <class = void>
-void receive_values(part_programs& p, session_part& to) {
+TG_DEFINITION void receive_values(part_programs& p, session_part& to) {
  for (const session_part::transfer& t : to.transfers) {
   if (t.from_task >= 0) {
    const buffer_view value = p.tasks->receive(t.from_task).view_on(nullptr);
@@ -36241,24 +35742,7 @@ void receive_values(part_programs& p, session_part& to) {
       place::text(to.place).c_str());
  }
 }
-template <class F>
-void apply_updates(part_programs& p, const F& holds_still) {
- for (session_part& part : p.parts)
-  for (const auto& [output, target] : part.updates) {
-   if (part.program == nullptr || holds_still(*target)) continue;
-   const device_scope on(part.program->device());
-   if (p.tasks) target->come_back();
-   const buffer_view from = part.program->device_output(output);
-   const buffer_view to = target->own_data_on(part.program->device());
-   if (part.program->device() == nullptr)
-    std::memcpy(to.data, from.data, from.bytes());
-   else
-    part.program->device()->copy(to.data, from.data, from.bytes());
-  }
- if (p.tasks) p.tasks->settle(holds_still);
-}
-template <class = void>
-any_tensor result_of_parts(const part_programs& p, std::size_t k) {
+TG_DEFINITION any_tensor result_of_parts(const part_programs& p, std::size_t k) {
  const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
  const int output = p.results[k].second;
  any_tensor result;
@@ -36278,28 +35762,8 @@ struct placed_run {
  task_group* tasks;
  std::int64_t step;
 };
-template <class = void>
-bool holds_still(variable_list& variables, const variable& v) {
- if (!v.optimizer_state()) return v.frozen();
- const std::string_view path = v.path();
- const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
- return owner != nullptr && owner->frozen();
-}
-template <class = void>
-std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device) {
- std::uint64_t hash = 0;
- for (const ir::input_entry& input : part.view->inputs) {
-  if (input.scalar_parameter || input.from_part != 0) continue;
-  const buffer_view& column = *columns++;
-  any_tensor copy(column.type, shape(column.rank, column.extents));
-  if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
-  const void* const at = column.memory != 0 ? copy.read() : column.data;
-  hash = hash_values(
-   {static_cast<const std::byte*>(at), column.bytes()},
-   hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
- }
- return hash;
-}
+bool is_frozen(variable_list& variables, const variable& v);
+std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device);
 template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
    const F& prepare) {
@@ -36307,7 +35771,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
  if (p.parts.empty()) {
   part_programs made;
   made.parts.reserve(parts.size());
-  if (run.tasks != nullptr) made.tasks = std::make_unique<basic_task_values<>>(*run.tasks);
+  if (run.tasks != nullptr) made.tasks = run.tasks->transfers();
   for (const compiled_part& part : parts)
    add_part(
     made, part, [&] { return device_of_place(part.place, run.device, run.soft_placement); },
@@ -36316,7 +35780,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
   p = std::move(made);
  }
  run_of_tasks between(p, run.random, run.step, [&] { return hash_of_columns(columns, p.parts[0], run.device); });
- std::vector<any_tensor> at_home;
+ std::vector<any_tensor> host_copies;
  for (session_part& part : p.parts) {
   if (part.program == nullptr) continue;
   ir::program& program = *part.program;
@@ -36326,7 +35790,7 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
    buffer_view column = *next++;
    if (column.memory != 0 && program.device() != run.device) {
     const device_scope on(nullptr);
-    any_tensor& copy = at_home.emplace_back(column.type, shape(column.rank, column.extents));
+    any_tensor& copy = host_copies.emplace_back(column.type, shape(column.rank, column.extents));
     run.device->download(copy.write(), column.data, column.bytes());
     column = copy.view();
    }
@@ -36354,16 +35818,41 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
  between.end();
  p.logged = true;
 }
-template <class = void>
-void copy_results(const part_programs& p, std::span<any_tensor> to) {
+void copy_results(const part_programs& p, std::span<any_tensor> to);
+void change_variables(part_programs& p, const placed_run& run);
+step_result finish_parts(part_programs& p, const placed_run& run);
+struct placed_programs {
+ part_programs training{}, evaluation{}, prediction{};
+ std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>();
+};
+TG_DEFINITION bool is_frozen(variable_list& variables, const variable& v) {
+ if (!v.optimizer_state()) return v.frozen();
+ const std::string_view path = v.path();
+ const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
+ return owner != nullptr && owner->frozen();
+}
+TG_DEFINITION std::uint64_t hash_of_columns(batch_columns columns, const session_part& part,
+           runtime::device_runtime* device) {
+ std::uint64_t hash = 0;
+ for (const ir::input_entry& input : part.view->inputs) {
+  if (input.scalar_parameter || input.from_part != 0) continue;
+  const buffer_view& column = *columns++;
+  any_tensor copy(column.type, shape(column.rank, column.extents));
+  if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
+  const void* const at = column.memory != 0 ? copy.read() : column.data;
+  hash = hash_values(
+   {static_cast<const std::byte*>(at), column.bytes()},
+   hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
+ }
+ return hash;
+}
+TG_DEFINITION void copy_results(const part_programs& p, std::span<any_tensor> to) {
  for (std::size_t k = 0; k < to.size(); ++k) to[k] = result_of_parts(p, k);
 }
-template <class = void>
-void change_variables(part_programs& p, const placed_run& run) {
- apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
+TG_DEFINITION void change_variables(part_programs& p, const placed_run& run) {
+ apply_updates(p, [&](const variable& v) { return run.training && is_frozen(run.variables, v); });
 }
-template <class = void>
-step_result finish_parts(part_programs& p, const placed_run& run) {
+TG_DEFINITION step_result finish_parts(part_programs& p, const placed_run& run) {
  step_result result;
  for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
   const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
@@ -36382,10 +35871,6 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
  change_variables(p, run);
  return result;
 }
-struct placed_programs {
- part_programs training{}, evaluation{}, prediction{};
- std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>();
-};
 }
 namespace tapegraph {
 namespace detail {
@@ -36418,7 +35903,7 @@ protected:
   typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
   if constexpr ((is_floating(dtype_of<T>) || ...))
    calls.gradient = [](const void*) { return ir::input_gradient_of<prediction>(); };
-  using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
+  using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::model_trace&>()));
   return result_tensors<result, stage>([&](std::span<any_tensor> to) {
    if constexpr (is_placed<prediction>)
     if (!(tape_storage::instance().tracks(x) || ...)) return predict_placed({x.view()...}, to);
@@ -36427,7 +35912,7 @@ protected:
  }
  template <class Trace>
  step_result run_placed(part_programs& programs, batch_columns columns, bool trains) {
-  const detail::placed_run run = placed_run_of(trains);
+  const placed_run run = this->template run_in_parts<placed_run>(trains);
   run_parts(programs, parts_of<Trace>::all, run, columns, [&](ir::program& p) {
    base::set_numbers(p, "loss", this->numbers_of_loss());
    if (trains) base::set_numbers(p, "optimizer", optimizer_.numbers(this->step_));
@@ -36436,38 +35921,30 @@ protected:
  }
  void predict_placed(std::initializer_list<buffer_view> columns, std::span<any_tensor> to) const {
   const std::lock_guard one_at_a_time(*placed_.predicting);
-  run_parts(placed_.prediction, parts_of<prediction>::all, placed_run_of(false), columns.begin(),
-    [](ir::program&) {});
+  run_parts(placed_.prediction, parts_of<prediction>::all, this->template run_in_parts<placed_run>(false),
+    columns.begin(), [](ir::program&) {});
   copy_results(placed_.prediction, to);
  }
  static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
  static constexpr bool on_devices = anything_on_devices<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
  mutable std::conditional_t<placed, placed_programs, none> placed_;
  Optimizer optimizer_;
-private:
- placed_run placed_run_of(bool trains) const {
-  return {const_cast<variable_list&>(this->variables_),
-    this->device_,
-    this->options_.soft_placement,
-    trains && this->options_.check_finite,
-    trains,
-    {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
-    this->options_.tasks,
-    this->step_};
- }
 };
 }
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<graph, Model, Spec, Loss, Optimizer>
- : public detail::basic_graph_model<compiled_model<graph, Model, Spec, Loss, Optimizer>,
-         detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer> {
- using base = detail::basic_graph_model<compiled_model, detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer>;
+ : public detail::basic_graph_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, detail::graph_trainer,
+         Model, Spec, Loss, Optimizer> {
+ using base = detail::basic_graph_model<compiled_model, detail::graph_trainer, Model, Spec, Loss, Optimizer>;
  using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
 public:
  compiled_model(const compile_options& options, const Loss& loss, const Optimizer& optimizer)
   : base(options, loss, optimizer) {}
  std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+ const ir::program_view& training_view() const {
+  using shown = std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>, training>;
+  return ir::compile_program<shown>();
+ }
  ir::program& training_program() { return this->training_program_of(ir::compile_program<training>()); }
 private:
  template <class, class, class, class, class>
@@ -36497,8 +35974,8 @@ private:
  }
 };
 
-// -- tapegraph/nn/model_verdict.hpp
-// -- tapegraph/nn/untraced_model.hpp
+// -- tapegraph/compile/model_verdict.hpp
+// -- tapegraph/compile/untraced_model.hpp
 namespace detail {
 template <class Mode>
 struct untraced {};
@@ -36506,10 +35983,11 @@ struct untraced {};
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
  : public trainable_model<compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>, Spec, Loss,
-       detail::basic_trainer<>> {
- using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
+       detail::trainer_base> {
+ using base = trainable_model<compiled_model, Spec, Loss, detail::trainer_base>;
 public:
  compiled_model(const compiled_model&);
+ compiled_model(const auto&...);
  Optimizer& optimizer();
  std::size_t arena_bytes() const;
  const ir::program_view& training_view() const;
@@ -36523,12 +36001,16 @@ private:
  tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
 
-// -- tapegraph/nn/verdict.hpp
+// -- tapegraph/compile/verdict.hpp
 struct traced;
 }
 namespace tapegraph::detail {
 template <class Mode>
-concept source_mode = !std::is_same_v<Mode, traced>;
+concept source_mode = std::is_same_v<Mode, graph> || std::is_same_v<Mode, eager>;
+template <class Mode>
+concept any_mode = source_mode<Mode> || std::is_same_v<Mode, traced>;
+template <class Mode>
+inline constexpr bool made_at_run_time = std::is_same_v<Mode, traced>;
 struct not_taken {};
 struct const_rivals {
  not_taken operator()() const;
@@ -36579,7 +36061,7 @@ concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
  &named_twice<F>::operator();
 };
 template <class F, class... A>
-constexpr bool takes() {
+constexpr bool accepts() {
  if constexpr (!may_be_called<F>)
   return std::is_final_v<F> || !std::is_class_v<F>;
  else if constexpr (sizeof...(A) > 6)
@@ -36597,15 +36079,22 @@ constexpr bool takes() {
    { f(a...) } -> std::same_as<not_taken>;
   };
 }
-struct fits {};
-struct said {};
+struct valid {};
+struct reported {};
+#ifndef __CUDACC__
+using traced_undefined = ir::advice<"tg::traced needs #include <tapegraph/traced.hpp>">;
+template <class Mode>
+constexpr bool is_defined = requires {
+ sizeof(Mode);
+};
+#endif
 #ifndef __CUDACC__
 template <class Stage>
 constexpr auto stage_verdict() {
  if constexpr (ir::well_formed<Stage>)
-  return std::type_identity<fits>{};
- else if constexpr (Stage::value.said)
-  return std::type_identity<said>{};
+  return std::type_identity<valid>{};
+ else if constexpr (Stage::value.reported)
+  return std::type_identity<reported>{};
  else if constexpr (Stage::value.used.scopes == 0)
   return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
  else
@@ -36614,7 +36103,7 @@ constexpr auto stage_verdict() {
 #endif
 template <class Builder>
 constexpr bool run_once() {
- ir::trace t;
+ ir::model_trace t;
  Builder::build(t);
  return true;
 }
@@ -36626,44 +36115,23 @@ constexpr bool can_be_run() {
  return true;
 #endif
 }
-template <class Mistake>
-struct mistake {
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-template-friend"
-#endif
- friend constexpr auto is_told(mistake);
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+struct never_called {
+ static reported call(int);
 };
-template <class Mistake>
-struct telling {
- static constexpr bool now = true;
- friend constexpr auto is_told(mistake<Mistake>) { return true; }
+template <class Verdict, class Made, class Silent>
+struct checked_result {
+ using type = Verdict&;
 };
-template <class Mistake, class Mode>
-constexpr bool is_first() {
- if constexpr (requires { typename std::bool_constant<is_told(mistake<Mistake>{})>; })
-  return false;
- else
-  return telling<Mistake>::now;
-}
-template <class Verdict, class Mode, class Silent>
-constexpr auto shown() {
- if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
-  return std::type_identity<Silent>{};
- else if constexpr (is_first<Verdict, Mode>())
-  return std::type_identity<Verdict>{};
- else
-  return std::type_identity<Silent>{};
-}
-template <class Mistake>
-Mistake& told_by(std::type_identity<Mistake>);
-template <class T>
-concept anything = true;
-template <class T>
-concept fitting = input_spec_like<T> && anything<T>;
+template <class Made, class Silent>
+struct checked_result<valid, Made, Silent> {
+ using type = Made;
+};
+template <class Made, class Silent>
+struct checked_result<reported, Made, Silent> {
+ using type = Silent;
+};
+template <class Result>
+Result value_of_a_mistake();
 inline constexpr graph_scope root_scope{nullptr, 0};
 inline constexpr graph_node some_node{};
 template <class>
@@ -36681,45 +36149,56 @@ struct model_constant {
  static constexpr bool whole = true;
  static constexpr auto get() { return Model; }
 };
+template <class Mode, class Model>
+struct known_model {
+ using type = std::conditional_t<made_at_run_time<Mode>, Model, model_type<Model>>;
+};
+template <class Mode, auto Model>
+struct known_model<Mode, model_constant<Model>> {
+ using type = model_constant<Model>;
+};
 #ifndef __CUDACC__
 using const_missing = ir::advice<"the call of a model is const: constexpr auto operator()(auto scope, auto x) const { "
         "... }; a lambda is not mutable">;
 template <class Model, class Spec>
-struct looked_into;
+struct called_model;
 struct one_input {
  template <class M>
- using result = decltype(std::declval<const M&>()(root_scope, some_node));
+ static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_node));
+ static reported call(...);
+};
+template <class... Inputs>
+struct several_inputs {
+ template <class M>
+ static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
+ static reported call(...);
 };
 template <class Model, class T, auto... Extents>
-struct looked_into<Model, spec<T, Extents...>> : one_input {
- static constexpr bool taken = takes<Model, graph_scope, graph_node>();
- static constexpr bool callable = requires(const Model& m) { m(root_scope, some_node); };
- static constexpr bool changes = !callable && requires(Model & m) { m(root_scope, some_node); };
+struct called_model<Model, spec<T, Extents...>>
+ : std::conditional_t<accepts<Model, graph_scope, graph_node>(), one_input, never_called> {
+ static constexpr bool accepted = accepts<Model, graph_scope, graph_node>();
+ static constexpr bool changes = requires(Model & m) { m(root_scope, some_node); };
 };
 template <class Model, class... Inputs>
-struct looked_into<Model, inputs<Inputs...>> {
- template <class M>
- using result = decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
- static constexpr bool taken = takes<Model, graph_scope, node_for<Inputs>...>();
- static constexpr bool callable = requires(const Model& m) { m(root_scope, some_value<Inputs>...); };
- static constexpr bool changes = !callable && requires(Model & m) { m(root_scope, some_value<Inputs>...); };
+struct called_model<Model, inputs<Inputs...>>
+ : std::conditional_t<accepts<Model, graph_scope, node_for<Inputs>...>(), several_inputs<Inputs...>, never_called> {
+ static constexpr bool accepted = accepts<Model, graph_scope, node_for<Inputs>...>();
+ static constexpr bool changes = requires(Model & m) { m(root_scope, some_value<Inputs>...); };
 };
-template <class Model, class Spec>
-using model_result = typename looked_into<Model, Spec>::template result<Model>;
-template <class Loss, class Result>
-using with_result = Loss;
+template <auto Model, class Spec>
+using called_constant = called_model<std::remove_cv_t<decltype(Model)>, Spec>;
 struct formula_of_a_loss {
- template <class Loss>
- using looked_into = with_result<Loss, decltype(Loss{}(some_node, some_node))>;
+ template <class L>
+ static auto call(int) -> decltype(L{}(some_node, some_node));
+ static reported call(...);
 };
 struct another_loss {
- template <class Loss>
- using looked_into = Loss;
+ static none call(int);
 };
 template <class Loss>
 constexpr auto kind_of_loss() {
  if constexpr (std::is_empty_v<Loss> && numbers_in<Loss>() == 0) {
-  if constexpr (takes<Loss, graph_node, graph_node>() &&
+  if constexpr (accepts<Loss, graph_node, graph_node>() &&
      requires(dtype type, const shape& output) { Loss::labels(type, output); })
    return formula_of_a_loss{};
   else
@@ -36729,37 +36208,46 @@ constexpr auto kind_of_loss() {
  }
 }
 template <class Loss>
-using loss_result = typename decltype(kind_of_loss<Loss>())::template looked_into<Loss>;
-template <class Model, class Spec>
+struct called_loss : decltype(kind_of_loss<Loss>()) {};
+template <class Loss>
+using loss_result = decltype(called_loss<Loss>::template call<Loss>(0));
+template <class Result, class Model, class Spec, class Called>
+constexpr auto call_verdict() {
+ if constexpr (!std::is_same_v<Result, reported>)
+  return std::type_identity<valid>{};
+ else if constexpr (!called_model<Model, Spec>::accepted)
+  return std::type_identity<Called>{};
+ else if constexpr (called_model<Model, Spec>::changes)
+  return std::type_identity<const_missing>{};
+ else
+  return std::type_identity<reported>{};
+}
+using call_of_one_input = ir::advice<"a model is called with a scope and its input, nodes or tensors: "
+         "constexpr auto operator()(auto scope, auto x) const">;
+using call_of_several_inputs = ir::advice<"a model of several inputs is called with a scope and each of them, in the "
+          "order of tg::inputs: constexpr auto operator()(auto scope, auto a, auto b) "
+          "const">;
+template <class Result, class Model, class Spec>
 constexpr auto body_verdict() {
- using model = decltype(Model::get());
- if constexpr (!Model::whole) {
+ using call =
+  decltype(call_verdict<
+    Result, decltype(Model::get()), Spec,
+    std::conditional_t<input_pack<Spec>::count == 1, call_of_one_input, call_of_several_inputs>>());
+ if constexpr (!Model::whole)
   return std::type_identity<ir::advice<
    "this model has data members, which a compiled graph would ignore. Give it as a constant: "
    "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
    "time, give it to tg::compile<tg::traced>">>{};
- } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
-  return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
-           "constexpr auto operator()(auto scope, auto x) const">>{};
- } else if constexpr (!looked_into<model, Spec>::taken) {
-  return std::type_identity<
-   ir::advice<"a model of several inputs is called with a scope and each of them, in the "
-     "order of tg::inputs: constexpr auto operator()(auto scope, auto a, auto b) const">>{};
- } else if constexpr (looked_into<model, Spec>::changes) {
-  return std::type_identity<const_missing>{};
- } else if constexpr (!looked_into<model, Spec>::callable) {
-  return std::type_identity<said>{};
- } else {
-  using result = model_result<model, Spec>;
-  if constexpr (std::is_void_v<result>)
-   return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
-  else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>> &&
-      !is_masked<std::remove_cvref_t<result>>)
-   return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
-            "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
-  else
-   return std::type_identity<fits>{};
- }
+ else if constexpr (!std::is_same_v<typename call::type, valid>)
+  return call{};
+ else if constexpr (std::is_void_v<Result>)
+  return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
+ else if constexpr (!tensor_like<std::remove_cvref_t<Result>> && !is_outputs<std::remove_cvref_t<Result>> &&
+     !is_masked<std::remove_cvref_t<Result>>)
+  return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
+           "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
+ else
+  return std::type_identity<valid>{};
 }
 template <class Loss>
 constexpr auto one_loss_verdict() {
@@ -36770,25 +36258,25 @@ constexpr auto one_loss_verdict() {
    ir::advice<"this loss has data members, which a compiled graph would ignore: make them constants, "
      "`static constexpr`, parameters of its type, or numbers (docs/losses.md)">>{};
  } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); } &&
-      takes<Loss, graph_node>()) {
-  return std::type_identity<fits>{};
- } else if constexpr (numbered && !takes<Loss, graph_node, graph_node, numbers>()) {
+      accepts<Loss, graph_node>()) {
+  return std::type_identity<valid>{};
+ } else if constexpr (numbered && !accepts<Loss, graph_node, graph_node, numbers>()) {
   return std::type_identity<ir::advice<"a loss with numbers is called with output, labels and numbers: "
            "constexpr auto operator()(auto x, auto z, const auto& n) const">>{};
  } else if constexpr (numbered) {
-  return std::type_identity<fits>{};
- } else if constexpr (!takes<Loss, graph_node, graph_node>()) {
+  return std::type_identity<valid>{};
+ } else if constexpr (!accepts<Loss, graph_node, graph_node>()) {
   return std::type_identity<
    ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
  } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); }) {
   return std::type_identity<ir::advice<"a loss says what labels are: static constexpr tg::tensor_spec "
            "labels(tg::dtype type, const tg::shape& output)">>{};
- } else if constexpr (!requires { Loss{}(some_node, some_node); }) {
-  return std::type_identity<said>{};
- } else if constexpr (!tensor_like<std::remove_cvref_t<decltype(Loss{}(some_node, some_node))>>) {
+ } else if constexpr (std::is_same_v<loss_result<Loss>, reported>) {
+  return std::type_identity<reported>{};
+ } else if constexpr (!tensor_like<std::remove_cvref_t<loss_result<Loss>>>) {
   return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
  } else {
-  return std::type_identity<fits>{};
+  return std::type_identity<valid>{};
  }
 }
 template <class Result, class Loss>
@@ -36803,7 +36291,7 @@ struct loss_verdict_of {
 };
 template <class Result>
 struct loss_verdict_of<Result, added_losses> {
- static constexpr auto get() { return std::type_identity<fits>{}; }
+ static constexpr auto get() { return std::type_identity<valid>{}; }
 };
 template <class Result, class Loss>
 struct loss_verdict_of<Result, weighted<Loss>> {
@@ -36814,7 +36302,7 @@ struct loss_verdict_of<Result, weighted<Loss>> {
    !requires { Loss{}.per_record(some_node, some_node, std::array<double, Loss::count>{}); })
    return std::type_identity<ir::advice<"weighted needs a loss that has per_record(output, labels)">>{};
   else
-   return std::type_identity<fits>{};
+   return std::type_identity<valid>{};
  }
 };
 template <class Result, class Loss, class... Metrics>
@@ -36830,7 +36318,7 @@ struct loss_verdict_of<Result, losses<part_on<Names, Losses>...>> {
    return std::type_identity<
     ir::advice<"an output of the model has no loss; say so: tg::on<\"name\">(tg::none{})">>{};
   else
-   return std::type_identity<fits>{};
+   return std::type_identity<valid>{};
  }
 private:
  static constexpr bool returned(std::string_view name) {
@@ -36844,11 +36332,11 @@ private:
   return true;
  }
 };
-template <class Model, class Spec, class Loss, class Optimizer>
+template <class Result, class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
- using body = decltype(body_verdict<Model, Spec>());
+ using body = decltype(body_verdict<Result, Model, Spec>());
  using prediction = ir::prediction_trace<Model, Spec, true>;
- if constexpr (!std::is_same_v<typename body::type, fits>) {
+ if constexpr (!std::is_same_v<typename body::type, valid>) {
   return body{};
  } else if constexpr (optimizer_like<Loss> || !(optimizer_like<Optimizer> || std::is_same_v<Optimizer, none>)) {
   return std::type_identity<ir::advice<"the loss comes before the optimizer: tg::compile<mode>(model, spec, "
@@ -36857,203 +36345,198 @@ constexpr auto model_verdict() {
   return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
  } else {
   using model = decltype(stage_verdict<ir::traced_stage<prediction>>());
-  if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
+  if constexpr (!std::is_same_v<typename model::type, valid> || std::is_same_v<Optimizer, none>) {
    return model{};
   } else {
-   using result = decltype(sealed_result(std::declval<model_result<decltype(Model::get()), Spec>>()));
-   using loss = decltype(loss_verdict_of<result, Loss>::get());
-   if constexpr (!std::is_same_v<typename loss::type, fits>)
+   using loss = decltype(loss_verdict_of<decltype(sealed_result(std::declval<Result>())), Loss>::get());
+   if constexpr (!std::is_same_v<typename loss::type, valid>)
     return loss{};
    else
     return stage_verdict<ir::traced_stage<ir::training_trace<Model, Spec, Loss, Optimizer>>>();
   }
  }
 }
-template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
-struct model_if_it_fits {};
-template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
- requires std::is_same_v<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, fits>
-struct model_if_it_fits<Output, Mode, Model, Spec, Loss, Optimizer> {
- using type = compiled_model<Mode, Model, Spec, Loss, Optimizer>;
+using traced_call = ir::advice<
+ "a model is called with a scope and its inputs, nodes: [units](auto scope, auto x) { return tg::dense(scope / "
+ "\"out\", x, {.units = units}); }">;
+template <class Mode, class Result, class LossResult, class Model, class Spec>
+constexpr auto traced_verdict() {
+ if constexpr (!is_defined<Mode>)
+  return std::type_identity<traced_undefined>{};
+ else if constexpr (std::is_same_v<LossResult, reported>)
+  return std::type_identity<reported>{};
+ else
+  return call_verdict<Result, Model, Spec, traced_call>();
+}
+template <class Result, class LossResult, class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct checked_model {
+ using known = typename known_model<Mode, Model>::type;
+ static constexpr auto verdict() {
+  if constexpr (made_at_run_time<Mode>)
+   return traced_verdict<Mode, Result, LossResult, known, Spec>();
+  else
+   return model_verdict<Result, known, Spec, Loss, Optimizer>();
+ }
+ using type =
+  typename checked_result<typename decltype(verdict())::type, compiled_model<Mode, known, Spec, Loss, Optimizer>,
+        compiled_model<untraced<Mode>, known, Spec, Loss, Optimizer>>::type;
 };
-template <class Output, class Model, class Spec>
-struct summary_if_it_fits {};
-template <class Output, class Model, class Spec>
- requires std::is_same_v<typename decltype(model_verdict<Model, Spec, none, none>())::type, fits>
-struct summary_if_it_fits<Output, Model, Spec> {
+template <class Result, class Model, class Spec>
+struct checked_summary
+ : checked_result<typename decltype(model_verdict<Result, model_type<Model>, Spec, none, none>())::type,
+     model_summary, model_summary> {};
+#else
+struct unevaluated_call {
+ static none call(int);
+};
+template <class, class>
+struct called_model : unevaluated_call {};
+template <auto, class>
+struct called_constant : unevaluated_call {};
+template <class>
+struct called_loss : unevaluated_call {};
+template <class Result, class LossResult, class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct checked_model {
+ using type = compiled_model<Mode, typename known_model<Mode, Model>::type, Spec, Loss, Optimizer>;
+};
+template <class Result, class Model, class Spec>
+struct checked_summary {
  using type = model_summary;
 };
-template <class Mode, class Model, class Spec, class Loss, class Optimizer>
-constexpr auto model_mistake() {
- return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,
-    compiled_model<untraced<Mode>, Model, Spec, Loss, Optimizer>>();
-}
-#endif
-}
-
-#if defined(__CUDACC__)
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
-// -- tapegraph/nn/compile_by_nvcc.hpp
-namespace tapegraph {
-namespace detail {
 template <class Trace>
 constexpr void require_trace() {
  if constexpr (!ir::well_formed<ir::traced_stage<Trace>>) ir::refuse<ir::traced_stage<Trace>>();
 }
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
-compiled_model<Mode, Model, Spec, Loss, Optimizer> compiled_by_nvcc(const compile_options& options, const Loss& loss,
-                 const Optimizer& optimizer) {
- require_trace<ir::prediction_trace<Model, Spec, true>>();
- if constexpr (!std::is_same_v<Optimizer, none>) require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
- return {options, loss, optimizer};
-}
-}
-template <class Model, detail::input_spec_like Spec>
-model_summary summarize(const Model&, Spec) {
- using trace = ir::prediction_trace<detail::model_type<Model>, Spec, true>;
- detail::require_trace<trace>();
- return detail::describe_model(ir::stage_view<ir::traced_stage<trace>>());
-}
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, loss, optimizer);
-}
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-   const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(
-  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
-}
-template <class Mode, class Model, detail::input_spec_like Spec>
-auto compile(const Model&, Spec, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, sigmoid_cross_entropy{}, none{});
-}
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, loss, optimizer);
-}
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-   const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(
-  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
-}
-template <class Mode, auto Model, detail::input_spec_like Spec>
-auto compile(Spec, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, sigmoid_cross_entropy{},
-                   none{});
-}
+constexpr void require_traces() {
+ if constexpr (!made_at_run_time<Mode>) {
+  require_trace<ir::prediction_trace<Model, Spec, true>>();
+  if constexpr (source_mode<Mode> && !std::is_same_v<Optimizer, none>)
+   require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
+ }
 }
 #endif
-#else
+}
 
 namespace tapegraph {
 
+namespace detail {
+template <class Given>
+struct model_class {
+ using type = Given;
+};
+template <auto Model>
+struct model_class<model_constant<Model>> {
+ using type = std::remove_cv_t<decltype(Model)>;
+};
+template <class Mode, class Given, class Spec, class Loss, class Optimizer,
+  class Model = typename model_class<Given>::type,
+  class Trained = std::conditional_t<std::is_same_v<Optimizer, none>, none, Loss>>
+using made_model = typename checked_model<decltype(called_model<Model, Spec>::template call<Model>(0)),
+          decltype(called_loss<Trained>::template call<Trained>(0)), Mode, Given, Spec,
+          Loss, Optimizer>::type;
+template <class Mode, class Given, class Spec, class Loss, class Optimizer>
+auto make_model(const auto& model, const auto& options, const Loss& loss, const Optimizer& optimizer)
+ -> made_model<Mode, Given, Spec, Loss, Optimizer> {
+ using result = made_model<Mode, Given, Spec, Loss, Optimizer>;
+#if defined(__CUDACC__)
+ require_traces<Mode, typename known_model<Mode, Given>::type, Spec, Loss, Optimizer>();
+#endif
+ if constexpr (std::is_reference_v<result>)
+  return value_of_a_mistake<result>();
+ else if constexpr (made_at_run_time<Mode>)
+  return {model, options, loss, optimizer};
+ else
+  return {options, loss, optimizer};
+}
+template <class Model, class Spec>
+auto make_summary() ->
+ typename checked_summary<decltype(called_model<Model, Spec>::template call<Model>(0)), Model, Spec>::type {
+ using result =
+  typename checked_summary<decltype(called_model<Model, Spec>::template call<Model>(0)), Model, Spec>::type;
+ using trace = ir::prediction_trace<model_type<Model>, Spec, true>;
+#if defined(__CUDACC__)
+ require_trace<trace>();
+#endif
+ if constexpr (std::is_reference_v<result>)
+  return value_of_a_mistake<result>();
+ else
+  return describe_model(ir::stage_view<ir::traced_stage<trace>>());
+}
+}
+
 /// Returns the layer table of a model without making variables:
 /// `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
-auto summarize(const Model&, Spec) ->
- typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
- return detail::describe_model(
-  ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, Spec, true>>>());
-}
-template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) summarize(const Model&, Spec) {
- return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
+template <class Model, detail::input_spec_like Spec>
+[[nodiscard]] auto summarize(const Model&, Spec) ->
+ typename detail::checked_summary<decltype(detail::called_model<Model, Spec>::template call<Model>(0)), Model,
+         Spec>::type {
+ return detail::make_summary<Model, Spec>();
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`.
-/// `graph` compiles the training step with the program; `eager` runs the model as it is written. A
-/// model of several inputs takes `inputs{input<"image">(spec...), ...}`, one of several outputs
+/// `graph` compiles the training step with the program; `eager` runs the model as it is written;
+/// `traced` (tapegraph/traced.hpp) makes the graph now, of any callable, and throws shape_error if
+/// its parts do not fit together. A model of several inputs takes
+/// `inputs{input<"image">(spec...), ...}`, one of several outputs
 /// `losses{on<"class">(loss{}), ...}`.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
-  bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-         detail::loss_result<Loss>, Optimizer>::type {
- return {options, loss, optimizer};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
- return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+[[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+      const compile_options& options = {}) ->
+ typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
+        decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec, Loss,
+        Optimizer>::type {
+ return detail::make_model<Mode, Model, Spec>(model, options, loss, optimizer);
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
-  bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-   const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-         measured<detail::loss_result<Loss>, Metrics...>, Optimizer>::type {
- return {options, {loss, measured_by}, optimizer};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
-         const compile_options& = {}) {
- return detail::told_by(
-  detail::model_mistake<Mode, detail::model_type<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  class... Metrics>
+[[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+      const metrics<Metrics...>& measured_by, const compile_options& options = {}) ->
+ typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
+        decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec,
+        measured<Loss, Metrics...>, Optimizer>::type {
+ return detail::make_model<Mode, Model, Spec>(model, options, measured<Loss, Metrics...>{loss, measured_by},
+            optimizer);
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <detail::source_mode Mode, class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
-auto compile(const Model&, Spec, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
-         sigmoid_cross_entropy, none>::type {
- return {options, sigmoid_cross_entropy{}, none{}};
-}
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec,
-  bool = detail::looked_into<Model, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
- return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
+template <detail::any_mode Mode, class Model, detail::input_spec_like Spec>
+[[nodiscard]] auto compile(const Model& model, Spec, const compile_options& options = {}) ->
+ typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)), none, Mode,
+        Model, Spec, sigmoid_cross_entropy, none>::type {
+ return detail::make_model<Mode, Model, Spec>(model, options, sigmoid_cross_entropy{}, none{});
 }
 
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+ typename detail::checked_model<
+  decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
+  decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec, Loss,
+  Optimizer>::type {
+ return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, loss, optimizer);
+}
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-         detail::model_constant<Model>, Spec, detail::loss_result<Loss>, Optimizer>::type {
- return {options, loss, optimizer};
+  class... Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+      const compile_options& options = {}) ->
+ typename detail::checked_model<
+  decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
+  decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec,
+  measured<Loss, Metrics...>, Optimizer>::type {
+ return detail::make_model<Mode, detail::model_constant<Model>, Spec>(
+  Model, options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
 }
-template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,
-  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
- return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
-}
-
-template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics, bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
-   const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-         detail::model_constant<Model>, Spec, measured<Loss, Metrics...>,
-         Optimizer>::type {
- return {options, {loss, measured_by}, optimizer};
-}
-template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
-  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
-         const compile_options& = {}) {
- return detail::told_by(
-  detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec>
+[[nodiscard]] auto compile(Spec, const compile_options& options = {}) -> typename detail::checked_model<
+ decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)), none, Mode,
+ detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
+ return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, sigmoid_cross_entropy{},
+                  none{});
 }
 
-template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec,
-  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-auto compile(Spec, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
-         detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
- return {options, sigmoid_cross_entropy{}, none{}};
-}
-template <detail::source_mode Mode, auto Model, class Spec,
-  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
-[[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
- return detail::told_by(
-  detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
-}
-
+#ifndef __CUDACC__
 namespace detail {
 using compile_call = ir::advice<
  "tg::compile<mode>(model, spec, loss, optimizer), or (model, spec) for prediction alone; mode: tg::graph, "
@@ -37077,13 +36560,265 @@ template <class Mode, detail::input_spec_like Spec>
 detail::loss_alone compile(any_argument, Spec, any_argument) TG_MISTAKE;
 template <class Mode, detail::input_spec_like Spec>
 no_such_option_in<compile_options> compile(any_argument, Spec, ...) TG_MISTAKE;
-}
-
 #endif
-// -- tapegraph/nn/function.hpp
+
+// -- tapegraph/compile/function.hpp
 
 // -- tapegraph/eager/derivatives.hpp
+// -- tapegraph/expr/jacobian.hpp
+// -- tapegraph/expr/derivatives.hpp
+template <class Value, class Tangent>
+struct value_with_tangent {
+ Value value;
+ Tangent tangent;
+ constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
+};
+template <class Value, class Gradient, class Product>
+struct hessian_product {
+ Value value;
+ Gradient gradient;
+ Product product;
+ constexpr auto parts() const { return std::tuple<Value, Gradient, Product>{value, gradient, product}; }
+};
+namespace detail {
+template <class R>
+concept result_record = requires(const R& r) {
+ r.parts();
+};
+template <class G, class R>
+ requires(tensor_like<R> || scalar<R>)
+constexpr auto map_results(const G& g, const R& r) { return g(r); }
+template <class G, class T, std::size_t N>
+constexpr auto map_results(const G& g, const std::array<T, N>& r);
+template <class G, template <class...> class R, class... P>
+ requires result_record<R<P...>>
+constexpr auto map_results(const G& g, const R<P...>& r);
+template <class G, class... R>
+constexpr auto map_results(const G& g, const std::tuple<R...>& r) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::tuple<decltype(map_results(g, std::get<I>(r)))...>{map_results(g, std::get<I>(r))...};
+ }
+ (std::index_sequence_for<R...>{});
+}
+template <class G, class T, std::size_t N>
+constexpr auto map_results(const G& g, const std::array<T, N>& r) {
+ std::array<decltype(map_results(g, r[0])), N> result{};
+ for (std::size_t i = 0; i < N; ++i) result[i] = map_results(g, r[i]);
+ return result;
+}
+template <class G, template <class...> class R, class... P>
+ requires result_record<R<P...>>
+constexpr auto map_results(const G& g, const R<P...>& r) {
+ return std::apply([](const auto&... part) { return R<std::remove_cvref_t<decltype(part)>...>{part...}; },
+     map_results(g, r.parts()));
+}
+template <std::size_t First, class Tuple, std::size_t... I>
+constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
+ return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
+}
+struct like_words {
+ const char *role, *number, *shape;
+};
+inline constexpr like_words direction_words{"direction", "jvp: as many directions as arguments",
+           "jvp: shape or element type of a direction differs"};
+inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
+           "vjp: shape or element type of a cotangent differs"};
+template <class G, class... Args>
+constexpr auto with_directions(const G& g, const Args&... args) {
+ static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
+    "one direction for each argument: f(x..., directions...) or f(tuple of x, tuple of directions)");
+ if constexpr (sizeof...(Args) == 2 && ((!scalar<Args> && of_mode<Args, no_mode>)&&...)) {
+  static_assert((std::tuple_size_v<Args> + ...) % 2 == 0, "one direction for each argument");
+  return g(args...);
+ } else {
+  constexpr auto half = std::make_index_sequence<sizeof...(Args) / 2>{};
+  const std::tuple<Args...> all{args...};
+  return g(part_of<0>(all, half), part_of<sizeof...(Args) / 2>(all, half));
+ }
+}
+template <class Mode, class F, class... X>
+struct linearization;
+template <class... X>
+inline constexpr bool all_scalars = (scalar<X> && ...);
+template <class... X>
+struct floating_scalar {
+ using type = std::common_type_t<std::conditional_t<arithmetic<X>, std::common_type_t<X, float>, X>...>;
+};
+template <class F, class... X, class... T, std::size_t... I>
+constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tuple<T...>& t,
+       std::index_sequence<I...>) {
+ using number_type = typename floating_scalar<X..., T...>::type;
+ using variable = dual<number_type, 1>;
+ const auto seeded = [](const auto& at, const auto& along) {
+  return variable::along(static_cast<number_type>(at), static_cast<number_type>(along));
+ };
+ const auto y = f(seeded(std::get<I>(x), std::get<I>(t))...);
+ const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
+ const auto tangent = map_results([](const auto& v) { return variable(v).derivative(0); }, y);
+ return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
+}
+template <class F, class... X>
+constexpr auto differentiate_each(const F& f, const X&... x) {
+ using number_type = typename floating_scalar<X...>::type;
+ constexpr int count = sizeof...(X);
+ using variable = dual<number_type, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I), &origins)...);
+  const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
+  const auto rows = map_results(
+   [](const auto& v) {
+    const variable each(v);
+    return unwrapped(std::array<number_type, sizeof...(I)>{each.derivative(static_cast<int>(I))...});
+   },
+   y);
+  return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};
+ }
+ (std::index_sequence_for<X...>{});
+}
+template <class Row, class C>
+ requires scalar<C>
+constexpr void add_rows(Row& sum, const C& cotangent, const Row& row) {
+ if constexpr (scalar<Row>)
+  sum = sum + cotangent * row;
+ else
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + cotangent * row[i];
+}
+template <class Row, class C, class Rows>
+ requires(!scalar<C>)
+constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
+ static_assert(std::tuple_size_v<C> == std::tuple_size_v<Rows>, "vjp: one cotangent for each result");
+ [&]<std::size_t... I>(std::index_sequence<I...>) {
+  (add_rows(sum, std::get<I>(cotangents), std::get<I>(rows)), ...);
+ }
+ (std::make_index_sequence<std::tuple_size_v<C>>{});
+}
+}
+template <class F>
+struct vjp_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto& cotangent, const auto&... x) const {
+  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
+   const auto each = detail::differentiate_each(f, x...);
+   using number_type = typename detail::floating_scalar<std::remove_cvref_t<decltype(x)>...>::type;
+   decltype(detail::unwrapped(std::array<number_type, sizeof...(x)>{})) sum{};
+   detail::add_rows(sum, cotangent, each.gradient);
+   return value_with_gradient<decltype(each.value), decltype(sum)>{each.value, sum};
+  } else {
+   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
+   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
+   auto gradient = detail::unwrapped(at.pull(cotangent, "vjp"));
+   return value_with_gradient<decltype(at.value), decltype(gradient)>{at.value, gradient};
+  }
+ }
+};
+template <class F>
+struct jvp_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const {
+  return detail::with_directions(
+   [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
+    static_assert(sizeof...(X) == sizeof...(T), "jvp: one direction for each argument");
+    if constexpr (detail::all_scalars<X...>) {
+     return detail::push_scalars(f, x, t, std::index_sequence_for<X...>{});
+    } else {
+     return std::apply(
+      [&](const X&... each) {
+       detail::linearization<mode_of_t<X...>, F, X...> at(f, each...);
+       auto tangent = at.push(t, "jvp");
+       return value_with_tangent<decltype(at.value), decltype(tangent)>{at.value, tangent};
+      },
+      x);
+    }
+   },
+   args...);
+ }
+};
+template <class F>
+struct hvp_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const {
+  const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
+  return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
+   r.value.value, r.value.gradient, r.tangent.gradient};
+ }
+};
+enum class sweep_direction { automatic, forward, reverse };
+template <class F, sweep_direction Direction = sweep_direction::automatic>
+struct jacobian_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... x) const {
+  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
+   return detail::differentiate_each(f, x...).gradient;
+  } else {
+   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
+   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
+   return at.jacobian(std::integral_constant<sweep_direction, Direction>{});
+  }
+ }
+};
+template <class F>
+constexpr auto vjp(F f) {
+ return vjp_of<F>{f};
+}
+template <class F>
+constexpr auto jvp(F f) {
+ return jvp_of<F>{f};
+}
+template <class F>
+constexpr auto hvp(F f) {
+ return hvp_of<F>{f};
+}
+template <class F>
+constexpr auto jacobian(F f) {
+ return jacobian_of<F>{f};
+}
+template <class F>
+constexpr auto jacobian_forward(F f) {
+ return jacobian_of<F, sweep_direction::forward>{f};
+}
+template <class F>
+constexpr auto jacobian_reverse(F f) {
+ return jacobian_of<F, sweep_direction::reverse>{f};
+}
+template <class F>
+constexpr auto hessian(F f) {
+ return jacobian_forward(gradient(f));
+}
+}
 namespace tapegraph::detail {
+template <class At>
+constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
+ const auto results = at.result_sizes(), sources = at.source_sizes();
+ std::int64_t in = 0, out = 0;
+ for (auto size : results) out += size;
+ for (auto size : sources) in += size;
+ const bool forward = direction == sweep_direction::forward || (direction == sweep_direction::automatic && in < out);
+ const bool allowed = at.allows(forward ? in : out);
+ const int rows = static_cast<int>(results.size()), columns = static_cast<int>(sources.size());
+ typename At::handles blocks(rows * columns);
+ const int outer = forward ? columns : rows, inner = forward ? rows : columns;
+ for (int a = 0; a < outer; ++a) {
+  typename At::handles lines;
+  const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
+  for (std::int64_t i = 0; i < count; ++i) {
+   typename At::handles swept;
+   if (forward)
+    swept = at.push_one(a, i);
+   else
+    swept = at.pull_one(a, i);
+   for (const auto& line : swept) lines.push_back(line);
+  }
+  for (int b = 0; b < inner; ++b) {
+   typename At::handles mine;
+   for (std::int64_t i = 0; i < count; ++i) mine.push_back(lines[static_cast<int>(i) * inner + b]);
+   const int k = forward ? b : a, j = forward ? a : b;
+   blocks[k * columns + j] = at.block(mine, k, j, forward);
+  }
+ }
+ return blocks;
+}
+
 namespace jvp_kernels {
 template <class G>
 any_tensor by_type(dtype type, const G& g) {
@@ -37114,7 +36849,7 @@ bool formula_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
 }
 template <class Tensor>
 bool node_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
- return node_record<>::forward(base, walk, tangent);
+ return node_record::forward(base, walk, tangent);
 }
 template <class Tensor>
 inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>,
@@ -37298,6 +37033,183 @@ public:
  value_type value;
 };
 }
+// -- tapegraph/graph/derivatives.hpp
+namespace tapegraph {
+namespace ir {
+inline constexpr std::int64_t most_unrolled_sweeps = 64;
+class traced_function {
+public:
+ using handles = list<int>;
+ constexpr explicit traced_function(trace& owner) : t(owner) {}
+ constexpr list<int> push(const list<int>& tangents) {
+  const list<int> all = push_forward(t, first_, last_, sources_, tangents);
+  list<int> found;
+  for (int y : results_) found.push_back(all[y] >= 0 ? all[y] : detail::zeros_like(t, y));
+  return found;
+ }
+ constexpr list<int> pull(const list<int>& cotangents) { return pull(results_, cotangents); }
+ constexpr list<std::int64_t> result_sizes() { return sizes(results_); }
+ constexpr list<std::int64_t> source_sizes() { return sizes(sources_); }
+ constexpr list<int> pull_one(int k, std::int64_t i) {
+  return pull(list<int>{results_[k]}, list<int>{one_hot(results_[k], i)});
+ }
+ constexpr list<int> push_one(int j, std::int64_t i) {
+  list<int> tangents(sources_.size(), -1);
+  tangents[j] = one_hot(sources_[j], i);
+  return push(tangents);
+ }
+ constexpr bool allows(std::int64_t sweeps) {
+  if (sweeps > most_unrolled_sweeps)
+   fail("jacobian: more than 64 rows or columns to unroll", results_[0], sources_[0]);
+  return t.error.what == nullptr;
+ }
+ constexpr int block(const list<int>& lines, int k, int j, bool forward) {
+  const shape y = t.dims(results_[k]), x = t.dims(sources_[j]);
+  shape target = y;
+  target.attach(&t.extents);
+  for (int i = 0; i < x.rank(); ++i) target.push_back(x[i]);
+  if (target.overflow()) return fail("jacobian: rank above 8", results_[k], sources_[j]);
+  const dtype type = t.nodes[sources_[j]].type;
+  if (lines.empty() || !detail::is_floating(t.nodes[results_[k]].type)) {
+   const node zero(&t, t.constant(0, type));
+   return invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
+  }
+  list<node> parts;
+  const shape line{1, t.dims(lines[0]).size().value};
+  for (int each : lines) parts.push_back(node(&t, reshaped(detail::converted(t, each, type), line)));
+  int all = invoke_list<concat_op>({0}, std::source_location{}, parts.begin(), parts.size()).id();
+  if (forward && lines.size() > 1 && line[1].value != 1) all = transpose(node(&t, all)).id();
+  return reshaped(all, target);
+ }
+ trace& t;
+protected:
+ constexpr int own(int argument, const char* integer) {
+  if (!detail::is_floating(t.nodes[argument].type)) fail(integer, argument, argument);
+  sources_.push_back(detail::reshaped(t, argument, t.dims(argument)).id());
+  return sources_.back();
+ }
+ constexpr int fail(const char* what, int first, int second) {
+  const operand_info in[2]{t.info(first), t.info(second)};
+  t.fail(what, in, 2);
+  return second;
+ }
+ list<int> sources_, results_;
+ int first_ = 0, last_ = 0;
+private:
+ constexpr int reshaped(int at, const shape& target) { return detail::reshaped(t, at, target).id(); }
+ constexpr list<int> pull(const list<int>& ys, const list<int>& cotangents) {
+  list<int> found = pullback(t, ys, cotangents, sources_, first_);
+  for (int i = 0; i < found.size(); ++i)
+   if (found[i] < 0) found[i] = detail::zeros_like(t, sources_[i]);
+  return found;
+ }
+ constexpr list<std::int64_t> sizes(const list<int>& of) {
+  list<std::int64_t> result;
+  for (int at : of) {
+   const extent size = t.dims(at).size();
+   if (!size.known()) fail("jacobian: extents must be numbers", at, at);
+   result.push_back(size.known() ? size.value : 0);
+  }
+  return result;
+ }
+ constexpr int one_hot(int like, std::int64_t i) {
+  const shape target = t.dims(like);
+  const node one(&t, t.constant(1, t.nodes[like].type));
+  const extent size = target.size();
+  if (target.rank() == 0) return one.id();
+  if (size.value == 1) return invoke<broadcast_op>({}, &target, std::source_location{}, one).id();
+  const shape single{1}, flat{size.value};
+  pad_op::attributes at;
+  for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
+  at.begin[0] = i;
+  const node placed = invoke<pad_op>(at, &flat, std::source_location{},
+          invoke<broadcast_op>({}, &single, std::source_location{}, one));
+  return reshaped(placed.id(), target);
+ }
+};
+}
+namespace detail {
+template <class F, class... X>
+struct linearization<graph, F, X...> : ir::traced_function {
+ static constexpr int arity = sizeof...(X);
+ struct sealer {
+  constexpr graph_node operator()(const auto& y) const { return eval(y); }
+ };
+ template <std::size_t... I>
+ static constexpr auto called(const F& f, const list<int>& ids, ir::trace& t, std::index_sequence<I...>) {
+  return map_results(sealer{}, f(graph_node(&t, ids[static_cast<int>(I)])...));
+ }
+ using value_type =
+  decltype(called(std::declval<const F&>(), {}, std::declval<ir::trace&>(), std::index_sequence_for<X...>{}));
+ constexpr explicit linearization(const F& f, const X&... x)
+  : traced_function(*owner(x...)), value((enter(x...), called(f, sources_, t, std::index_sequence_for<X...>{}))) {
+  last_ = t.nodes.size();
+  map_results([this](const graph_node& y) { return results_.push_back(y.id()); }, value);
+ }
+ template <class Directions>
+ constexpr auto push(const Directions& directions, const char*) {
+  const list<int> found =
+   traced_function::push(matched(directions, sources_, tapegraph::detail::direction_words));
+  int k = 0;
+  return map_results([&](const graph_node&) { return graph_node(&t, found[k++]); }, value);
+ }
+ template <class Cotangents>
+ constexpr auto pull(const Cotangents& cotangents, const char*) {
+  return typed(traced_function::pull(matched(cotangents, results_, tapegraph::detail::cotangent_words)), 0,
+     std::index_sequence_for<X...>{});
+ }
+ constexpr auto jacobian(sweep_direction direction) {
+  const list<int> blocks = jacobian_blocks(*this, direction);
+  int k = 0;
+  return map_results(
+   [&](const graph_node&) { return unwrapped(typed(blocks, arity * k++, std::index_sequence_for<X...>{})); },
+   value);
+ }
+private:
+ template <class First, class... Rest>
+ static constexpr ir::trace* owner(const First& first, const Rest&... rest) {
+  ir::trace* const mine = ir::owner_of(first);
+  if constexpr (sizeof...(Rest) > 0)
+   return mine != nullptr ? mine : owner(rest...);
+  else
+   return mine;
+ }
+ constexpr void enter(const X&... x) {
+  const int given[]{eval(x).id()...};
+  for (int argument : given) own(argument, "only floating-point arguments have derivatives");
+  first_ = t.nodes.size();
+ }
+ template <std::size_t... I>
+ constexpr auto typed(const list<int>& ids, int from, std::index_sequence<I...>) {
+  return std::make_tuple(graph_node(&t, ids[from + static_cast<int>(I)])...);
+ }
+ template <class Given>
+ constexpr list<int> matched(const Given& given, const list<int>& like, const like_words& words) {
+  list<int> ids;
+  map_results(
+   [&](const auto& each) {
+    if constexpr (scalar<std::remove_cvref_t<decltype(each)>>)
+     return ids.push_back(t.constant(static_cast<double>(each), t.nodes[like[0]].type));
+    else
+     return ids.push_back(eval(each).id());
+   },
+   given);
+  if (ids.size() != like.size()) {
+   fail(words.number, like[0], like[0]);
+   return like;
+  }
+  for (int i = 0; i < ids.size(); ++i) {
+   if (t.dims(ids[i]) == t.dims(like[i]) && t.nodes[ids[i]].type == t.nodes[like[i]].type) continue;
+   if (ir::detail::is_floating(t.nodes[like[i]].type)) fail(words.shape, ids[i], like[i]);
+   ids[i] = like[i];
+  }
+  return ids;
+ }
+public:
+ value_type value;
+};
+}
+}
 
 /// tg::function: turns a C++ function into a compiled graph or an eager callable.
 
@@ -37318,7 +37230,7 @@ struct returned<R> {
  static constexpr int count = 1;
  static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
  template <class Elements, int First>
- static auto rebuild(call_results<>& from, tape_index first) {
+ static auto rebuild(call_results& from, tape_index first) {
   auto value = Elements::template typed<First>(from.take(First));
   if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
   return value;
@@ -37333,7 +37245,7 @@ struct returned<std::tuple<R...>> {
    values);
  }
  template <class Elements, int First>
- static auto rebuild(call_results<>& from, tape_index first) {
+ static auto rebuild(call_results& from, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
     returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
@@ -37355,7 +37267,7 @@ struct returned<R<P...>> {
  static constexpr int count = parts::count;
  static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
  template <class Elements, int First>
- static auto rebuild(call_results<>& from, tape_index first) {
+ static auto rebuild(call_results& from, tape_index first) {
   return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
       parts::template rebuild<Elements, First>(from, first));
  }
@@ -37398,7 +37310,7 @@ public:
   int index = 0;
   (program_->set_input(index++, arguments.view()), ...);
   const random_state random = random_.next();
-  detail::call_results<> results(*program_);
+  detail::call_results results(*program_);
   program_->run(random);
   const detail::tape_storage& tape = detail::tape_storage::instance();
   tape_index place;
@@ -37452,74 +37364,96 @@ private:
  detail::call_counter random_;
 };
 
+template <class F, class... Specs>
+class traced_function;
+
 namespace detail {
 template <class Mode, class F, class... Specs>
+using compiled_function = std::conditional_t<
+ std::is_same_v<Mode, traced>, traced_function<F, Specs...>,
+ std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>>;
+template <class Mode, class F, class... Specs>
 struct untraced_function {
+ untraced_function();
+ explicit untraced_function(const F&);
  untraced_function(const untraced_function&);
  tensor<float> operator()(const tensor<typename Specs::element_type>&...);
  void set_seed(std::uint64_t);
  const ir::program_view& view() const;
  ir::program& program();
 };
-#if defined(__CUDACC__)
-}
-
-template <class Mode, class F, class... Specs>
-auto function(const F&, Specs...) {
- using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
- if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
- return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
-}
-#else
+#ifndef __CUDACC__
+template <class... Specs>
+struct call_of_function {
+ template <class F>
+ static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
+ static reported call(...);
+};
 template <class F, class... Specs>
+struct called_function
+ : std::conditional_t<accepts<F, node_for<Specs>...>(), call_of_function<Specs...>, never_called> {};
+template <class Result, class Mode, class F, class... Specs>
 constexpr auto function_verdict() {
- if constexpr (!std::is_empty_v<F>) {
+ constexpr bool at_run_time = std::is_same_v<Mode, traced>;
+ if constexpr (at_run_time && !is_defined<Mode>) {
+  return std::type_identity<traced_undefined>{};
+ } else if constexpr (!std::is_empty_v<F> && !at_run_time) {
   return std::type_identity<
    ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
      "tg::function<tg::traced>">>{};
- } else if constexpr (!takes<F, node_for<Specs>...>()) {
+ } else if constexpr (std::is_same_v<Result, reported> && !accepts<F, node_for<Specs>...>()) {
   return std::type_identity<ir::advice<
    "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
- } else if constexpr (!requires { F{}(some_value<Specs>...); }) {
-  return std::type_identity<said>{};
- } else if constexpr (std::is_void_v<decltype(F{}(some_value<Specs>...))>) {
+ } else if constexpr (std::is_same_v<Result, reported>) {
+  return std::type_identity<reported>{};
+ } else if constexpr (std::is_void_v<Result>) {
   return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
- } else if constexpr (!requires { returned<std::remove_cvref_t<decltype(F{}(some_value<Specs>...))>>::count; }) {
+ } else if constexpr (!requires { returned<std::remove_cvref_t<Result>>::count; }) {
   return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
+ } else if constexpr (at_run_time) {
+  return std::type_identity<valid>{};
  } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
   return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
  } else {
   return stage_verdict<ir::traced_stage<function_trace<F, Specs...>>>();
  }
 }
-template <class Output, class Mode, class F, class... Specs>
-struct function_if_it_fits {};
-template <class Output, class Mode, class F, class... Specs>
- requires std::is_same_v<typename decltype(function_verdict<F, Specs...>())::type, fits>
-struct function_if_it_fits<Output, Mode, F, Specs...> {
- using type =
-  std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
+template <class Result, class Mode, class F, class... Specs>
+struct checked_function : checked_result<typename decltype(function_verdict<Result, Mode, F, Specs...>())::type,
+          compiled_function<Mode, F, Specs...>, untraced_function<Mode, F, Specs...>> {};
+#else
+template <class F, class... Specs>
+struct called_function {
+ static none call(int);
 };
-template <class Mode, class F, class... Specs>
-constexpr auto function_mistake() {
- return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
-    untraced_function<Mode, F, Specs...>>();
-}
-}
-
-/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
-template <detail::source_mode Mode, detail::anything F, class... Specs,
-  bool = detail::takes<F, detail::node_for<Specs>...>()>
-auto function(const F&, Specs...) ->
- typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
- return {};
-}
-template <detail::source_mode Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
-[[nodiscard]] decltype(auto) function(const F&, Specs...) {
- return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
-}
-
+template <class Result, class Mode, class F, class... Specs>
+struct checked_function {
+ using type = compiled_function<Mode, F, Specs...>;
+};
 #endif
+}
+
+/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function
+/// object. `function<traced>`, of tapegraph/traced.hpp, makes the graph now; f is any callable, and is
+/// called once, with nodes. It throws shape_error if parts of f do not fit together.
+template <detail::any_mode Mode, class F, class... Specs>
+[[nodiscard]] auto function(const F& f, Specs...) ->
+ typename detail::checked_function<decltype(detail::called_function<F, Specs...>::template call<F>(0)), Mode, F,
+         Specs...>::type {
+ using made = typename detail::checked_function<decltype(detail::called_function<F, Specs...>::template call<F>(0)),
+            Mode, F, Specs...>::type;
+#if defined(__CUDACC__)
+ using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
+ if constexpr (!std::is_same_v<Mode, traced>)
+  if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
+#endif
+ if constexpr (std::is_reference_v<made>)
+  return detail::value_of_a_mistake<made>();
+ else if constexpr (std::is_same_v<Mode, traced>)
+  return made(f);
+ else
+  return {};
+}
 
 // -- tapegraph/nn/layers/convolution.hpp
 
@@ -37738,10 +37672,12 @@ no_such_option_in<batch_normalization_options> batch_normalization(const Scope&,
 template <class = void>
 detail::scope_missing batch_normalization(any_argument, ...) TG_MISTAKE;
 }
-// -- tapegraph/nn/session.hpp
+// -- tapegraph/session/session.hpp
 
-// -- tapegraph/nn/session/runner.hpp
-// -- tapegraph/nn/session/fed_values.hpp
+// -- tapegraph/session/files.hpp
+
+// -- tapegraph/session/runner.hpp
+// -- tapegraph/session/fed_values.hpp
 
 /// Values for placeholders: their own element type, and types that NumPy converts implicitly.
 
@@ -37752,24 +37688,18 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
  for (std::int64_t i = 0; i < count; ++i)
   static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
-template <class = void>
-any_tensor fed_as(const any_tensor& value, dtype to) {
+inline any_tensor fed_as(const any_tensor& value, dtype to) {
  any_tensor result(to, value.shape());
- const auto convert = [&]<class... From>(From...) {
-  const auto one = [&]<class T>(T) {
-   if (value.type() != dtype_of<T>) return;
-   if (to == dtype::f32)
-    convert_elements<T, float>(value.read(), result.write(), value.size());
-   else
-    convert_elements<T, double>(value.read(), result.write(), value.size());
-  };
-  (one(From{}), ...);
- };
- convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
+ common_types::visit(value.type(), [&]<class T>(std::type_identity<T>) {
+  if (to == dtype::f32)
+   convert_elements<T, float>(value.read(), result.write(), value.size());
+  else
+   convert_elements<T, double>(value.read(), result.write(), value.size());
+ });
  return result;
 }
 }
-// -- tapegraph/nn/session/fetches.hpp
+// -- tapegraph/session/fetches.hpp
 
 /// The result of a session's model, and the feeds and results of a session.
 
@@ -37781,7 +37711,7 @@ struct fetch {
  std::string_view name;
  T value;
 
- constexpr fetch(std::string_view text, const T& result) : name(text), value(result) {
+ constexpr fetch(std::string_view text, const T& result) : name(kept_text(text)), value(result) {
   static_assert(tensor_like<T> || detail::is_operation<T>, "fetch: a value or an operation");
  }
 };
@@ -37835,27 +37765,19 @@ struct session_program : part_programs {
  std::vector<any_tensor> converted{};
  std::vector<int> numbers;
 };
-template <class = void>
-class basic_session {
+class session_base {
 public:
- void close() {
-  programs_.clear();
-  origins_.clear();
-  variables_ = {};
-  closed_ = true;
- }
+ void close();
  bool closed() const { return closed_; }
  std::uint64_t step() const { return step_; }
 protected:
- using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
- basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
+ using first_state_function = double (*)(const session_base&, int which, std::string_view name);
+ session_base(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
     task_group* tasks = nullptr)
   : seed_(seed), device_(device), tasks_(tasks), first_state_(first_state) {}
- void check_open() const {
-  if (closed_) throw argument_error("session: it is closed");
- }
+ void check_open() const;
  session_program& program_of(const compiled_part* parts, int count);
- void make_variables(const ir::program_view& view);
+ void make_variables(const ir::model_view& view);
  void initialize_all();
  void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
  void finish(session_program& p, bool training);
@@ -37867,23 +37789,31 @@ protected:
  bool soft_placement_ = true;
  first_state_function first_state_;
 private:
- variable& variable_of(const ir::program_view& view, int i);
- bool holds_still(const variable& v) const;
+ variable& variable_of(const ir::model_view& view, int i);
+ bool is_frozen(const variable& v) const;
  void make_part(session_program& p, const compiled_part& from);
  void connect(session_part& p, bool training);
  void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
  [[noreturn]] static void refuse_feed(const ir::program_view& view, std::string_view name);
  struct origin {
   variable* made;
-  const ir::program_view* view;
+  const ir::model_view* view;
   int index;
  };
  std::vector<origin> origins_;
  std::vector<std::unique_ptr<session_program>> programs_;
  bool closed_ = false;
 };
-template <class X>
-session_program& basic_session<X>::program_of(const compiled_part* parts, int count) {
+TG_DEFINITION void session_base::close() {
+ programs_.clear();
+ origins_.clear();
+ variables_ = {};
+ closed_ = true;
+}
+TG_DEFINITION void session_base::check_open() const {
+ if (closed_) throw argument_error("session: it is closed");
+}
+TG_DEFINITION session_program& session_base::program_of(const compiled_part* parts, int count) {
  check_open();
  for (const auto& p : programs_)
   if (p->key == parts) return *p;
@@ -37907,39 +37837,36 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
   made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
  }
  made->parts.reserve(static_cast<std::size_t>(count));
- if (tasks_ != nullptr) made->tasks = std::make_unique<basic_task_values<>>(*tasks_);
+ if (tasks_ != nullptr) made->tasks = tasks_->transfers();
  for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
  connect_tasks(*made);
  return *programs_.emplace_back(std::move(made));
 }
-template <class X>
-void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
- const ir::program_view& view = *from.program;
- make_variables(view);
+TG_DEFINITION void session_base::make_part(session_program& p, const compiled_part& from) {
+ const ir::model_view& model = *from.model;
+ make_variables(model);
  add_part(
   p, from, [&] { return device_of_place(from.place, device_, soft_placement_); },
-  [&](int i) -> variable& { return variable_of(view, i); });
+  [&](int i) -> variable& { return variable_of(model, i); });
 }
-template <class X>
-void basic_session<X>::make_variables(const ir::program_view& view) {
+TG_DEFINITION void session_base::make_variables(const ir::model_view& view) {
  check_open();
  for (int i = 0; i < view.variables.size(); ++i) variable_of(view, i);
 }
-template <class X>
-variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
+TG_DEFINITION variable& session_base::variable_of(const ir::model_view& view, int i) {
  std::string path = path_of_variable(view, i);
  if (variable* const known = variables_.find(path)) return *known;
  const device_scope on(nullptr);
- const ir::variable_entry& v = view.variables[i];
- variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
- if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
+ const ir::variable_entry& entry = view.variables[i];
+ const ir::variable_definition& v = view.definitions[i];
+ variable& made = variables_.add(std::move(path), first_value(view, i, seed_), entry.trainable, v.state_of > 0);
+ if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, entry.name));
  made.set_collection(std::string(v.collection));
  made.set_task(std::string(ir::task_of_variable(view, i)));
  origins_.push_back({&made, &view, i});
  return made;
 }
-template <class X>
-variable& basic_session<X>::iterations_of(int training) {
+TG_DEFINITION variable& session_base::iterations_of(int training) {
  const std::string path = "optimizer/" + std::to_string(training) + "/iterations";
  if (variable* const known = variables_.find(path)) return *known;
  any_tensor zero(dtype::f64, shape{});
@@ -37948,23 +37875,21 @@ variable& basic_session<X>::iterations_of(int training) {
  origins_.push_back({&made, nullptr, 0});
  return made;
 }
-template <class X>
-void basic_session<X>::initialize_all() {
+TG_DEFINITION void session_base::initialize_all() {
  const device_scope on(nullptr);
  for (const origin& each : origins_) {
   if (each.view == nullptr) {
    *static_cast<double*>(each.made->own_data()) = 0;
    continue;
   }
-  each.made->come_back();
+  each.made->restore();
   each.made->held_by() = ~std::uint64_t{0};
   each.made->assign(first_value(*each.view, each.index, seed_));
-  const ir::variable_entry& v = each.view->variables[each.index];
-  if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
+  if (const int state_of = each.view->definitions[each.index].state_of; state_of > 0)
+   fill_state(*each.made, first_state_(*this, state_of - 1, each.view->variables[each.index].name));
  }
 }
-template <class X>
-bool basic_session<X>::holds_still(const variable& v) const {
+TG_DEFINITION bool session_base::is_frozen(const variable& v) const {
  if (v.frozen() || !v.optimizer_state()) return v.frozen();
  std::string_view path = v.path();
  for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
@@ -37973,8 +37898,7 @@ bool basic_session<X>::holds_still(const variable& v) const {
  }
  return false;
 }
-template <class X>
-void basic_session<X>::connect(session_part& p, bool training) {
+TG_DEFINITION void session_base::connect(session_part& p, bool training) {
  static char unused[64];
  runtime::device_runtime* const on = p.program->device();
  for (int i = 0; i < p.view->variables.size(); ++i) {
@@ -37986,7 +37910,7 @@ void basic_session<X>::connect(session_part& p, bool training) {
    p.program->set_variable(i, unused);
   } else if (p.written[k] == 0) {
    p.program->set_variable(i, v.data().view_on(on).data);
-  } else if (!training || !holds_still(v)) {
+  } else if (!training || !is_frozen(v)) {
    p.program->set_variable(i, v.own_data_on(on).data);
   } else {
    p.frozen[k] = v.data();
@@ -37994,8 +37918,8 @@ void basic_session<X>::connect(session_part& p, bool training) {
   }
  }
 }
-template <class X>
-void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
+TG_DEFINITION void session_base::feed_inputs(session_program& p, session_part& part,
+           const std::vector<const feed*>& feeds) {
  const ir::program_view& view = *part.view;
  for (std::size_t k = 0; k < feeds.size(); ++k) {
   for (std::size_t other = 0; other < k; ++other)
@@ -38019,8 +37943,7 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
   if (!fed) part.program->set_input(i, p.defaults[static_cast<std::size_t>(i)].view_on(part.program->device()));
  }
 }
-template <class X>
-void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_view name) {
+TG_DEFINITION void session_base::refuse_feed(const ir::program_view& view, std::string_view name) {
  std::string text = "session: no placeholder '" + std::string(name) + "'";
  bool first = true;
  for (const ir::input_entry& input : view.inputs)
@@ -38028,9 +37951,8 @@ void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_vie
    text.append(first ? ", there are '" : ", '").append(input.name).append("'"), first = false;
  throw argument_error(text + "; a value of the model is fed as given<\"" + std::string(name) + "\">(...)");
 }
-template <class X>
-void basic_session<X>::execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers,
-       int count) {
+TG_DEFINITION void session_base::execute(session_program& p, const std::vector<const feed*>& feeds,
+          const double* numbers, int count) {
  struct forget {
   session_program& whole;
   ~forget() {
@@ -38063,12 +37985,76 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
  p.logged = true;
  ++step_;
 }
-template <class X>
-void basic_session<X>::finish(session_program& p, bool training) {
- apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
+TG_DEFINITION void session_base::finish(session_program& p, bool training) {
+ apply_updates(p, [&](const variable& v) { return training && is_frozen(v); });
+}
 }
 
-// -- tapegraph/nn/session/trace.hpp
+namespace tapegraph {
+
+/// A define-then-run model whose fetches are run by name: `session<model>` in graph mode
+/// (session/session.hpp), `make_session<traced>(model)` where graphs are made at run time
+/// (session/traced_session.hpp).
+template <class Model, class Mode = graph>
+class session;
+
+namespace detail {
+inline constexpr const char* no_gradient_of_runs =
+ "gradient_tape: a session's runs have no gradient on the tape; use tg::function, or take it inside the model";
+template <class Derived>
+class session_files : public session_base {
+public:
+ variable_list& variables() {
+  make_variables(derived().variables_made_by_model());
+  return variables_;
+ }
+ template <class Path>
+ void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
+  static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
+  derived().make_everything();
+  gather_variables();
+  if (tasks_ != nullptr && tasks_->rank() != tasks_->chief()) return;
+  if constexpr (detail::weight_files_known<Path>())
+   detail::weight_file<Path>::save(
+    path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
+ }
+ template <class Path>
+ load_report load(const Path& path, const load_options& options = {}) {
+  static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
+  derived().make_everything();
+  gather_variables();
+  auto steps = static_cast<std::int64_t>(step_);
+  detail::state_entries run;
+  load_report report;
+  if constexpr (detail::weight_files_known<Path>())
+   report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
+             options);
+  step_ = static_cast<std::uint64_t>(steps);
+  return report;
+ }
+ no_such_option_in<save_options> save(any_argument, ...) TG_MISTAKE;
+ no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
+ void gather_variables() {
+  if (tasks_ != nullptr) tasks_->gather(variables_);
+ }
+ void set_soft_placement(bool soft) { soft_placement_ = soft; }
+ void initialize() {
+  check_open();
+  initialize_all();
+ }
+protected:
+ using session_base::session_base;
+private:
+ Derived& derived() { return static_cast<Derived&>(*this); }
+};
+}
+}
+// -- tapegraph/session/trace.hpp
+// -- tapegraph/session/optimizer_table.hpp
+
+/// The optimizers of a session's model, and which of them a set of fetches runs.
+
+namespace tapegraph::detail {
 template <fixed_string... Text>
 struct name_list {
  static constexpr int count = sizeof...(Text);
@@ -38116,17 +38102,23 @@ constexpr auto joined_tables(const optimizer_table<A...>& first, const Rest&... 
 }
 template <class Model>
 constexpr auto traced_optimizers() {
- ir::trace t;
+ ir::model_trace t;
  t.training = false;
  const auto result = Model{}(graph_scope(&t, 0));
  return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
 }
 template <class Model>
 inline constexpr auto session_optimizers = traced_optimizers<Model>();
+template <class Model>
+struct optimizers_of_session {
+ static constexpr const auto& get() { return session_optimizers<Model>; }
+};
 template <class... T>
 auto table_of(const fetches<T...>&) -> decltype(joined_tables(optimizers_of(std::declval<const fetch<T>&>())...));
 template <class Model>
-inline constexpr bool has_optimizers = decltype(table_of(std::declval<fetches_of<Model>>()))::count > 0;
+using table_type = decltype(table_of(std::declval<fetches_of<Model>>()));
+template <class Model>
+inline constexpr bool has_optimizers = table_type<Model>::count > 0;
 template <class... T>
 constexpr bool any_operation(const fetches<T...>*) {
  return (is_operation<T> || ...);
@@ -38140,7 +38132,7 @@ template <class Model, class Names>
 constexpr bool wants_first_values() {
  bool wanted = false;
  if constexpr (any_operation(static_cast<const fetches_of<Model>*>(nullptr))) {
-  ir::trace t;
+  ir::model_trace t;
   t.training = false;
   const auto result = Model{}(graph_scope(&t, 0));
   for (const std::string_view name : Names::all)
@@ -38160,10 +38152,10 @@ constexpr std::uint64_t wanted_trainings() {
  std::uint64_t mask = 0;
  if constexpr (std::is_same_v<Names, all_operations>) return ~mask;
  if constexpr (has_optimizers<Model>)
-  for (std::size_t i = 0; i < session_optimizers<Model>.count; ++i)
+  for (std::size_t i = 0; i < table_type<Model>::count; ++i)
    for (const std::string_view name : Names::all)
-    if (session_optimizers<Model>.names[i] == name)
-     mask |= std::uint64_t{1} << session_optimizers<Model>.trainings[i];
+    if (optimizers_of_session<Model>::get().names[i] == name)
+     mask |= std::uint64_t{1} << optimizers_of_session<Model>::get().trainings[i];
  return mask;
 }
 template <class Model>
@@ -38172,18 +38164,20 @@ constexpr std::uint64_t scaled_trainings() {
  if constexpr (has_optimizers<Model>)
   [&]<class... O>(const std::tuple<O...>&) {
    std::size_t i = 0;
-   ((mask |= scales_loss<O>() ? std::uint64_t{1} << session_optimizers<Model>.trainings[i] : 0, ++i), ...);
-  }(session_optimizers<Model>.optimizers);
+   ((mask |= scales_loss<O>() ? std::uint64_t{1} << optimizers_of_session<Model>::get().trainings[i] : 0, ++i),
+   ...);
+  }(optimizers_of_session<Model>::get().optimizers);
  return mask;
 }
-constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
+
+constexpr bool reads_as(const ir::model_trace& t, int scope, std::string_view name, std::string_view path) {
  ir::detail::text_builder text;
  ir::detail::scope_path(text, t.scopes, scope);
  if (text.size > 0) text.put('/');
  text.put(name);
  return text.view() == path;
 }
-constexpr void finish_session(ir::trace& t, int given) {
+constexpr void finish_session(ir::model_trace& t, int given) {
  const int first = t.outputs.size() - given;
  for (int k = first; k < t.outputs.size(); ++k) {
   const ir::output_entry each = t.outputs[k];
@@ -38200,7 +38194,7 @@ constexpr void finish_session(ir::trace& t, int given) {
 }
 template <class Model, class Fetches, class Given, bool Last>
 struct fetch_trace {
- static constexpr void build(ir::trace& t) {
+ static constexpr void build(ir::model_trace& t) {
   t.wanted_trainings = wanted_trainings<Model, Fetches>();
   t.training = t.wanted_trainings != 0;
   const auto result = Model{}(graph_scope(&t, 0));
@@ -38236,7 +38230,7 @@ struct fetch_trace {
  }
 private:
  template <class T>
- static constexpr void keep(ir::trace& t, const fetch<T>& item) {
+ static constexpr void keep(ir::model_trace& t, const fetch<T>& item) {
   if constexpr (is_operation<T>)
    for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
   if constexpr (std::is_same_v<T, graph_assignment>)
@@ -38244,7 +38238,7 @@ private:
   else if constexpr (!is_operation<T>)
    t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
  }
- static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
+ static constexpr void add_update(ir::model_trace& t, const ir::assignment_entry& update) {
   for (const ir::assignment_entry& known : t.assignments) {
    if (known.variable != update.variable) continue;
    if (known.node != update.node) t.fail("session: two operations of one run assign one variable");
@@ -38253,7 +38247,7 @@ private:
   t.assignments.push_back(update);
  }
  template <class... T>
- static constexpr int node_called(ir::trace& t, std::string_view name, const fetches<T...>& result) {
+ static constexpr int node_called(ir::model_trace& t, std::string_view name, const fetches<T...>& result) {
   for (const ir::named_entry& v : t.named)
    if (reads_as(t, v.scope, v.name, name)) return v.node;
   for (const ir::input_entry& input : t.inputs)
@@ -38269,7 +38263,7 @@ private:
  static constexpr int node_of(const T&) {
   return -1;
  }
- static constexpr void keep_updates_of_layers(ir::trace& t, const list<ir::assignment_entry>& of_layers) {
+ static constexpr void keep_updates_of_layers(ir::model_trace& t, const list<ir::assignment_entry>& of_layers) {
   if (of_layers.empty()) return;
   list<int> needed(t.nodes.size(), 0);
   for (const ir::output_entry& output : t.outputs) needed[output.node] = 1;
@@ -38287,7 +38281,7 @@ private:
    if (shared) add_update(t, update);
   }
  }
- static constexpr void spread(const ir::trace& t, list<int>& marks) {
+ static constexpr void spread(const ir::model_trace& t, list<int>& marks) {
   for (int i = t.nodes.size() - 1; i >= 0; --i)
    for (int k = 0; marks[i] != 0 && k < t.nodes[i].arguments; ++k) marks[t.argument(i, k)] = 1;
  }
@@ -38295,7 +38289,7 @@ private:
 template <class Model, class Fetches, class Given>
 struct session_gradient_trace {
  using previous = fetch_trace<Model, Fetches, Given, false>;
- static constexpr void build(ir::trace& t) {
+ static constexpr void build(ir::model_trace& t) {
   if (!ir::detail::gathered_only(t)) return;
   list<ir::gradient_entry> known;
   for (int first = 0; first < t.gradients.size();) {
@@ -38311,7 +38305,7 @@ struct session_gradient_trace {
   t.row_uses.clear();
  }
 private:
- static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
+ static constexpr void differentiate(ir::model_trace& t, int first, int last, list<ir::gradient_entry>& known) {
   int loss = t.gradients[first].node;
   const int before = known.size();
   list<int> nodes, by_rows(t.variables.size(), 0);
@@ -38361,7 +38355,7 @@ private:
 template <class Model, class Fetches, class Given>
 struct session_update_trace {
  using previous = session_gradient_trace<Model, Fetches, Given>;
- static constexpr void build(ir::trace& t) {
+ static constexpr void build(ir::model_trace& t) {
   list<int> changed(t.variables.size(), 0);
   for (const ir::assignment_entry& update : t.assignments) changed[update.variable] = 1;
   for (const ir::gradient_entry& each : t.gradients)
@@ -38371,19 +38365,19 @@ struct session_update_trace {
     t.fail("session: two operations of one run assign one variable");
     return;
    }
-  constexpr std::uint64_t wanted = wanted_trainings<Model, Fetches>();
+  const std::uint64_t wanted = wanted_trainings<Model, Fetches>();
   [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
-  (std::make_index_sequence<session_optimizers<Model>.count>{});
+  (std::make_index_sequence<table_type<Model>::count>{});
   t.gradients.clear();
   ir::apply_constraints<Model>(t);
   if (t.error.what == nullptr) finish_session(t, Given::count);
  }
 private:
  template <std::size_t I>
- static constexpr void step(ir::trace& t, std::uint64_t wanted) {
-  constexpr const auto& table = session_optimizers<Model>;
+ static constexpr void step(ir::model_trace& t, std::uint64_t wanted) {
+  const auto& table = optimizers_of_session<Model>::get();
   if (table.first_of(I) != I || (wanted >> table.trainings[I] & 1) == 0) return;
-  using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table.optimizers)>>;
+  using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table_type<Model>::optimizers)>>;
   list<ir::gradient_entry> own;
   for (const ir::gradient_entry& each : t.gradients)
    if (each.optimizer == table.trainings[I]) own.push_back(each);
@@ -38398,7 +38392,7 @@ using session_trace =
 template <class Trace>
 constexpr auto run_verdict() {
 #if defined(__CUDACC__)
- return std::type_identity<fits>{};
+ return std::type_identity<valid>{};
 #else
  if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
   return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
@@ -38416,9 +38410,15 @@ namespace tapegraph {
 /// Runs parts of a define-then-run model. Each set of fetches compiles to a program of only what
 /// they need. A session owns its variables and its programs; a run sees what the previous one
 /// changed. Use a session from one thread at a time.
-template <class Model>
-class session : public detail::basic_session<> {
- static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
+template <class Model, class Mode>
+class session : public detail::session_files<session<Model, Mode>> {
+ static_assert(std::is_same_v<Mode, graph>,
+    "a session's mode is tg::graph, or tg::traced: tg::make_session<tg::traced>(model)");
+ static_assert(std::is_empty_v<Model>,
+    "a session's model is an empty type, whose parameters are constants; others are for "
+    "tg::make_session<tg::traced>(model)");
+ using base = detail::session_files<session>;
+ friend base;
  using fetches = detail::fetches_of<Model>;
 
  template <class Fetches, class Given>
@@ -38435,21 +38435,20 @@ class session : public detail::basic_session<> {
 
 public:
  /// Computes on the device of this thread (device_scope), or on another.
- explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
- explicit session(device where, std::uint64_t seed = 0)
-  : basic_session(seed, runtime::runtime_for(where), &first_state) {}
+ explicit session(std::uint64_t seed = 0) : base(seed, runtime::current_runtime(), &first_state) {}
+ explicit session(device where, std::uint64_t seed = 0) : base(seed, runtime::runtime_for(where), &first_state) {}
  /// One of several tasks of a cluster, `server.tasks()`. Each task makes the session and runs
  /// the same fetches with the same feeds. A task computes what scope.with_device gives it by
  /// name and holds the variables of that part; all tasks get the results.
  explicit session(task_group& tasks, std::uint64_t seed = 0)
-  : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
+  : base(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
  /// Runs the fetches once. Returns their values in a tuple, the value itself if only one of them
  /// has one, nothing if all are operations. Operations change variables after everything else.
  /// Throws argument_error for a name that is no placeholder, for one fed twice, and for a
  /// placeholder that the fetches need and that is not fed.
  template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-  requires std::is_same_v<Mistake, detail::fits>
+  requires std::is_same_v<Mistake, detail::valid>
  auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
   std::vector<const feed*> pointers;
   for (const feed& f : feeds) pointers.push_back(&f);
@@ -38457,69 +38456,16 @@ public:
   return run_with<detail::name_list<Names...>, detail::name_list<Given...>>(pointers);
  }
  template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-  requires std::is_same_v<Mistake, detail::fits>
+  requires std::is_same_v<Mistake, detail::valid>
  auto run(const given<Given>&... values) {
   return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
  }
  template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-  requires(!std::is_same_v<Mistake, detail::fits>)
+  requires(!std::is_same_v<Mistake, detail::valid>)
  void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
  template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
-  requires(!std::is_same_v<Mistake, detail::fits>)
+  requires(!std::is_same_v<Mistake, detail::valid>)
  void run(const given<Given>&... values) = delete;
-
- /// The model's variables; makes them if no run has.
- variable_list& variables() {
-  this->make_variables(variables_made_by_model());
-  return variables_;
- }
- /// Writes all variables as safetensors, with optimizers' state. Needs #include
- /// <tapegraph/io/weights.hpp>; throws as model.save does. A session of the same seed that loads
- /// the file continues exactly where this one stands.
- template <class Path>
- void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
-  static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
-  make_everything();
-  gather_variables();
-  if (tasks_ != nullptr && tasks_->rank() != tasks_->chief()) return;
-  if constexpr (detail::weight_files_known<Path>())
-   detail::weight_file<Path>::save(
-    path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
- }
- /// Reads what `save` wrote. Throws as model.load does; then nothing has changed.
- template <class Path>
- load_report load(const Path& path, const load_options& options = {}) {
-  static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
-  make_everything();
-  gather_variables();
-  auto steps = static_cast<std::int64_t>(step_);
-  detail::state_entries run;
-  load_report report;
-  if constexpr (detail::weight_files_known<Path>())
-   report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
-             options);
-  step_ = static_cast<std::uint64_t>(steps);
-  return report;
- }
-
- no_such_option_in<save_options> save(any_argument, ...) TG_MISTAKE;
- no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
-
- /// If tasks compute parts of the model, gives all of them every variable until a run changes
- /// it. Call it on every task.
- void gather_variables() {
-  if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
- }
-
- /// Chooses whether the CPU computes parts of the model that are placed on a missing GPU (the
- /// default), or whether the first run throws device_error.
- void set_soft_placement(bool soft) { soft_placement_ = soft; }
-
- /// Gives all variables their initial values again, and resets optimizers.
- void initialize() {
-  this->check_open();
-  this->initialize_all();
- }
 
  /// The optimizer of a fetch of minimize; its numbers may change between runs. `Which`: its
  /// index in a group.
@@ -38541,16 +38487,16 @@ public:
  }
 
 private:
- static const ir::program_view& variables_made_by_model() {
-  static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<model_alone>>();
+ const ir::model_view& variables_made_by_model() {
+  static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<model_alone>>();
   return view;
  }
 
  void make_everything() {
-  variables();
+  this->variables();
   if constexpr (detail::has_optimizers<Model>) {
    using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
-   static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<whole>>();
+   static constexpr ir::model_view view = ir::stage_view<ir::traced_stage<whole>>();
    this->make_variables(view);
    for (const int training : detail::session_optimizers<Model>.trainings) this->iterations_of(training);
   }
@@ -38623,14 +38569,12 @@ private:
   if (is_floating(Type) && detail::tape_storage::instance().recording()) {
    std::vector<const any_tensor*> fed;
    for (const feed* f : feeds) fed.push_back(&f->value);
-   detail::refuse_derivative(value, fed,
-         "gradient_tape: a session's runs have no gradient on the tape; use "
-         "tg::function, or take it inside the model");
+   detail::refuse_derivative(value, fed, detail::no_gradient_of_runs);
   }
   return value;
  }
 
- static double first_state(const basic_session& self, int which, std::string_view name) {
+ static double first_state(const detail::session_base& self, int which, std::string_view name) {
   double value = 0;
   if constexpr (detail::has_optimizers<Model>) {
    constexpr const auto& table = detail::session_optimizers<Model>;
@@ -38793,9 +38737,9 @@ bool allclose(const A& a, const B& b, const closeness& options = {}) {
  if (!(options.rtol >= 0 && options.atol >= 0))
   throw argument_error("allclose: rtol " + std::to_string(options.rtol) + " and atol " +
        std::to_string(options.atol) + " must not be negative");
- bool fits = true;
- const shape dims = broadcast(shape_of(a), shape_of(b), fits);
- if (!fits)
+ bool valid = true;
+ const shape dims = broadcast(shape_of(a), shape_of(b), valid);
+ if (!valid)
   throw shape_error("allclose: shapes do not broadcast: " + to_string(shape_of(a)) + ", " +
       to_string(shape_of(b)));
  const auto x = broadcast_to(eval(a), dims), y = broadcast_to(eval(b), dims);
@@ -39673,12 +39617,12 @@ namespace tapegraph {
 struct tensordot_axes {
  std::int8_t first[max_rank]{}, second[max_rank]{};
  int count = 0;
- bool named = false, fits = true;
+ bool named = false, valid = true;
 
- constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
+ constexpr tensordot_axes(int several) : count(several), valid(several >= 0 && several <= max_rank) {}
  constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
-  : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
-  if (!fits) return;
+  : named(true), valid(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
+  if (!valid) return;
   for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
   int i = 0;
   for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
@@ -39697,24 +39641,24 @@ constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
     "tensordot: element types differ; cast<...>() makes them equal");
  const shape sx = shape_of(x), sy = shape_of(y);
  axis_labels lx, ly, out;
- bool fits = axes.fits && axes.count <= sx.rank() && axes.count <= sy.rank();
+ bool valid = axes.valid && axes.count <= sx.rank() && axes.count <= sy.rank();
  for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
  for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
  misfit problem = misfit::tensordot_axes;
- for (int k = 0; k < axes.count && fits; ++k) {
+ for (int k = 0; k < axes.count && valid; ++k) {
   const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
   const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
-  fits = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
-  if (!fits) break;
+  valid = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
+  if (!valid) break;
   ly.label[j] = lx.label[i];
-  if (!equal_or_required(sx[i], sy[j])) fits = false, problem = misfit::tensordot_extents;
+  if (!equal_or_required(sx[i], sy[j])) valid = false, problem = misfit::tensordot_extents;
  }
  for (int i = 0; i < lx.count; ++i)
   if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
  for (int i = 0; i < ly.count; ++i)
   if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
- if (fits && out.count > max_rank) fits = false, problem = misfit::rank;
- if (!fits) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
+ if (valid && out.count > max_rank) valid = false, problem = misfit::rank;
+ if (!valid) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
  return contract(x, lx, y, ly, out, where);
 }
 
@@ -40434,331 +40378,566 @@ constexpr auto vmap(F f) {
 }
 }
 
-// -- tapegraph/nn/callbacks.hpp
-
-/// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp> and a JSON
-/// library, and are in nn/callbacks/saving.hpp.
-
-// -- tapegraph/nn/callbacks/csv_logger.hpp
-
-namespace tapegraph {
-
-/// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
-/// there are, and those of validation are among them where there is any. A run that is resumed goes on in its file, from which
-/// lines of epochs that are trained again are taken.
-struct csv_logger {
- std::string path;
- char separator = ',';
- bool append = false; ///< behind what the file holds; its first line is then the names
-
- /// What it remembers.
- std::string columns{}; ///< each behind the other, with '\n'
- std::int64_t bytes = 0; ///< of the file
-
- void on_train_begin(training_state&) {
-  columns.clear();
-  bytes = 0;
- }
- void on_epoch_end(training_state& s) { add_line(s); }
- void on_state(state_archive& a) {
-  a("columns", columns);
-  a("bytes", bytes);
- }
-
- template <class = void>
- void add_line(const training_state& s);
-};
-
-template <class>
-void csv_logger::add_line(const training_state& s) {
- if (!s.writes_files()) return;
- const bool first = columns.empty();
- if (first) {
-  std::string more;
-  for (const named_value& v : s.logs) {
-   columns.append(v.name).append("\n");
-   const std::string other = "val_" + v.name;
-   if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" &&
-    s.logs.find(other) == nullptr)
-    more.append(other).append("\n");
-  }
-  columns += more;
- }
- std::FILE* const file = std::fopen(path.c_str(), first && !append ? "wb" : "ab");
- if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written: " + std::strerror(errno));
- std::fseek(file, 0, SEEK_END);
- bool complete = true;
- if (const long there = std::ftell(file);
-  !first && there > bytes)
-  complete = ::ftruncate(::fileno(file), static_cast<off_t>(bytes)) == 0;
- std::fseek(file, 0, SEEK_END);
- const bool names = std::ftell(file) == 0;
- std::string head = "epoch";
- std::string text = std::to_string(s.epoch + 1);
- std::string_view rest = columns;
- while (!rest.empty()) {
-  const std::string_view name = rest.substr(0, rest.find('\n'));
-  rest.remove_prefix(name.size() + 1);
-  (head += separator) += name;
-  text += separator;
-  if (const double* const value = s.logs.find(name)) text += detail::exact_text(*value);
- }
- if (names) text = head + "\n" + text;
- text += '\n';
- complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() && complete;
- complete = std::fflush(file) == 0 && complete;
- bytes = std::ftell(file);
- const int reason = errno;
- const bool closed = std::fclose(file) == 0;
- if (!closed || !complete)
-  throw data_error("csv_logger: writing '" + path + "' failed: " + std::strerror(complete ? errno : reason));
-}
-}
-// -- tapegraph/nn/callbacks/early_stopping.hpp
-
-// -- tapegraph/nn/callbacks/monitor.hpp
-
+// -- tapegraph/compile/instance.hpp
+// -- tapegraph/compile/instance_losses.hpp
 namespace tapegraph::detail {
-template <class = void>
-const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
- const double* const found = s.logs.find(name);
- if (found == nullptr && !(s.validates && name.starts_with("val_"))) s.logs.refuse(who, name);
- return found;
-}
-inline void check_not_negative(const char* who, const char* name, double value) {
- if (!std::isfinite(value) || value < 0)
-  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value));
-}
-inline void check_at_least(const char* who, const char* name, std::int64_t value, std::int64_t least) {
- if (value < least)
-  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value) + ", not at least " +
-       std::to_string(least));
-}
-}
-
-namespace tapegraph {
-
-/// Ends training when a value stops improving. The rules are those of Keras's EarlyStopping: an
-/// epoch improves if its value is better than the best by more than `min_delta`; it resets the wait
-/// if it is also better than `baseline` by as much.
-struct early_stopping {
- std::string monitor = "val_loss";
- double min_delta = 0;
- std::int64_t patience = 0; ///< epochs without improvement after which it stops
- better mode = better::automatic;
- std::optional<double> baseline{};
- /// Restores the model's variables (not the optimizer's) of the best epoch at the end, whether
- /// training was stopped or not. A run that is interrupted, and may be resumed, keeps its own.
- bool restore_best_weights = false;
- std::int64_t start_from_epoch = 0; ///< earlier epochs, counted from 0, are ignored
-
- /// State: the best value and its epoch, from 0 (-1 before there is one), epochs since, and the
- /// weights to restore.
- double best = 0;
- std::int64_t best_epoch = -1, wait = 0;
- std::vector<any_tensor> weights{};
-
- void on_train_begin(training_state&) {
-  detail::check_not_negative("early_stopping", "min_delta", min_delta);
-  detail::check_at_least("early_stopping", "patience", patience, 0);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
-  best_epoch = -1;
-  wait = 0;
-  weights.clear();
+template <class Model, class Value, bool Regularizes, class Trainer>
+class instance_losses : public Trainer {
+public:
+ tensor<Value> added_losses() {
+  tensor<Value> total(Value(0));
+  for (const any_tensor& each : losses_) total = eval(total + tensor<Value>(each));
+  losses_.clear();
+  if constexpr (Regularizes)
+   for (const variable& v : this->variables_)
+    if (v.regularizer())
+     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<Value>(v.data())));
+  penalties_due_ = false;
+  return total;
  }
- void on_epoch_end(training_state& s) {
-  if (s.epoch < start_from_epoch) return;
-  const double* const value = detail::monitored(s, "early_stopping", monitor);
-  if (value == nullptr) return;
-  const bool more = detail::more_is_better(monitor, mode);
-  const auto improves = [&](double over) { return more ? *value - min_delta > over : *value + min_delta < over; };
-  if (restore_best_weights && weights.empty()) keep(s);
-  ++wait;
-  if (improves(best)) {
-   best = *value;
-   best_epoch = s.epoch;
-   if (restore_best_weights) keep(s);
-   if (!baseline || improves(*baseline)) wait = 0;
-   return;
+ std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+  if (!losses_.empty() || penalties_due_) {
+   losses_.clear();
+   penalties_due_ = false;
+   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
+        "leaves out: loss + net.added_losses()");
   }
-  if (wait >= patience && s.epoch > 0)
-   s.stop("early_stopping: " + monitor + " has not become better than " + std::to_string(best) + " for " +
-    std::to_string(wait) + " epochs");
- }
- void on_train_end(training_state& s) {
-  if (s.history.interrupted || weights.empty()) return;
+  std::vector<any_tensor> sources, flows;
+  for (const variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
+  }
+  std::vector<any_tensor> found = tape.gradient(loss, sources);
   std::size_t next = 0;
-  s.model().gather_variables();
-  for (variable& v : s.model().variables())
-   if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
-  weights.clear();
- }
- void on_state(state_archive& a) {
-  a("best", best);
-  a("best_epoch", best_epoch);
-  a("wait", wait);
-  a("weights", weights);
- }
-
- void keep(const training_state& s) {
-  weights.clear();
-  s.model().gather_variables();
-  for (const variable& v : s.model().variables()) {
-   if (v.optimizer_state() || v.metric_state()) continue;
-   any_tensor copy = v.data();
-   copy.unshare();
-   weights.push_back(std::move(copy));
+  for (variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
+   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
+   if (followed) ++next;
   }
+  return flows;
+ }
+ template <tensor_like E>
+ std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
+  const any_tensor sealed = eval(loss);
+  return gradients(tape, sealed);
+ }
+protected:
+ static constexpr bool regularizes = Regularizes;
+ using Trainer::Trainer;
+ void add_losses(std::vector<any_tensor> more, bool penalties) {
+  const auto& tape = tape_storage::instance();
+  std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
+  for (any_tensor& each : more) losses_.push_back(std::move(each));
+  penalties_due_ = penalties;
+ }
+private:
+ std::vector<any_tensor> losses_;
+ bool penalties_due_ = false;
+};
+}
+namespace tapegraph {
+template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
+class model_instance;
+template <class Model, class Spec, class... Elements>
+class model_instance<Model, Spec, std::tuple<Elements...>>
+ : public detail::instance_losses<
+  Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
+  (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
+  detail::trainer_base> {
+ using base = typename model_instance::instance_losses;
+public:
+ explicit model_instance(const compile_options& options) : base(options) {
+  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
+ }
+ auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
+ auto in_training(const tensor<Elements>&... x) {
+  ++this->step_;
+  auto y = call(true, x...);
+  return y;
+ }
+private:
+ auto call(bool training, const tensor<Elements>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
+  const detail::model_base::computing here(*this);
+  const buffer_view columns[]{x.outline_view()...};
+  this->check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  rules.check(columns);
+  eager_context context;
+  context.variables = &this->variables_;
+  context.follows = true;
+  context.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  const detail::random_scope draws(context.random);
+  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+  if (training) this->add_losses(std::move(context.losses), base::regularizes);
+  context.apply();
+  return y;
  }
 };
+template <class Model, detail::input_spec_like Spec>
+auto instance(const Model&, Spec, const compile_options& options = {}) {
+ static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
+ return model_instance<detail::model_type<Model>, Spec>(options);
+}
+template <auto Model, detail::input_spec_like Spec>
+auto instance(Spec, const compile_options& options = {}) {
+ return model_instance<detail::model_constant<Model>, Spec>(options);
+}
 
-// -- tapegraph/nn/callbacks/learning_rate_scheduler.hpp
+// -- tapegraph/compile/training_step.hpp
 
-/// Sets the learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch,
-/// double rate) { return ...; })`, or without the current rate. Epochs count from 0. The rate is
-/// logged as "learning_rate".
-template <class Schedule>
-struct learning_rate_scheduler {
- Schedule schedule;
-
- explicit learning_rate_scheduler(Schedule f) : schedule(std::move(f)) {}
-
- void on_epoch_begin(training_state& s) {
-  if constexpr (requires { schedule(s.epoch, 0.0); })
-   s.set_learning_rate(schedule(s.epoch, s.learning_rate()));
-  else
-   s.set_learning_rate(schedule(s.epoch));
- }
- void on_epoch_end(training_state& s) { s.logs.set("learning_rate", s.learning_rate()); }
+// -- tapegraph/compile/step/scopes.hpp
+template <class... Each>
+struct optimizers {
+ std::tuple<Each...> each;
+ constexpr explicit optimizers(const Each&... them) : each(them...) {}
+ static constexpr std::uint64_t scaled = [] {
+  std::uint64_t mask = 0, bit = 1;
+  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
+  return mask;
+ }();
 };
-
-// -- tapegraph/nn/callbacks/limits.hpp
-
-/// Ends training at a step whose loss is NaN or infinite. `compile_options::check_finite` says
-/// which operation it came from.
-struct terminate_on_nan {
- void on_batch_end(training_state& s) {
-  if (!std::isfinite(s.batch_loss))
-   s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " +
-    std::to_string(s.batch_loss));
+namespace detail {
+template <class... Given>
+inline constexpr bool loss_and_pattern = false;
+template <tensor_like Loss>
+inline constexpr bool loss_and_pattern<Loss> = true;
+template <tensor_like Loss, class Pattern>
+inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
+}
+#define TG_A_STEP_MINIMIZES \
+ "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
+ "step.template minimize<1>(loss, \"generator\")"
+class graph_step : public graph_scope {
+public:
+ constexpr explicit graph_step(ir::model_trace* t) : graph_scope(t, 0) {}
+ template <int Optimizer = 0, tensor_like E>
+ constexpr void minimize(const E& loss, std::string_view variables = "*",
+       std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(loss, where);
+  ir::model_trace& t = owner();
+  const operand_info given = t.info(node.id());
+  for (int i = 0; i < given.dims.rank(); ++i)
+   if (given.dims[i].value != 1)
+    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
+ }
+#if defined(TG_REFUSED)
+ template <int Optimizer = 0, class... Given>
+  requires(!detail::loss_and_pattern<Given...>)
+ TG_REFUSED(TG_A_STEP_MINIMIZES)
+ constexpr void minimize(const Given&...) const {
+  const ir::model_trace& t = owner();
+  owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
+ }
+#endif
+};
+namespace detail {
+struct eager_minimization {
+ any_tensor loss;
+ int optimizer;
+ std::string variables;
+};
+}
+class eager_step : public eager_scope {
+public:
+ eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
+  : eager_scope(context), found_(found) {}
+ template <int Optimizer = 0, tensor_like E>
+ void minimize(const E& loss, std::string_view variables = "*",
+    std::source_location where = std::source_location::current()) const {
+  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
+ }
+ template <int Optimizer = 0, class... Given>
+  requires(!detail::loss_and_pattern<Given...>)
+ void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
+private:
+ std::vector<detail::eager_minimization>* found_;
+};
+}
+// -- tapegraph/compile/step/eager_step.hpp
+// -- tapegraph/compile/step/trainable.hpp
+// -- tapegraph/compile/step/traces.hpp
+namespace tapegraph::ir {
+template <class Step, class Spec>
+struct step_trace {
+ static constexpr auto call(model_trace& t) {
+  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
+   using T = typename decltype(spec)::element_type;
+   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
+  });
+  return std::apply(
+   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
+   x);
+ }
+ using result = decltype(call(std::declval<model_trace&>()));
+ static constexpr void build(model_trace& t) {
+  t.training = true;
+  const auto y = call(t);
+  using pack = tapegraph::detail::output_pack<result>;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
+  }
+  (std::make_index_sequence<pack::count>{});
+  t.scope = 0;
+  if (t.added_losses.size() > 0)
+   t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
+  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
  }
 };
-
-/// Interrupts training after the current step once it has taken this long. A resumed run gets the
-/// full time again.
-struct time_limit {
- double seconds = 0;
-
- double started = 0; ///< state
-
- void on_train_begin(training_state&) {
-  detail::check_not_negative("time_limit", "seconds", seconds);
-  started = detail::steady_seconds();
+constexpr int step_scale_scope(model_trace& t, int optimizer) {
+ return optimizer == 0 ? 0 : optimizer_scope(t, optimizer);
+}
+template <class Step, class Spec, std::uint64_t Scaled>
+struct step_gradients {
+ using previous = step_trace<Step, Spec>;
+ static constexpr void build(model_trace& t) {
+  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
+  list<int> taken(t.variables.size(), 0);
+  int number = 0;
+  for (const minimization_entry& m : t.minimizations) {
+   t.line = m.line;
+   t.scope = 0;
+   list<int> nodes, indices;
+   for (int i = 0; i < t.variables.size(); ++i) {
+    if (!t.variables[i].trainable) continue;
+    const list<char> path = detail::path_text(t, i);
+    if (!tapegraph::detail::path_matches(m.variables,
+             {path.begin(), static_cast<std::size_t>(path.size())}))
+     continue;
+    nodes.push_back(t.variables[i].node);
+    indices.push_back(i);
+   }
+   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
+   const auto scaled = [&](int loss) {
+    if ((Scaled >> m.optimizer & 1) == 0) return loss;
+    using T = typename tapegraph::detail::value_type_of<Spec>::type;
+    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
+    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
+   };
+   list<int> found = gradient(t, scaled(m.node), nodes);
+   if (t.regularizers.size() > 0) {
+    list<int> changed(t.variables.size(), 0);
+    for (int k = 0; k < found.size(); ++k)
+     if (found[k] >= 0) changed[indices[k]] = 1;
+    const int penalized = with_penalties<Step>(t, m.node, changed);
+    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
+   }
+   for (int k = 0; k < found.size(); ++k) {
+    if (found[k] < 0) continue;
+    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
+    taken[indices[k]] = 1;
+    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
+   }
+   ++number;
+  }
+  t.minimizations.clear();
  }
- void on_batch_end(training_state& s) { look(s); }
- void on_epoch_end(training_state& s) { look(s); }
-
- void look(training_state& s) const {
-  if (detail::steady_seconds() - started >= seconds && !s.ends())
-   s.interrupt("time_limit: " + std::to_string(seconds) + " s");
+};
+template <class Step, class Spec, class Optimizers>
+struct step_updates;
+template <class Step, class Spec, class... Each>
+struct step_updates<Step, Spec, optimizers<Each...>> {
+ using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
+ static constexpr void build(model_trace& t) {
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
+    return t.fail("minimize: the step has no optimizer of this number");
+  int number = 0;
+  (update<Each>(t, number++), ...);
+  t.gradients.clear();
+  apply_constraints<Step>(t);
+ }
+private:
+ template <class Optimizer>
+ static constexpr void update(model_trace& t, int number) {
+  list<gradient_entry> own;
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer == number) own.push_back(g);
+  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
+  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
  }
 };
 }
-// -- tapegraph/nn/callbacks/on_event.hpp
+namespace tapegraph {
+template <class Mode, class Step, class Spec, class Optimizers>
+class compiled_step;
+namespace detail {
+template <class Step>
+struct step_type {
+ static constexpr Step get() { return Step{}; }
+};
+template <class Derived, class Spec, class Optimizers, class Trainer,
+  class Elements = typename input_pack<Spec>::element_types>
+class trainable_step;
+template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
+class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
+public:
+ trainable_step(const compile_options& options, const optimizers<Each...>& them)
+  : Trainer(options), optimizers_(them) {}
+ auto operator()(const tensor<Elements>&... x) {
+  const detail::model_base::computing here(*this);
+  const buffer_view columns[]{x.outline_view()...};
+  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  ++this->step_;
+  try {
+   return static_cast<Derived&>(*this).step_once(x...);
+  } catch (...) {
+   --this->step_;
+   throw;
+  }
+ }
+ template <int I = 0>
+ auto& optimizer() {
+  return std::get<I>(optimizers_.each);
+ }
+protected:
+ auto next_numbers() const {
+  std::array<double, (0 + ... + Each::count)> them{};
+  std::size_t at = 0;
+  std::apply(
+   [&](const auto&... each) {
+    const auto write = [&](const auto& numbers) {
+     for (const double n : numbers) them[at++] = n;
+    };
+    (write(each.numbers(this->step_)), ...);
+   },
+   optimizers_.each);
+  return them;
+ }
+ void set_first_values_of_all(const ir::model_view& view) {
+  int number = 0;
+  const auto set = [&](const auto& optimizer) {
+   ++number;
+   if constexpr (requires { optimizer.first_value(std::string_view()); })
+    for (int i = 0; i < view.variables.size(); ++i)
+     if (view.definitions[i].state_of == number)
+      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
+  };
+  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
+ }
+ optimizers<Each...> optimizers_;
+};
+}
 
-/// A callback with a single function: `model.fit(set, options,
-/// tg::on_epoch_end([](tg::training_state& s) { ... }))`.
+template <class Step, class Spec, class Optimizers>
+class compiled_step<eager, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::trainer_base> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::trainer_base>;
+ using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+ struct forward {
+  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
+ };
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
+ }
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
+  const buffer_view columns[]{x.outline_view()...};
+  rules.check(columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  context_.variables = &this->variables_;
+  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  const detail::random_scope draws(context_.random);
+  std::vector<detail::eager_minimization> found;
+  gradient_tape tape({.persistent = true});
+  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
+  if constexpr (forward::used.regularizers > 0)
+   for (std::size_t k = 0; k < found.size(); ++k)
+    found[k].loss = detail::penalties<Step>::template added_to<value>(
+     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
+  if constexpr (Optimizers::scaled != 0)
+   for (detail::eager_minimization& m : found)
+    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
+  tape.stop_recording();
+  std::vector<updates> them(found.size());
+  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
+  int number = 0;
+  std::apply(
+   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
+   this->optimizers_.each);
+  them.clear();
+  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
+  context_.apply();
+  return off_tape(std::move(result));
+ }
+ struct updates {
+  std::vector<variable*> targets;
+  std::vector<any_tensor> sources, gradients;
+  int optimizer = 0;
+ };
+ bool changes(std::size_t k, const variable& v) const {
+  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
+  for (int i = 0; i < stage::value.used.gradients; ++i)
+   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
+    return g.loss == static_cast<int>(k);
+  return false;
+ }
+ static std::string scale_path(int optimizer) {
+  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
+ }
+ any_tensor scaled(const detail::eager_minimization& m) {
+  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
+  const auto times = [&](const auto& loss) {
+   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
+  };
+  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
+ }
+ updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
+  updates u;
+  u.optimizer = m.optimizer;
+  for (const auto& used : context_.used) {
+   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
+    continue;
+   u.sources.push_back(used.handle);
+   u.targets.push_back(used.target);
+  }
+  u.gradients = tape.gradient(m.loss, u.sources);
+  return u;
+ }
+ template <class Optimizer>
+ void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
+  const auto numbers = optimizer.numbers(this->step_);
+  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
+  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
+  updates own;
+  for (updates& u : them) {
+   if (u.optimizer != number) continue;
+   for (std::size_t k = 0; k < u.targets.size(); ++k) {
+    own.targets.push_back(u.targets[k]);
+    own.sources.push_back(std::move(u.sources[k]));
+    own.gradients.push_back(std::move(u.gradients[k]));
+   }
+  }
+  if (own.targets.empty()) return;
+  const std::string common = scale_path(number);
+  const detail::eager_gradients<value, false> step{
+   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
+   &own.gradients, &context_.row_uses};
+  detail::update_all<Optimizer>(step, n);
+ }
+ template <class R>
+ static R off_tape(R result) {
+  if constexpr (detail::is_outputs<R>)
+   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
+  else
+   result.set_tape_index({});
+  return result;
+ }
+ eager_context context_;
+};
+
+// -- tapegraph/compile/step/graph_step.hpp
+template <class Step, class Spec, class Optimizers>
+class compiled_step<graph, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::graph_trainer> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
+ using forward = ir::step_trace<Step, Spec>;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<forward, training>(true);
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
+ }
+ const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  using stage = ir::compile_stage<ir::detail::traced<forward>>;
+  const buffer_view columns[]{x.view()...};
+  if constexpr (detail::is_placed<training>) {
+   const auto run = this->template run_in_parts<detail::placed_run>(true);
+   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
+       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+   auto results = detail::result_tensors<typename forward::result, stage>(
+    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
+   detail::change_variables(placed_, run);
+   return results;
+  } else {
+   return step_on_one_device<stage>(columns);
+  }
+ }
+ template <class Stage>
+ auto step_on_one_device(detail::batch_columns columns) {
+  using stage = Stage;
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "optimizer", this->next_numbers());
+  this->launch(p, columns, this->options_.check_finite);
+  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
+   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
+  });
+ }
+ std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
+};
+}
+
+/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
+/// tapegraph.hpp.
+///
+///     struct gan {
+///         constexpr auto operator()(auto step, auto images) const {
+///             ...
+///             step.template minimize<0>(d_loss, "discriminator");
+///             step.template minimize<1>(g_loss, "generator");
+///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
+///         }
+///     };
+///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
+///     const auto [d_loss, g_loss] = train(images);
 
 namespace tapegraph {
 
 namespace detail {
-#define TG_EVENT(event) \
- template <class F> \
- struct event##_callback { \
-  F f; \
-  void event(training_state& s) { f(s); } \
- };
-TG_EVENT(on_train_begin)
-TG_EVENT(on_train_end)
-TG_EVENT(on_epoch_begin)
-TG_EVENT(on_epoch_end)
-TG_EVENT(on_batch_begin)
-TG_EVENT(on_batch_end)
-TG_EVENT(on_test_begin)
-TG_EVENT(on_test_end)
-#undef TG_EVENT
+inline constexpr graph_step some_step{nullptr};
+template <class Spec>
+struct step_of;
+template <class T, auto... Extents>
+struct step_of<spec<T, Extents...>> {
+ template <class Step>
+ using result = decltype(std::declval<Step>()(some_step, some_node));
+};
+template <class... Inputs>
+struct step_of<inputs<Inputs...>> {
+ template <class Step>
+ using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
+};
+using step_call = ir::advice<"tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
+       "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
+using step_members = ir::advice<"this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
+        "or parameters of its type">;
 }
 
-#define TG_EVENT(event) \
- template <class F> \
- auto event(F f) { \
-  return detail::event##_callback<F>{std::move(f)}; \
- }
-TG_EVENT(on_train_begin)
-TG_EVENT(on_train_end)
-TG_EVENT(on_epoch_begin)
-TG_EVENT(on_epoch_end)
-TG_EVENT(on_batch_begin)
-TG_EVENT(on_batch_end)
-TG_EVENT(on_test_begin)
-TG_EVENT(on_test_end)
-#undef TG_EVENT
-
-// -- tapegraph/nn/callbacks/reduce_lr_on_plateau.hpp
-
-/// Multiplies the learning rate by `factor` when a value stops improving: Keras's
-/// ReduceLROnPlateau. The rate is logged as "learning_rate".
-struct reduce_lr_on_plateau {
- std::string monitor = "val_loss";
- double factor = 0.1;
- std::int64_t patience = 10;
- better mode = better::automatic;
- double min_delta = 1e-4;
- std::int64_t cooldown = 0; ///< epochs after a change in which nothing is counted
- double min_lr = 0;
-
- /// State.
- double best = 0;
- std::int64_t wait = 0, cooldown_left = 0;
-
- void on_train_begin(training_state& s) {
-  detail::check_not_negative("reduce_lr_on_plateau", "factor", factor);
-  if (factor >= 1)
-   throw argument_error("reduce_lr_on_plateau: factor is " + std::to_string(factor) + ", not below 1");
-  detail::check_at_least("reduce_lr_on_plateau", "patience", patience, 0);
-  detail::check_at_least("reduce_lr_on_plateau", "cooldown", cooldown, 0);
-  detail::check_not_negative("reduce_lr_on_plateau", "min_delta", min_delta);
-  detail::check_not_negative("reduce_lr_on_plateau", "min_lr", min_lr);
-  s.learning_rate();
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
-  wait = cooldown_left = 0;
- }
- void on_epoch_end(training_state& s) {
-  const double* const value = detail::monitored(s, "reduce_lr_on_plateau", monitor);
-  const double now = value != nullptr ? *value : 0, rate = s.learning_rate();
-  s.logs.set("learning_rate", rate);
-  if (value == nullptr) return;
-  if (cooldown_left > 0) {
-   --cooldown_left;
-   wait = 0;
-  }
-  if (detail::more_is_better(monitor, mode) ? now > best + min_delta : now < best - min_delta) {
-   best = now;
-   wait = 0;
-  } else if (cooldown_left == 0 && ++wait >= patience && rate > min_lr) {
-   s.set_learning_rate(std::max(rate * factor, min_lr));
-   cooldown_left = cooldown;
-   wait = 0;
-  }
- }
- void on_state(state_archive& a) {
-  a("best", best);
-  a("wait", wait);
-  a("cooldown_left", cooldown_left);
- }
-};
+/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
+/// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
+/// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
+template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
+  class = typename detail::step_of<Spec>::template result<Step>>
+ requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
+auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
+ using step = detail::step_type<Step>;
+ using training = ir::step_updates<step, Spec, optimizers<Each...>>;
+ if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
+ return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
+}
+template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
+ requires(std::is_empty_v<Step> || std::is_same_v<Mode, traced>)
+auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
+ return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
+}
+template <class Mode>
+detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
+template <class Mode, class Step>
+ requires(!std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
+detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/constraint.hpp
 
@@ -40779,7 +40958,6 @@ constexpr std::int64_t along(const axes& a) {
   bits |= std::int64_t{1} << (a.index[i] >= -8 && a.index[i] < 8 ? a.index[i] + 8 : 16);
  return bits;
 }
-template <class = void>
 any_tensor project(const constraint& c, const any_tensor& w);
 }
 /// w min(|w|, max_value) / (|w| + 1e-7)
@@ -40787,18 +40965,18 @@ struct max_norm {
  double max_value = 2;
  axes axis = 0;
  constexpr operator constraint() const {
-  return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis), &detail::project<>};
+  return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis), &detail::project};
  }
 };
 /// max(w, 0), NaN becomes 0
 struct non_negative {
- constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0, &detail::project<>}; }
+ constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0, &detail::project}; }
 };
 /// w / (|w| + 1e-7)
 struct unit_norm {
  axes axis = 0;
  constexpr operator constraint() const {
-  return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis), &detail::project<>};
+  return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis), &detail::project};
  }
 };
 /// w (rate clip(|w|, min_value, max_value) + (1 - rate) |w|) / (|w| + 1e-7)
@@ -40807,7 +40985,7 @@ struct min_max_norm {
  double rate = 1;
  axes axis = 0;
  constexpr operator constraint() const {
-  return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis), &detail::project<>};
+  return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis), &detail::project};
  }
 };
 }
@@ -40828,17 +41006,11 @@ constexpr H constrained(const constraint& c, const H& w, std::source_location wh
  }
 }
 
-template <class>
-any_tensor constraints::detail::project(const constraint& c, const any_tensor& w) {
- if (w.type() == dtype::f64) return constrained(c, tensor<double>(w));
- return constrained(c, tensor<float>(w));
-}
-
 namespace detail {
 template <class T>
 struct projections {
- static constexpr auto project = &constraints::detail::project<>;
- static constexpr void apply(ir::trace& t) {
+ static constexpr auto project = &constraints::detail::project;
+ static constexpr void apply(ir::model_trace& t) {
   for (int i = 0; i < t.constraints.size(); ++i) {
    const ir::weight_rule r = t.constraints[i];
    for (ir::assignment_entry& update : t.assignments) {
@@ -40863,282 +41035,10 @@ struct projections {
  }
 };
 }
-}
-// -- tapegraph/nn/features.hpp
 
-/// A model of another model's intermediate values. Not part of tapegraph.hpp.
-///
-///     auto codes = tg::compile<tg::graph>(tg::features<"encoder/out">(network{}), spec, {.shared = &model.variables()});
-///     const auto code = codes.predict(x);
-
-namespace tapegraph {
-
-namespace ir::detail {
-constexpr void cut_behind(trace& t, int last) {
- const auto drop = [&](auto& entries, const auto& node_of) {
-  int kept = 0;
-  for (int i = 0; i < entries.size(); ++i)
-   if (node_of(entries[i]) <= last) entries[kept++] = entries[i];
-  entries.resize(kept);
- };
- const auto by_node = [](const auto& entry) { return entry.node; };
- int variables = t.variables.size();
- while (variables > 0 && t.variables[variables - 1].node > last) --variables;
- for (scope_entry& s : t.scopes)
-  while (s.last_variable > variables) s.last_variable = t.variables[s.last_variable - 1].previous;
- t.variables.resize(variables);
- const auto of_variable = [&](const auto& rule) { return rule.variable < variables ? 0 : last + 1; };
- drop(t.regularizers, of_variable);
- drop(t.constraints, of_variable);
- drop(t.inputs, by_node);
- for (variable_entry& v : t.variables)
-  if (v.frozen_input > t.inputs.size()) v.frozen_input = 0;
- drop(t.assignments, by_node);
- drop(t.row_uses, by_node);
- drop(t.minimizations, by_node);
- drop(t.layers, by_node);
- drop(t.named, by_node);
- drop(t.results, by_node);
- drop(t.added_losses, [](int node) { return node; });
- t.flows = {-1, -1, {}};
- t.many_flows = {};
- if (last + 1 < t.nodes.size()) t.arguments.resize(t.nodes[last + 1].first_argument);
- t.nodes.resize(last + 1);
-}
-constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
- trace& t = scope.owner();
- const std::size_t slash = path.rfind('/');
- const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
- const int whole = (scope / path).index();
- const int above = slash == path.npos ? scope.index() : (scope / path.substr(0, slash)).index();
- int at = -1;
- for (int i = first; i < t.results.size(); ++i) {
-  const result_entry& r = t.results[i];
-  const bool matches = r.name.empty() ? r.scope == whole : r.scope == above && r.name == name;
-  if (matches && (at < 0 || r.first <= at)) at = i;
- }
- return at < 0 ? -1 : t.results[at].node;
-}
-}
-
-namespace detail {
-template <class Is>
-constexpr int typical_output(int count, const Is& floating) {
- int at = 0;
- while (at < count && !floating(at)) ++at;
- return at < count ? at : 0;
-}
-template <fixed_string... Paths, class Each>
-constexpr auto picked(const Each& each) {
- if constexpr (sizeof...(Paths) == 1)
-  return each(0);
- else
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return outputs{named_output<Paths, decltype(each(0))>{each(I)}...};
-  }
- (std::make_index_sequence<sizeof...(Paths)>{});
-}
-class searching {
-public:
- searching(eager_context& context, feature_search& search) : context_(context), open_(context.open_layers.size()) {
-  search.outer = context.search;
-  context.search = &search;
- }
- searching(const searching&) = delete;
- searching& operator=(const searching&) = delete;
- ~searching() {
-  context_.search = context_.search->outer;
-  context_.open_layers.resize(open_);
- }
-private:
- eager_context& context_;
- std::size_t open_;
-};
-template <class Run>
-void find_features(eager_context& context, feature_search& search, const Run& model) {
- search.missing = search.paths.size();
- search.found.resize(search.paths.size());
- try {
-  const searching now(context, search);
-  model();
- } catch (const features_found& e) {
-  if (e.which != &search) throw;
-  return;
- }
- for (std::size_t k = 0; k < search.paths.size(); ++k) {
-  if (search.found[k].has_storage()) continue;
-  std::string text = "features: the model has no layer and no named value '" + search.paths[k] + "', there are";
-  for (const std::string& path : search.seen)
-   text.append(&path == search.seen.data() ? " '" : ", '").append(path).append("'");
-  throw argument_error(text);
- }
-}
-template <class Source, fixed_string... Paths>
-struct feature_model {
- template <class Scope, class... X>
- constexpr auto operator()(const Scope& scope, const X&... x) const {
-  if constexpr (std::is_base_of_v<graph_scope, Scope>)
-   return in_trace(scope, x...);
-  else
-   return in_eager_mode(scope, x...);
- }
-private:
- static constexpr std::size_t count = sizeof...(Paths);
- static constexpr std::string_view paths[count]{Paths.view()...};
- template <class... X>
- static constexpr auto in_trace(const graph_scope& scope, const X&... x) {
-  ir::trace& t = scope.owner();
-  const int first = t.results.size();
-  const auto y = sealed_result(Source::get()(scope, x...));
-  using pack = output_pack<std::remove_const_t<decltype(y)>>;
-  const graph_node typical = [&]<std::size_t... I>(std::index_sequence<I...>) {
-   const graph_node all[]{pack::template get<I>(y)...};
-   return all[typical_output(pack::count, [&](int k) { return is_floating(all[k].type()); })];
-  }
-  (std::make_index_sequence<pack::count>{});
-  int found[count]{}, last = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-   found[k] = ir::detail::result_with(scope, paths[k], first);
-   const bool known = found[k] >= 0;
-   if (known && t.nodes[found[k]].type == typical.type()) {
-    last = found[k] > last ? found[k] : last;
-    continue;
-   }
-   if (t.error.what == nullptr) t.error.operation = paths[k];
-   t.scope = scope.index();
-   t.fail(known ? "features: it is of another element type than the model's output"
-      : "features: the model has no layer and no named value of this path");
-   found[k] = typical.id();
-  }
-  if (t.error.what == nullptr) ir::detail::cut_behind(t, last);
-  return picked<Paths...>([&](std::size_t k) { return graph_node(&t, found[k]); });
- }
- template <class... X>
- static auto in_eager_mode(const eager_scope& scope, const X&... x) {
-  using result = decltype(sealed_result(Source::get()(scope, x...)));
-  using pack = output_pack<result>;
-  constexpr int typical = []<std::size_t... I>(std::index_sequence<I...>) {
-   const dtype types[]{dtype_of<typename pack::template type<I>::element_type>...};
-   return typical_output(pack::count, [&](int k) { return is_floating(types[k]); });
-  }
-  (std::make_index_sequence<pack::count>{});
-  using type = tensor<typename pack::template type<typical>::element_type>;
-  feature_search search;
-  for (const std::string_view path : paths) search.paths.push_back(scope.path_of(path));
-  find_features(scope.context(), search, [&] { static_cast<void>(Source::get()(scope, x...)); });
-  return picked<Paths...>([&](std::size_t k) { return type(search.found[k]); });
- }
-};
-}
-
-/// A model that returns the results of another's layers, by their paths, or of its scope.named("h",
-/// value): a tensor, or for several paths `outputs` of these names. A layer that is called more
-/// than once gives its first call. The part of the model after the last of them is left out,
-/// variables included. All have the element type of the model's first floating output.
-///
-/// The model is an empty structure, or a constant: `features<network{.layers = 5}, "block/2">()`.
-/// An unknown path is an error that names it.
-template <fixed_string... Paths, class Model>
-constexpr auto features(const Model&) {
- static_assert(sizeof...(Paths) > 0, "features: of which layers? features<\"encoder/out\">(model{})");
- static_assert(std::is_empty_v<Model>,
-    "this model has data members: tg::features<your_model{.layers = 5}, \"path\">()");
- return detail::feature_model<detail::model_type<Model>, Paths...>{};
-}
-template <auto Model, fixed_string... Paths>
-constexpr auto features() {
- return detail::feature_model<detail::model_constant<Model>, Paths...>{};
-}
-
-// -- tapegraph/nn/instance.hpp
-template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
-class model_instance;
-template <class Model, class Spec, class... Elements>
-class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
- using value = typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
-public:
- explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
-  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
- }
- auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
- auto in_training(const tensor<Elements>&... x) {
-  ++step_;
-  auto y = call(true, x...);
-  return y;
- }
- tensor<value> added_losses() {
-  tensor<value> total(value(0));
-  for (const any_tensor& each : losses_) total = eval(total + tensor<value>(each));
-  losses_.clear();
-  if constexpr (regularizes)
-   for (const variable& v : variables_)
-    if (v.regularizer())
-     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<value>(v.data())));
-  penalties_due_ = false;
-  return total;
- }
- std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
-  if (!losses_.empty() || penalties_due_) {
-   losses_.clear();
-   penalties_due_ = false;
-   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
-        "leaves out: loss + net.added_losses()");
-  }
-  std::vector<any_tensor> sources, flows;
-  for (const variable& v : variables_) {
-   if (!v.trainable()) continue;
-   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
-  }
-  std::vector<any_tensor> found = tape.gradient(loss, sources);
-  std::size_t next = 0;
-  for (variable& v : variables_) {
-   if (!v.trainable()) continue;
-   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
-   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
-   if (followed) ++next;
-  }
-  return flows;
- }
- template <tensor_like E>
- std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
-  const any_tensor sealed = eval(loss);
-  return gradients(tape, sealed);
- }
-private:
- static constexpr bool regularizes =
-  ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0;
- std::vector<any_tensor> losses_;
- bool penalties_due_ = false;
- auto call(bool training, const tensor<Elements>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-  const computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  rules.check(columns);
-  eager_context context;
-  context.variables = &variables_;
-  context.follows = true;
-  context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
-  const detail::random_scope draws(context.random);
-  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
-  if (training) {
-   const auto& tape = detail::tape_storage::instance();
-   std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
-   for (any_tensor& each : context.losses) losses_.push_back(std::move(each));
-   penalties_due_ = regularizes;
-  }
-  context.apply();
-  return y;
- }
-};
-template <class Model, detail::input_spec_like Spec>
-auto instance(const Model&, Spec, const compile_options& options = {}) {
- static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
- return model_instance<detail::model_type<Model>, Spec>(options);
-}
-template <auto Model, detail::input_spec_like Spec>
-auto instance(Spec, const compile_options& options = {}) {
- return model_instance<detail::model_constant<Model>, Spec>(options);
+TG_DEFINITION any_tensor constraints::detail::project(const constraint& c, const any_tensor& w) {
+ if (w.type() == dtype::f64) return constrained(c, tensor<double>(w));
+ return constrained(c, tensor<float>(w));
 }
 }
 // -- tapegraph/nn/layers/activation.hpp
@@ -41265,7 +41165,7 @@ constexpr H regularization(const regularizer& r, const H& w,
 namespace detail {
 template <class T>
 struct penalties {
- static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
+ static constexpr graph_node of(ir::model_trace& t, const ir::weight_rule& r) {
   t.scope = t.variables[r.variable].scope;
   const graph_node w(&t, t.variables[r.variable].node);
   t.compute_where(w.id());
@@ -41277,13 +41177,13 @@ struct penalties {
  static tensor<V> of(const regularizer& r, const tensor<V>& w) {
   return regularization(r, w);
  }
- static constexpr void add(ir::trace& t) {
+ static constexpr void add(ir::model_trace& t) {
   for (int i = 0; i < t.regularizers.size(); ++i) {
    const ir::weight_rule r = t.regularizers[i];
    t.added_losses.push_back(of(t, r).id());
   }
  }
- static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
+ static constexpr int added_to(ir::model_trace& t, int loss, const list<int>& wanted) {
   graph_node total(&t, loss);
   for (int i = 0; i < t.regularizers.size(); ++i) {
    const ir::weight_rule r = t.regularizers[i];
@@ -41406,12 +41306,12 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
  if (!sensible) return query;
  const std::int64_t width = o.value_dim > 0 ? o.value_dim : o.key_dim;
  const std::int64_t features = o.output_dim > 0 ? o.output_dim : q[2].value;
- const H asked = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
+ const H requested = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
  const H keys = attention_heads(scope / "key", value, o.num_heads, o.key_dim, o, where);
  const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
  scope.enter();
  const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
- H scores = einsum("bthd,bshd->bhts", eval(asked * scale, where), keys, where);
+ H scores = einsum("bthd,bshd->bhts", eval(requested * scale, where), keys, where);
  if (o.use_causal_mask)
   scores = seen_scores(scores, eval(diagonal_number(scores, q[1], v[1], where) <= 0, where), where);
  ((scores = seen_scores(scores, expand_dims(masks.seen, -3, where), where)), ...);
@@ -41439,15 +41339,17 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const auto where = std::source_location::current();
  const auto given = scope.operand(query, where);
  const decltype(given) offered = detail::steps_in_use(scope.operand(value, where), -2, where, masks...);
- const decltype(given) asked = detail::steps_in_use(given, -1, where, masks...);
+ const decltype(given) requested = detail::steps_in_use(given, -1, where, masks...);
  const auto mark = scope.enter();
- return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
+ return scope.leave("multi_head_attention", mark, detail::attention(scope, requested, offered, o, where, masks...));
 }
 template <layer_scope Scope>
-no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument,
+                 ...) TG_MISTAKE;
 template <class First>
  requires(!layer_scope<First>)
-detail::scope_missing multi_head_attention(const First&, ...) TG_MISTAKE;
+detail::scope_missing multi_head_attention(const First&, ...)
+TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/depthwise_convolution.hpp
 
@@ -41625,11 +41527,11 @@ inline constexpr bool can_be_bool<M> = std::is_same_v<typename M::element_type, 
 template <handle X, handle M>
 constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
  const shape steps = shape_of(mask), values = shape_of(x);
- bool fits = steps.rank() <= values.rank();
- for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(values[i], steps[i]);
- if constexpr (requires { mask.owner(); }) fits = fits && mask.type() == dtype::boolean;
+ bool valid = steps.rank() <= values.rank();
+ for (int i = 0; valid && i < steps.rank(); ++i) valid = equal_or_required(values[i], steps[i]);
+ if constexpr (requires { mask.owner(); }) valid = valid && mask.type() == dtype::boolean;
  if constexpr (can_be_bool<M>) {
-  if (fits) {
+  if (valid) {
    shape target = steps;
    while (target.rank() < values.rank()) target.push_back(1);
    return eval(tapegraph::where(invoke<reshape_op>({}, &target, where, mask), x, 0), where);
@@ -41838,13 +41740,14 @@ constexpr auto unit_normalization(const X& x, axes along = -1,
 namespace tapegraph::detail {
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
- if constexpr (requires { typename H::element_type; })
+ if constexpr (requires { typename H::element_type; }) {
   return eval(cast<typename H::element_type>(values), where);
- else
-  return like.type() == dtype::f64 ? H(eval(cast<double>(values), where))
-   : like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(values), where))
-   : like.type() == dtype::f16 ? H(eval(cast<half>(values), where))
-           : H(eval(cast<float>(values), where));
+ } else {
+  H result;
+  const auto as = [&]<class T>(std::type_identity<T>) { result = eval(cast<T>(values), where); };
+  if (!floating_types::visit(like.type(), as)) as(std::type_identity<float>{});
+  return result;
+ }
 }
 template <class T, handle H>
 constexpr auto numbers_along(const H& like, extent count, int axis, int rank, std::source_location where) {
@@ -42079,8 +41982,8 @@ constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, con
  shape grouped = no_axes(q);
  for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
  const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
- const H asked = reshape(query * scale, grouped, where);
- H scores = einsum("btkgd,bskd->bkgts", asked, keys, where);
+ const H requested = reshape(query * scale, grouped, where);
+ H scores = einsum("btkgd,bskd->bkgts", requested, keys, where);
  ((scores = seen_scores(scores, seen, where)), ...);
  const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
  return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
@@ -42152,12 +42055,12 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
  const auto where = std::source_location::current();
  const auto given = scope.operand(query, where);
  using H = std::remove_cvref_t<decltype(given)>;
- const H asked = detail::steps_in_use(given, -1, where, masks...);
+ const H requested = detail::steps_in_use(given, -1, where, masks...);
  const H offered = detail::steps_in_use(H(scope.operand(value, where)), -2, where, masks...);
  const auto mark = scope.enter();
- const shape q = shape_of(asked), v = shape_of(offered);
- if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, asked);
- H queries = detail::attention_heads(scope / "query", asked, o.num_query_heads, o.head_dim, o, where);
+ const shape q = shape_of(requested), v = shape_of(offered);
+ if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, requested);
+ H queries = detail::attention_heads(scope / "query", requested, o.num_query_heads, o.head_dim, o, where);
  H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
  const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
  scope.enter();
@@ -42168,14 +42071,16 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
          expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
  };
  const H seen =
-  o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
- return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
+  o.use_causal_mask ? heads(eval(detail::diagonal_number(requested, q[1], v[1], where) <= 0, where)) : heads();
+ return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, requested, seen, o, where));
 }
 template <layer_scope Scope>
-no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument, ...) TG_MISTAKE;
+no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument,
+                  ...) TG_MISTAKE;
 template <class First>
  requires(!layer_scope<First>)
-detail::scope_missing grouped_query_attention(const First&, ...) TG_MISTAKE;
+detail::scope_missing grouped_query_attention(const First&, ...)
+TG_MISTAKE;
 
 /// Causal attention of n further steps x [batch, n, features] to those whose keys and values a
 /// cache holds. The steps are at `position`, position + 1, ..., i32, a scalar or [batch], and
@@ -42220,10 +42125,12 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
  return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
 template <layer_scope Scope>
-no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument,
+                 any_argument, ...) TG_MISTAKE;
 template <class First>
  requires(!layer_scope<First>)
-detail::scope_missing cached_attention(const First&, ...) TG_MISTAKE;
+detail::scope_missing cached_attention(const First&, ...)
+TG_MISTAKE;
 
 // -- tapegraph/nn/layers/gru.hpp
 
@@ -42279,7 +42186,7 @@ constexpr bool recurrent_fits(inference& io, int first) {
      cell_text<Cell, ": kernel and recurrent kernel differ in units">))
   return false;
  int at = 2 + recurrent_biased<Extras>;
- const auto fits = [&](dtype type, extent second, const char* text) {
+ const auto valid = [&](dtype type, extent second, const char* text) {
   io.culprit = first + at;
   const operand_info& x = in[at++];
   return io.require(x.type == type && x.dims.rank() == 2 && equal_or_required(x.dims[0], z[0]) &&
@@ -42287,11 +42194,11 @@ constexpr bool recurrent_fits(inference& io, int first) {
       text);
  };
  for (int i = 0; recurrent_initial<Extras> && i < Cell::states; ++i)
-  if (!fits(io.type, units, cell_text<Cell, ": initial states must be [batch, units]">)) return false;
+  if (!valid(io.type, units, cell_text<Cell, ": initial states must be [batch, units]">)) return false;
  if constexpr ((Extras & 1) != 0)
-  if (!fits(dtype::boolean, z[1], cell_text<Cell, ": the mask must be bool [batch, time]">)) return false;
+  if (!valid(dtype::boolean, z[1], cell_text<Cell, ": the mask must be bool [batch, time]">)) return false;
  if constexpr ((Extras & 2) != 0)
-  if (!fits(io.type, units, cell_text<Cell, ": factors of the recurrent dropout must be [batch, units]">))
+  if (!valid(io.type, units, cell_text<Cell, ": factors of the recurrent dropout must be [batch, units]">))
    return false;
  return true;
 }
@@ -43307,7 +43214,7 @@ private:
  alignas(128) std::atomic<int> answer_{0};
 };
 
-class alignas(64) meeting_point {
+class alignas(64) barrier {
 public:
  void wait(int members) {
   if (members < 2) return;
@@ -43320,7 +43227,7 @@ public:
   }
 #if defined(_OPENMP)
   const auto met = [&] { return round_.load(std::memory_order_acquire) != round; };
-  if (detail::patience<>::lasts(1e-4, met)) return;
+  if (detail::patience::lasts(1e-4, met)) return;
 #endif
   round_.wait(round, std::memory_order_acquire);
  }
@@ -43425,7 +43332,7 @@ struct recurrence_part {
  static constexpr int most_parts = 64;
 };
 struct recurrence_meetings {
- meeting_point all, parts[recurrence_part::most_parts];
+ barrier all, parts[recurrence_part::most_parts];
 };
 
 // -- tapegraph/ops/recurrent/cpu_step.hpp
@@ -44735,38 +44642,10 @@ template <layer_scope Scope>
 no_such_option_in<gru_layer_options> gru_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gru_with_state(any_argument, ...) TG_MISTAKE;
-}
+
 // -- tapegraph/nn/layers/masking.hpp
 
-// -- tapegraph/nn/layers/synchronized_normalization.hpp
-
-/// Batch normalization with statistics of the whole batch where a step is sharded. Not part of
-/// tapegraph.hpp:
-///
-///     auto h = tg::batch_normalization(scope / "norm", x, {.momentum = 0.9}, tg::synchronized);
-
-namespace tapegraph {
-
-/// Follows the options of batch normalization: mean and variance are those of all shards (Keras's
-/// synchronized=True, PyTorch's SyncBatchNorm).
-struct synchronized_t {};
-inline constexpr synchronized_t synchronized{};
-
-/// Like `batch_normalization`. The shards of a process run in parallel, each with an arena of its
-/// own, and wait for each other five times per layer and step. Without sharding the numbers are
-/// those of batch_normalization, bit for bit.
-template <class Scope, tensor_like X>
-constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o, synchronized_t,
-        std::source_location where = std::source_location::current()) {
- return detail::normalized_batch(
-  scope, x, o, where, [&](const auto& values, const auto& input, const axes& leading) {
-   const auto count = detail::shard_extent(input, detail::reduced_size(input, leading));
-   const auto total = sum_over_shards(sum(values, leading, {}, where), where);
-   return total / sum_over_shards(count, where);
-  });
-}
-
-// -- tapegraph/nn/masked.hpp
+// -- tapegraph/nn/layers/masked.hpp
 template <class X, class M>
 struct masked {
  X value;
@@ -44970,6 +44849,34 @@ TG_MASKED_FUNCTION(exp)
 TG_MASKED_FUNCTION(softmax)
 TG_MASKED_FUNCTION(log_softmax)
 #undef TG_MASKED_FUNCTION
+}
+// -- tapegraph/nn/layers/synchronized_normalization.hpp
+
+/// Batch normalization with statistics of the whole batch where a step is sharded. Not part of
+/// tapegraph.hpp:
+///
+///     auto h = tg::batch_normalization(scope / "norm", x, {.momentum = 0.9}, tg::synchronized);
+
+namespace tapegraph {
+
+/// Follows the options of batch normalization: mean and variance are those of all shards (Keras's
+/// synchronized=True, PyTorch's SyncBatchNorm).
+struct synchronized_t {};
+inline constexpr synchronized_t synchronized{};
+
+/// Like `batch_normalization`. The shards of a process run in parallel, each with an arena of its
+/// own, and wait for each other five times per layer and step. Without sharding the numbers are
+/// those of batch_normalization, bit for bit.
+template <class Scope, tensor_like X>
+constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o, synchronized_t,
+        std::source_location where = std::source_location::current()) {
+ return detail::normalized_batch(
+  scope, x, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+   const auto count = detail::shard_extent(input, detail::reduced_size(input, leading));
+   const auto total = sum_over_shards(sum(values, leading, {}, where), where);
+   return total / sum_over_shards(count, where);
+  });
+}
 }
 
 /// Masks that flow from an embedding to the loss, as in Keras. Not part of tapegraph.hpp: programs
@@ -45596,156 +45503,6 @@ template <layer_scope Scope>
 no_such_option_in<lstm_layer_options> lstm_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing lstm_with_state(any_argument, ...) TG_MISTAKE;
-}
-// -- tapegraph/nn/layers/resizing.hpp
-
-/// Keras's layers without variables that change extents: up_sampling, cropping, zero_padding,
-/// repeat_vector. They are functions of a tensor alone. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
-
-namespace tapegraph {
-
-enum class interpolation : std::uint8_t { nearest, bilinear };
-
-/// The number of elements before and after an axis. One number sets both.
-struct before_after {
- std::int64_t before = 0, after = 0;
- constexpr before_after() = default;
- constexpr before_after(std::int64_t both) : before(both), after(both) {}
- constexpr before_after(std::int64_t in_front, std::int64_t behind) : before(in_front), after(behind) {}
-};
-
-struct up_sampling2d_options {
- height_width size = 2;
- tapegraph::interpolation interpolation = interpolation::nearest;
-};
-struct up_sampling1d_options {
- std::int64_t size = 2;
-};
-/// `{.height = {1, 2}, .width = 3}`: a row at the top, two at the bottom, three columns on each side.
-struct cropping2d_options {
- before_after height{}, width{};
-};
-struct zero_padding2d_options {
- before_after height = 1, width = 1;
-};
-
-namespace detail {
-struct resizing_texts {
- enum reason : std::int64_t { rank3, rank4, size, amount, rank2 };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank3: return "up_sampling1d, cropping1d, zero_padding1d: x must be [batch, time, features]";
-  case rank4: return "up_sampling2d, cropping2d, zero_padding2d: x must be [batch, height, width, channels]";
-  case size: return "up_sampling: size must be positive";
-  case rank2: return "repeat_vector: x must be [batch, features]";
-  default: return "cropping, zero_padding, repeat_vector: an amount is negative";
-  }
- }
-};
-template <handle H>
-constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
- if (factor == 1) return x;
- const shape from = shape_of(x);
- const extent size = from[axis] * factor;
- const auto place_of = [&](const auto& number) {
-  return eval(maximum((number + 0.5) / static_cast<double>(factor) - 0.5, 0), where);
- };
- const auto place = place_of(arange<double>(x, size, 0, 1, where));
- const auto below = eval(floor(place), where);
- const auto above = eval(minimum(below + 1, extent_number(below, from[axis] - extent(1))), where);
- const auto beside = place_of(numbers_along<double>(x, size, axis, from.rank(), where));
- const H share = cast_like(x, beside - floor(beside), where);
- const H first = gather(x, eval(cast<std::int32_t>(below), where), axis, 0, where);
- const H second = gather(x, eval(cast<std::int32_t>(above), where), axis, 0, where);
- return eval(first + share * (second - first), where);
-}
-}
-
-/// x [batch, height, width, channels] to [batch, height size[0], width size[1], channels]: every pixel repeated, or bilinear.
-template <tensor_like X>
-constexpr auto up_sampling2d(const X& x, const up_sampling2d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- if (o.size[0] < 1 || o.size[1] < 1) return detail::refuse<texts>(texts::size, where, input);
- if (o.interpolation == interpolation::bilinear)
-  return detail::linearly_longer(detail::linearly_longer(input, 1, o.size[0], where), 2, o.size[1], where);
- return repeat(repeat(input, o.size[0], 1, where), o.size[1], 2, where);
-}
-no_such_option_in<up_sampling2d_options> up_sampling2d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, time, features] to [batch, time size, features]: every step repeated.
-template <tensor_like X>
-constexpr auto up_sampling1d(const X& x, const up_sampling1d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- if (o.size < 1) return detail::refuse<texts>(texts::size, where, input);
- return repeat(input, o.size, 1, where);
-}
-no_such_option_in<up_sampling1d_options> up_sampling1d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, height, width, channels] without some rows and columns at its borders.
-template <tensor_like X>
-constexpr auto cropping2d(const X& x, const cropping2d_options& o,
-      std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- if (o.height.before < 0 || o.height.after < 0 || o.width.before < 0 || o.width.after < 0)
-  return detail::refuse<texts>(texts::amount, where, input);
- const auto kept = [](const before_after& a) {
-  return a.after == 0 ? range{a.before, all.end} : range{a.before, -a.after};
- };
- return slice(input, {all, kept(o.height), kept(o.width)}, where);
-}
-no_such_option_in<cropping2d_options> cropping2d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, time, features] without some steps at its ends; Keras's default is {1, 1}.
-template <tensor_like X>
-constexpr auto cropping1d(const X& x, const before_after& amount,
-      std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- if (amount.before < 0 || amount.after < 0) return detail::refuse<texts>(texts::amount, where, input);
- return slice(input, {all, amount.after == 0 ? range{amount.before, all.end} : range{amount.before, -amount.after}},
-    where);
-}
-
-/// Pads x [batch, height, width, channels] with zeros.
-template <tensor_like X>
-constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- return pad(input, {{0, 0}, {o.height.before, o.height.after}, {o.width.before, o.width.after}}, {}, where);
-}
-no_such_option_in<zero_padding2d_options> zero_padding2d(any_argument, ...) TG_MISTAKE;
-
-/// Pads x [batch, time, features] with steps of zeros before and after.
-template <tensor_like X>
-constexpr auto zero_padding1d(const X& x, const before_after& amount = 1,
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- return pad(input, {{0, 0}, {amount.before, amount.after}}, {}, where);
-}
-
-/// x [batch, features] to [batch, n, features], n times the same.
-template <tensor_like X>
-constexpr auto repeat_vector(const X& x, std::int64_t n, std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 2) return detail::refuse<texts>(texts::rank2, where, input);
- if (n < 0) return detail::refuse<texts>(texts::amount, where, input);
- return repeat(expand_dims(input, 1, where), n, 1, where);
-}
 }
 // -- tapegraph/nn/layers/sequence.hpp
 
@@ -46453,7 +46210,8 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
 ///
 /// - cell: a function object, written with the library's functions, that returns a pair {new state, output}. In graph mode it is
 ///   traced once, however long the sequence, so it may not capture: everything it reads is an argument. It uses no variables
-///   of its own, draws no random numbers and prints nothing there.
+///   of its own, draws no random numbers and prints nothing there. In a graph that is made at run time (tg::traced) it may
+///   capture values, scopes and data.
 /// - initial: one tensor or a std::tuple of them; the cell is given the state in the same form and returns tensors of the same
 ///   shapes and types.
 /// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis (`scan_options::axis`). Time
@@ -46574,9 +46332,9 @@ private:
   if constexpr (!std::is_same_v<Mask, detail::no_mask>) {
    static_assert(std::is_same_v<Mask, tensor<bool>>, "scan: a mask is bool");
    const shape& steps = mask.shape();
-   bool fits = steps.rank() > axis && steps.rank() <= dims.rank();
-   for (int i = 0; fits && i < steps.rank(); ++i) fits = steps[i] == dims[i];
-   if (!fits)
+   bool valid = steps.rank() > axis && steps.rank() <= dims.rank();
+   for (int i = 0; valid && i < steps.rank(); ++i) valid = steps[i] == dims[i];
+   if (!valid)
     throw shape_error("scan: a mask is bool, with the leading axes of xs up to time at least: " + text(xs) +
         ", " + text(mask));
   }
@@ -46584,8 +46342,7 @@ private:
 };
 }
 // -- tapegraph/graph/scan.hpp
-// -- tapegraph/graph/scan_kernel.hpp
-// -- tapegraph/graph/scan_program.hpp
+// -- tapegraph/graph/scan_cells.hpp
 // -- tapegraph/graph/scan_step.hpp
 namespace tapegraph::ir {
 inline constexpr int most_scan_derivatives = 3;
@@ -46594,6 +46351,7 @@ struct scan_attributes {
  std::int64_t symbols = 0;
  std::int64_t axis = 0;
  std::int64_t recompute = 0;
+ std::int64_t cell = 0;
  std::int64_t
   wanted[most_scan_derivatives]{};
  constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
@@ -46642,84 +46400,89 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
  const operand_info in[2]{t.info(first), t.info(second)};
  t.fail(what, in, 2);
 }
+template <int States, bool Masked, int Constants>
+constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
+ constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+ for (int k = 0; k < carries; ++k) {
+  const shape before = given[k].shape(), after = value[k].shape();
+  bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
+  for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
+  if (!same)
+   return refuse_step(t, "scan: the cell's new state has another shape or type than the state", value[k].id(),
+       given[k].id());
+ }
+ const dtype type = given[0].type();
+ const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
+ bool one_type = is_floating(type) && value[carries].type() == type;
+ for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
+ if (!one_type)
+  return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
+      given[0].id(), value[carries].id());
+ if (value[carries].rank() < axis)
+  return refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
+      value[carries].id(), given[carries].id());
+ for (int k = 0; Masked && k <= carries; ++k)
+  if (value[k].rank() < given[carries + 1].rank())
+   return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
+       given[carries + 1].id());
+ for (int i = first_node; i < t.nodes.size(); ++i) {
+  const operation_kind kind = t.nodes[i].op->kind;
+  if (kind != operation_kind::random && kind != operation_kind::effect) continue;
+  t.line = t.nodes[i].line;
+  return t.fail(
+   "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
+   "be part of xs or of the weights");
+ }
+}
+template <int States, int Constants, bool Masked, class Cell, class Input>
+constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, const scan_attributes& a, scan_step& step,
+      int first_node, const Input& input) {
+ constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+ const int axis = static_cast<int>(a.axis);
+ node given[first_constant + Constants];
+ for (int k = 0; k < first_constant + Constants; ++k) {
+  const scan_role role = k < carries ? scan_role::carry
+       : k < first_constant ? scan_role::sequence
+             : scan_role::constant;
+  const shape dims = role == scan_role::sequence ? without_time(in[k].dims, axis) : in[k].dims;
+  given[k] = {&t, input(in[k].type, dims)};
+  step.inputs.push_back({role, given[k].id(), k, axis, -1});
+ }
+ const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>, std::index_sequence<W...>) {
+  if constexpr (States == 0)
+   return tapegraph::detail::sealed_step<node>(
+    cell(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
+  else
+   return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
+    cell(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
+    step.where);
+ }
+ (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
+ node value[carries + 1];
+ [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
+ (std::make_index_sequence<carries + 1>{});
+ check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
+ if (t.error.what != nullptr) return;
+ if constexpr (Masked) {
+  for (int k = 0; k < carries; ++k)
+   value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
+  const node before(&t, input(value[carries].type(), value[carries].shape()));
+  value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
+  step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
+ }
+ step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
+ for (int k = 0; k < carries; ++k) {
+  step.inputs[k].next = value[k].id();
+  step.outputs.push_back({scan_role::carry, k, -1, 0});
+ }
+}
 }
 template <class Cell, int States, int Constants, bool Masked>
 struct scan_cell {
  static constexpr int depth = 0;
  static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
-  const int axis = static_cast<int>(a.axis);
-  node given[first_constant + Constants];
-  for (int k = 0; k < first_constant + Constants; ++k) {
-   const scan_role role = k < carries ? scan_role::carry
-        : k < first_constant ? scan_role::sequence
-              : scan_role::constant;
-   const shape dims = role == scan_role::sequence ? detail::without_time(in[k].dims, axis) : in[k].dims;
-   given[k] = {&t, t.input("", in[k].type, dims)};
-   step.inputs.push_back({role, given[k].id(), k, axis, -1});
-  }
-  const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>,
-                 std::index_sequence<W...>) {
-   if constexpr (States == 0)
-    return tapegraph::detail::sealed_step<node>(
-     Cell{}(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
-   else
-    return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
-     Cell{}(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
-     step.where);
-  }
-  (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
-  node value[carries + 1];
-  [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
-  (std::make_index_sequence<carries + 1>{});
-  check(t, given, value, axis);
-  if (t.error.what != nullptr) return;
-  if constexpr (Masked) {
-   for (int k = 0; k < carries; ++k)
-    value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-   const node before(&t, t.input("", value[carries].type(), value[carries].shape()));
-   value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
-   step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
-  }
-  step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
-  for (int k = 0; k < carries; ++k) {
-   step.inputs[k].next = value[k].id();
-   step.outputs.push_back({scan_role::carry, k, -1, 0});
-  }
- }
-private:
- static constexpr void check(trace& t, const node* given, const node* value, int axis) {
-  constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
-  for (int k = 0; k < carries; ++k) {
-   const shape before = given[k].shape(), after = value[k].shape();
-   bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
-   for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
-   if (!same)
-    return detail::refuse_step(t, "scan: the cell's new state has another shape or type than the state",
-          value[k].id(), given[k].id());
-  }
-  const dtype type = given[0].type();
-  const auto fits = [&](const node& n) { return !detail::is_floating(n.type()) || n.type() == type; };
-  bool one_type = detail::is_floating(type) && value[carries].type() == type;
-  for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && fits(given[k]);
-  if (!one_type)
-   return detail::refuse_step(t, "scan: state, output and floating-point operands must have one element type",
-         given[0].id(), value[carries].id());
-  if (value[carries].rank() < axis)
-   return detail::refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
-         value[carries].id(), given[carries].id());
-  for (int k = 0; Masked && k <= carries; ++k)
-   if (value[k].rank() < given[carries + 1].rank())
-    return detail::refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
-          given[carries + 1].id());
-  for (int i = 0; i < t.nodes.size(); ++i) {
-   const operation_kind kind = t.nodes[i].op->kind;
-   if (kind != operation_kind::random && kind != operation_kind::effect) continue;
-   t.line = t.nodes[i].line;
-   return t.fail(
-    "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
-    "be part of xs or of the weights");
-  }
+  detail::trace_cell<States, Constants, Masked>(
+   t, Cell{}, in, a, step, 0, [&](dtype type, const shape& dims) { return t.input("", type, dims); });
  }
 };
 namespace detail {
@@ -46855,7 +46618,164 @@ struct scan_vjp {
   }
  }
 };
+
+struct recorded_cell {
+ trace nodes;
+ scan_step step;
+};
+struct scan_cells {
+ std::vector<std::unique_ptr<const recorded_cell>> all;
+ static inline thread_local scan_cells* current = nullptr;
+ static inline thread_local model_trace* model = nullptr;
+};
+class scan_cells_now {
+public:
+ scan_cells_now(scan_cells& cells, model_trace& model)
+  : before_(std::exchange(scan_cells::current, &cells)),
+  model_before_(std::exchange(scan_cells::model, &model)) {}
+ scan_cells_now(const scan_cells_now&) = delete;
+ scan_cells_now& operator=(const scan_cells_now&) = delete;
+ ~scan_cells_now() {
+  scan_cells::current = before_;
+  scan_cells::model = model_before_;
+ }
+private:
+ scan_cells* before_;
+ model_trace* model_before_;
+};
+class cell_recording {
+public:
+ explicit cell_recording(trace& t)
+  : t_(t),
+  model_(&t == scan_cells::model ? scan_cells::model : nullptr),
+  first_(t.nodes.size()),
+  named_(model_ != nullptr ? model_->named.size() : 0),
+  results_(model_ != nullptr ? model_->results.size() : 0),
+  effects_(count_of_effects()),
+  differentiated_(t.differentiated) {}
+ int first_node() const { return first_; }
+ int input(dtype type, const shape& dims) {
+  return t_.append(descriptor_of<input_op>, type, dims.rank(), t_.store(dims), nullptr, 0,
+      t_.words.push_back(-1 - t_.nodes.size()));
+ }
+ void finish(const scan_step& step, scan_attributes& a, list<int>& args);
+private:
+ int count_of_effects() const {
+  return t_.assignments.size() + (model_ != nullptr ? model_->added_losses.size() + model_->row_uses.size() : 0);
+ }
+ bool is_own_input(int id) const { return t_.is(id, descriptor_of<input_op>) && t_.words_of(id)[0] == -1 - id; }
+ bool is_number(int id) const {
+  return t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>);
+ }
+ bool is_own(int id) const {
+  const bool leaf = t_.nodes[id].op->kind == operation_kind::leaf;
+  return is_number(id) || (id >= first_ && (!leaf || is_own_input(id)));
+ }
+ list<int> needed_nodes(const scan_step& step) const;
+ void copy(int id, trace& to, const list<int>& made, int group) const;
+ trace& t_;
+ model_trace* model_;
+ int first_, named_, results_, effects_;
+ bool differentiated_;
+};
+inline list<int> cell_recording::needed_nodes(const scan_step& step) const {
+ list<int> needed(t_.nodes.size(), 0);
+ for (const scan_input& input : step.inputs)
+  if (input.next >= 0) needed[input.next] = 1;
+ for (const scan_output& output : step.outputs)
+  if (output.role == scan_role::sequence) needed[output.node] = 1;
+ for (int id = needed.size() - 1; id >= 0; --id) {
+  if (needed[id] == 0) continue;
+  needed[id] = is_own(id) ? 1 : 2;
+  for (int k = 0; needed[id] == 1 && k < t_.nodes[id].arguments; ++k) needed[t_.argument(id, k)] = 1;
+ }
+ return needed;
 }
+inline void cell_recording::copy(int id, trace& to, const list<int>& made, int group) const {
+ entry e = t_.nodes[id];
+ const bool leaf = e.op->kind == operation_kind::leaf;
+ const int first_argument = to.arguments.size(), dims = to.pool.size(), words = to.words.size();
+ for (int k = 0; k < e.arguments; ++k) to.arguments.push_back(made[t_.argument(id, k)]);
+ for (int i = 0; i < e.rank; ++i) to.pool.push_back(t_.pool[e.dims + i]);
+ for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(t_.words[e.words + i]);
+ e.first_argument = first_argument, e.dims = dims, e.words = words, e.group = group;
+ e.scope = e.place = e.task = 0;
+ to.nodes.push_back(e);
+}
+inline void cell_recording::finish(const scan_step& step, scan_attributes& a, list<int>& args) {
+ if (scan_cells::current == nullptr)
+  t_.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
+ if (count_of_effects() != effects_)
+  t_.fail("scan: a cell assigns no variables, adds no losses and gathers no rows");
+ if (t_.error.what != nullptr) return;
+ auto kept = std::make_unique<recorded_cell>();
+ trace& to = kept->nodes;
+ to.extents = t_.extents;
+ to.lines = t_.lines;
+ list<int> made(t_.nodes.size(), -1);
+ const auto as_input = [&](int id) { made[id] = to.input("", t_.nodes[id].type, t_.dims(id)); };
+ for (scan_input input : step.inputs) {
+  as_input(input.node);
+  input.node = made[input.node];
+  kept->step.inputs.push_back(input);
+ }
+ const list<int> needed = needed_nodes(step);
+ for (int id = 0; id < needed.size(); ++id) {
+  if (needed[id] != 2) continue;
+  as_input(id);
+  kept->step.inputs.push_back({scan_role::constant, made[id], args.push_back(id), static_cast<int>(a.axis), -1});
+  ++a.constants;
+ }
+ for (int id = 0, group = -1; id < needed.size(); ++id) {
+  if (needed[id] != 1 || made[id] >= 0) continue;
+  if (t_.nodes[id].group != group) group = t_.nodes[id].group, ++to.groups;
+  made[id] = to.nodes.size();
+  copy(id, to, made, to.groups - 1);
+ }
+ for (int k = 0; k < step.inputs.size(); ++k)
+  if (step.inputs[k].next >= 0) kept->step.inputs[k].next = made[step.inputs[k].next];
+ for (scan_output output : step.outputs) {
+  if (output.role == scan_role::sequence) output.node = made[output.node];
+  kept->step.outputs.push_back(output);
+ }
+ kept->step.where = step.where;
+ for (int id = first_; id < t_.nodes.size(); ++id) {
+  entry& e = t_.nodes[id];
+  if (e.op->kind == operation_kind::leaf) continue;
+  e.op = &descriptor_of<input_op>;
+  e.arguments = 0;
+  e.sealed = true;
+  e.words = t_.words.push_back(-1 - id);
+ }
+ if (model_ != nullptr) {
+  model_->named.resize(named_);
+  model_->results.resize(results_);
+ }
+ t_.differentiated = differentiated_;
+ scan_cells::current->all.push_back(std::move(kept));
+ a.cell = static_cast<std::int64_t>(scan_cells::current->all.size());
+}
+struct recorded_scan_cell {
+ static constexpr int depth = 0;
+ static void build(trace& t, const operand_info*, const scan_attributes& a, scan_step& step) {
+  if (scan_cells::current == nullptr)
+   return t.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
+  const recorded_cell& cell = *scan_cells::current->all[static_cast<std::size_t>(a.cell) - 1];
+  t.nodes = cell.nodes.nodes;
+  t.arguments = cell.nodes.arguments;
+  t.pool = cell.nodes.pool;
+  t.words = cell.nodes.words;
+  t.lines = cell.nodes.lines;
+  t.inputs = cell.nodes.inputs;
+  t.groups = cell.nodes.groups;
+  const std::source_location where = step.where;
+  step = cell.step;
+  step.where = where;
+ }
+};
+}
+// -- tapegraph/graph/scan_kernel.hpp
+// -- tapegraph/graph/scan_program.hpp
 // -- tapegraph/runtime/row_copies.hpp
 namespace tapegraph::runtime {
 struct row_copy {
@@ -46939,8 +46859,8 @@ struct scan_table {
  bool backwards = false;
 };
 template <class Backend = runtime::backend>
-class scan_program : public basic_bound_program<> {
- using base = basic_bound_program<>;
+class scan_program : public bound_program {
+ using base = bound_program;
 public:
  scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
     runtime::device_runtime* device)
@@ -47152,7 +47072,7 @@ constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slo
    e.words = t.words.push_back(t.variables.size());
    slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
    t.assignments.push_back({t.variables.size(), input.next});
-   t.variables.push_back({0, "state", input.node, 0, 0, 0, false, 0});
+   t.variables.push_back({0, "state", input.node});
   } else {
    e.words = t.words.push_back(t.inputs.size());
    slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
@@ -47194,10 +47114,10 @@ constexpr void trace_scan_step(const program_view& outer, int number, trace& t, 
 namespace tapegraph::ir {
 namespace detail {
 #if defined(__CUDACC__)
-constexpr capacity sizes_of_step(const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
-constexpr scan_table table_of_step(const trace&, const schedule&, const scan_table& places) { return places; }
+constexpr capacity sizes_of_step(const model_trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
+constexpr scan_table table_of_step(const model_trace&, const schedule&, const scan_table& places) { return places; }
 template <capacity C>
-constexpr frozen<C> freeze_step(const trace& t, const schedule& s, const scan_table&) {
+constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const scan_table&) {
  return freeze<C>(t, s);
 }
 #endif
@@ -47223,8 +47143,8 @@ private:
  };
 #if defined(__CUDACC__)
  template <class Result>
- static constexpr Result run(Result (*finish)(const trace&, const schedule&, const scan_table&)) {
-  trace t;
+ static constexpr Result run(Result (*finish)(const model_trace&, const schedule&, const scan_table&)) {
+  model_trace t;
   schedule s;
   scan_table places;
   build(t, s, places);
@@ -47236,7 +47156,7 @@ public:
  static constexpr frozen<used> value = run(&freeze_step<used>);
 #else
  static constexpr result run() {
-  trace t;
+  model_trace t;
   schedule s;
   scan_table places;
   build(t, s, places);
@@ -47468,10 +47388,8 @@ namespace tapegraph {
 template <>
 struct mode_scan<graph> {
  template <class Cell, class State, class Mask, class... W>
- static constexpr auto run(const Cell&, const State& state, const graph_node& xs, const Mask& mask,
+ static constexpr auto run(const Cell& user, const State& state, const graph_node& xs, const Mask& mask,
        const scan_options& o, std::source_location where, const W&... weights) {
-  static_assert(std::is_empty_v<Cell>,
-     "scan: in graph mode a cell cannot capture: pass what it needs as an argument");
   constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
   constexpr int states = [] {
    if constexpr (handle<State>)
@@ -47499,7 +47417,14 @@ struct mode_scan<graph> {
   a.recompute = o.recompute;
   graph_node flat[carries + 1];
   for (graph_node& each : flat) each = xs;
-  trace_scan<cell>(t, a, args, where, flat);
+  if constexpr (std::is_empty_v<Cell>) {
+   trace_scan<cell>(t, a, args, where, flat);
+  } else if (std::is_constant_evaluated()) {
+   t.fail("scan: in graph mode a cell cannot capture: pass what it needs as an argument, or take tg::traced");
+  } else {
+   record<states, masked, sizeof...(W)>(t, user, a, args, where);
+   if (t.error.what == nullptr) trace_scan<ir::recorded_scan_cell>(t, a, args, where, flat);
+  }
   if constexpr (states == 0)
    return scan_values<graph_node, graph_node>{flat[1], flat[0]};
   else
@@ -47509,6 +47434,29 @@ struct mode_scan<graph> {
   (std::make_index_sequence<carries>{});
  }
 private:
+ template <int States, bool Masked, int Constants, class Cell>
+ static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
+     std::source_location where) {
+  if (!sequences_fit(t, a, args)) return;
+  list<operand_info> in;
+  for (const int arg : args) in.push_back(t.info(arg));
+  ir::cell_recording recording(t);
+  ir::scan_step step;
+  step.where = where;
+  ir::detail::trace_cell<States, Constants, Masked>(
+   t, user, in.begin(), a, step, recording.first_node(),
+   [&](dtype type, const shape& dims) { return recording.input(type, dims); });
+  t.line = t.intern(where);
+  if (t.error.what == nullptr) recording.finish(step, a, args);
+  if (t.error.what != nullptr) return;
+  const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
+  for (int i = 0; i < cell.nodes.size(); ++i) {
+   for (int k = 0; k < cell.nodes[i].rank; ++k)
+    a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
+   if (cell.is(i, ir::descriptor_of<ir::extent_op>))
+    a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
+  }
+ }
  template <class Cell>
  static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
          graph_node* results) {
@@ -47544,9 +47492,9 @@ private:
   if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
   if (a.sequences == 1) return true;
   in[1] = t.info(args[first + 1]);
-  bool fits = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-  for (int i = 0; fits && i < in[1].dims.rank(); ++i) fits = equal_or_required(in[0].dims[i], in[1].dims[i]);
-  return fits || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+  bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+  for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
+  return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
  }
 };
 }
@@ -47556,6 +47504,27 @@ private:
 
 namespace tapegraph {
 
+namespace detail {
+template <bool Empty, class... Layers>
+struct layers_in_sequence {
+ constexpr layers_in_sequence() = default;
+ constexpr explicit layers_in_sequence(const Layers&...) {}
+ template <std::size_t I>
+ static constexpr auto layer() {
+  return std::tuple_element_t<I, std::tuple<Layers...>>{};
+ }
+};
+template <class... Layers>
+struct layers_in_sequence<false, Layers...> {
+ constexpr explicit layers_in_sequence(const Layers&... each) : layers(each...) {}
+ template <std::size_t I>
+ constexpr const auto& layer() const {
+  return std::get<I>(layers);
+ }
+ std::tuple<Layers...> layers;
+};
+}
+
 /// A chain of layers as a model. Each layer is called with a scope named by its position ("0", "1",
 /// ...) and the previous result:
 ///
@@ -47564,13 +47533,13 @@ namespace tapegraph {
 ///     auto model = tg::compile<tg::graph>(network, spec, loss, optimizer);
 ///
 /// A layer without variables may take only its operand: `[](auto x) { return flatten(x); }`. Layers
-/// do not capture. A sequential is itself a layer.
+/// capture nothing where the compiler makes the graph; those of `tg::traced` may. A sequential is
+/// itself a layer.
 template <class... Layers>
-struct sequential {
+struct sequential : detail::layers_in_sequence<(std::is_empty_v<Layers> && ...), Layers...> {
  constexpr sequential() = default;
- constexpr explicit sequential(const Layers&...)
-  requires(sizeof...(Layers) > 0)
- {}
+ constexpr explicit sequential(const Layers&... layers) requires(sizeof...(Layers) > 0)
+  : detail::layers_in_sequence<(std::is_empty_v<Layers> && ...), Layers...>(layers...) {}
 
  template <class Scope, tensor_like X>
  constexpr auto operator()(const Scope& scope, const X& x) const {
@@ -47579,684 +47548,344 @@ struct sequential {
 
 private:
  template <std::size_t I, class Scope, class X>
- static constexpr auto from(const Scope& scope, const X& x) {
+ constexpr auto from(const Scope& scope, const X& x) const {
   if constexpr (I == sizeof...(Layers)) {
    return x;
   } else {
-   using layer = std::tuple_element_t<I, std::tuple<Layers...>>;
-   if constexpr (requires { layer{}(scope, x); })
-    return from<I + 1>(scope, detail::sealed_output(layer{}(scope / static_cast<int>(I), x)));
+   const auto& layer = this->template layer<I>();
+   if constexpr (requires { layer(scope, x); })
+    return from<I + 1>(scope, detail::sealed_output(layer(scope / static_cast<int>(I), x)));
    else
-    return from<I + 1>(scope, detail::sealed_output(layer{}(x)));
+    return from<I + 1>(scope, detail::sealed_output(layer(x)));
   }
  }
 };
+}
+// -- tapegraph/train/callbacks.hpp
 
-// -- tapegraph/nn/training_step.hpp
+/// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp>, and are in
+/// io/callbacks/saving.hpp.
 
-// -- tapegraph/nn/step/scopes.hpp
-template <class... Each>
-struct optimizers {
- std::tuple<Each...> each;
- constexpr explicit optimizers(const Each&... them) : each(them...) {}
- static constexpr std::uint64_t scaled = [] {
-  std::uint64_t mask = 0, bit = 1;
-  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
-  return mask;
- }();
-};
-namespace detail {
-template <class... Given>
-inline constexpr bool loss_and_pattern = false;
-template <tensor_like Loss>
-inline constexpr bool loss_and_pattern<Loss> = true;
-template <tensor_like Loss, class Pattern>
-inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
-}
-#define TG_A_STEP_MINIMIZES \
- "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
- "step.template minimize<1>(loss, \"generator\")"
-class graph_step : public graph_scope {
-public:
- constexpr explicit graph_step(ir::trace* t) : graph_scope(t, 0) {}
- template <int Optimizer = 0, tensor_like E>
- constexpr void minimize(const E& loss, std::string_view variables = "*",
-       std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(loss, where);
-  ir::trace& t = owner();
-  const operand_info given = t.info(node.id());
-  for (int i = 0; i < given.dims.rank(); ++i)
-   if (given.dims[i].value != 1)
-    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
-  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
- }
-#if defined(TG_REFUSED)
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- TG_REFUSED(TG_A_STEP_MINIMIZES)
- constexpr void minimize(const Given&...) const {
-  const ir::trace& t = owner();
-  owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
- }
-#endif
-};
-namespace detail {
-struct eager_minimization {
- any_tensor loss;
- int optimizer;
- std::string variables;
-};
-}
-class eager_step : public eager_scope {
-public:
- eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
-  : eager_scope(context), found_(found) {}
- template <int Optimizer = 0, tensor_like E>
- void minimize(const E& loss, std::string_view variables = "*",
-    std::source_location where = std::source_location::current()) const {
-  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
- }
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
-private:
- std::vector<detail::eager_minimization>* found_;
-};
-}
-// -- tapegraph/nn/step/eager_step.hpp
-// -- tapegraph/nn/step/trainable.hpp
-// -- tapegraph/nn/step/traces.hpp
-namespace tapegraph::ir {
-template <class Step, class Spec>
-struct step_trace {
- static constexpr auto call(trace& t) {
-  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
-   using T = typename decltype(spec)::element_type;
-   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
-  });
-  return std::apply(
-   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
-   x);
- }
- using result = decltype(call(std::declval<trace&>()));
- static constexpr void build(trace& t) {
-  t.training = true;
-  const auto y = call(t);
-  using pack = tapegraph::detail::output_pack<result>;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
-  }
-  (std::make_index_sequence<pack::count>{});
-  t.scope = 0;
-  if (t.added_losses.size() > 0)
-   t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
-  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
- }
-};
-constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
-template <class Step, class Spec, std::uint64_t Scaled>
-struct step_gradients {
- using previous = step_trace<Step, Spec>;
- static constexpr void build(trace& t) {
-  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
-  list<int> taken(t.variables.size(), 0);
-  int number = 0;
-  for (const minimization_entry& m : t.minimizations) {
-   t.line = m.line;
-   t.scope = 0;
-   list<int> nodes, indices;
-   for (int i = 0; i < t.variables.size(); ++i) {
-    if (!t.variables[i].trainable) continue;
-    const list<char> path = detail::path_text(t, i);
-    if (!tapegraph::detail::path_matches(m.variables,
-             {path.begin(), static_cast<std::size_t>(path.size())}))
-     continue;
-    nodes.push_back(t.variables[i].node);
-    indices.push_back(i);
-   }
-   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-   const auto scaled = [&](int loss) {
-    if ((Scaled >> m.optimizer & 1) == 0) return loss;
-    using T = typename tapegraph::detail::value_type_of<Spec>::type;
-    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
-    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
-   };
-   list<int> found = gradient(t, scaled(m.node), nodes);
-   if (t.regularizers.size() > 0) {
-    list<int> changed(t.variables.size(), 0);
-    for (int k = 0; k < found.size(); ++k)
-     if (found[k] >= 0) changed[indices[k]] = 1;
-    const int penalized = with_penalties<Step>(t, m.node, changed);
-    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
-   }
-   for (int k = 0; k < found.size(); ++k) {
-    if (found[k] < 0) continue;
-    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
-    taken[indices[k]] = 1;
-    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
-   }
-   ++number;
-  }
-  t.minimizations.clear();
- }
-};
-template <class Step, class Spec, class Optimizers>
-struct step_updates;
-template <class Step, class Spec, class... Each>
-struct step_updates<Step, Spec, optimizers<Each...>> {
- using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
- static constexpr void build(trace& t) {
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
-    return t.fail("minimize: the step has no optimizer of this number");
-  int number = 0;
-  (update<Each>(t, number++), ...);
-  t.gradients.clear();
-  apply_constraints<Step>(t);
- }
-private:
- template <class Optimizer>
- static constexpr void update(trace& t, int number) {
-  list<gradient_entry> own;
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer == number) own.push_back(g);
-  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
-  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
- }
-};
-}
-namespace tapegraph {
-template <class Mode, class Step, class Spec, class Optimizers>
-class compiled_step;
-namespace detail {
-template <class Step>
-struct step_type {
- static constexpr Step get() { return Step{}; }
-};
-template <class Derived, class Spec, class Optimizers, class Trainer,
-  class Elements = typename input_pack<Spec>::element_types>
-class trainable_step;
-template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
-class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
-public:
- trainable_step(const compile_options& options, const optimizers<Each...>& them)
-  : Trainer(options), optimizers_(them) {}
- auto operator()(const tensor<Elements>&... x) {
-  const detail::model_base::computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  ++this->step_;
-  try {
-   return static_cast<Derived&>(*this).step_once(x...);
-  } catch (...) {
-   --this->step_;
-   throw;
-  }
- }
- template <int I = 0>
- auto& optimizer() {
-  return std::get<I>(optimizers_.each);
- }
-protected:
- auto next_numbers() const {
-  std::array<double, (0 + ... + Each::count)> them{};
-  std::size_t at = 0;
-  std::apply(
-   [&](const auto&... each) {
-    const auto write = [&](const auto& numbers) {
-     for (const double n : numbers) them[at++] = n;
-    };
-    (write(each.numbers(this->step_)), ...);
-   },
-   optimizers_.each);
-  return them;
- }
- void set_first_values_of_all(const ir::program_view& view) {
-  int number = 0;
-  const auto set = [&](const auto& optimizer) {
-   ++number;
-   if constexpr (requires { optimizer.first_value(std::string_view()); })
-    for (int i = 0; i < view.variables.size(); ++i)
-     if (view.variables[i].state_of == number)
-      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
-  };
-  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
- }
- optimizers<Each...> optimizers_;
-};
-}
-
-template <class Step, class Spec, class Optimizers>
-class compiled_step<eager, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::basic_trainer<>> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
- using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
- using training = ir::step_updates<Step, Spec, Optimizers>;
- struct forward {
-  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
- };
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
-  const buffer_view columns[]{x.outline_view()...};
-  rules.check(columns);
-  const detail::numeric_check check(this->options_.check_finite);
-  context_.variables = &this->variables_;
-  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const detail::random_scope draws(context_.random);
-  std::vector<detail::eager_minimization> found;
-  gradient_tape tape({.persistent = true});
-  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
-  if constexpr (forward::used.regularizers > 0)
-   for (std::size_t k = 0; k < found.size(); ++k)
-    found[k].loss = detail::penalties<Step>::template added_to<value>(
-     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
-  if constexpr (Optimizers::scaled != 0)
-   for (detail::eager_minimization& m : found)
-    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
-  tape.stop_recording();
-  std::vector<updates> them(found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
-  int number = 0;
-  std::apply(
-   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
-   this->optimizers_.each);
-  them.clear();
-  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
-  context_.apply();
-  return off_tape(std::move(result));
- }
- struct updates {
-  std::vector<variable*> targets;
-  std::vector<any_tensor> sources, gradients;
-  int optimizer = 0;
- };
- bool changes(std::size_t k, const variable& v) const {
-  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
-  for (int i = 0; i < stage::value.used.gradients; ++i)
-   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
-    return g.loss == static_cast<int>(k);
-  return false;
- }
- static std::string scale_path(int optimizer) {
-  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
- }
- any_tensor scaled(const detail::eager_minimization& m) {
-  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
-  const auto times = [&](const auto& loss) {
-   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
-  };
-  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
- }
- updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
-  updates u;
-  u.optimizer = m.optimizer;
-  for (const auto& used : context_.used) {
-   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
-    continue;
-   u.sources.push_back(used.handle);
-   u.targets.push_back(used.target);
-  }
-  u.gradients = tape.gradient(m.loss, u.sources);
-  return u;
- }
- template <class Optimizer>
- void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
-  const auto numbers = optimizer.numbers(this->step_);
-  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
-  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
-  updates own;
-  for (updates& u : them) {
-   if (u.optimizer != number) continue;
-   for (std::size_t k = 0; k < u.targets.size(); ++k) {
-    own.targets.push_back(u.targets[k]);
-    own.sources.push_back(std::move(u.sources[k]));
-    own.gradients.push_back(std::move(u.gradients[k]));
-   }
-  }
-  if (own.targets.empty()) return;
-  const std::string common = scale_path(number);
-  const detail::eager_gradients<value, false> step{
-   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
-   &own.gradients, &context_.row_uses};
-  detail::update_all<Optimizer>(step, n);
- }
- template <class R>
- static R off_tape(R result) {
-  if constexpr (detail::is_outputs<R>)
-   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
-  else
-   result.set_tape_index({});
-  return result;
- }
- eager_context context_;
-};
-
-// -- tapegraph/nn/step/graph_step.hpp
-template <class Step, class Spec, class Optimizers>
-class compiled_step<graph, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::basic_graph_trainer<>> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
- using forward = ir::step_trace<Step, Spec>;
- using training = ir::step_updates<Step, Spec, Optimizers>;
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<forward, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  using stage = ir::compile_stage<ir::detail::traced<forward>>;
-  const buffer_view columns[]{x.view()...};
-  if constexpr (detail::is_placed<training>) {
-   const detail::placed_run run{this->variables_,
-          this->device_,
-          this->options_.soft_placement,
-          this->options_.check_finite,
-          true,
-          {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
-          this->options_.tasks,
-          this->step_};
-   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
-       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
-   auto results = detail::result_tensors<typename forward::result, stage>(
-    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
-   detail::change_variables(placed_, run);
-   return results;
-  } else {
-   return step_on_one_device<stage>(columns);
-  }
- }
- template <class Stage>
- auto step_on_one_device(detail::batch_columns columns) {
-  using stage = Stage;
-  ir::program& p = this->prepared_step(ir::compile_program<training>());
-  base::set_numbers(p, "optimizer", this->next_numbers());
-  this->launch(p, columns, this->options_.check_finite);
-  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
-   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
-  });
- }
- std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
-};
-}
-
-/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
-/// tapegraph.hpp.
-///
-///     struct gan {
-///         constexpr auto operator()(auto step, auto images) const {
-///             ...
-///             step.template minimize<0>(d_loss, "discriminator");
-///             step.template minimize<1>(g_loss, "generator");
-///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
-///         }
-///     };
-///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
-///     const auto [d_loss, g_loss] = train(images);
+// -- tapegraph/train/callbacks/csv_logger.hpp
 
 namespace tapegraph {
 
-namespace detail {
-inline constexpr graph_step some_step{nullptr};
-template <class Spec>
-struct step_of;
-template <class T, auto... Extents>
-struct step_of<spec<T, Extents...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_node));
-};
-template <class... Inputs>
-struct step_of<inputs<Inputs...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
-};
-using step_call = ir::advice<"tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
-       "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
-using step_members = ir::advice<"this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
-        "or parameters of its type">;
-}
+/// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
+/// there are, and those of validation are among them where there is any. A run that is resumed goes on in its file, from which
+/// lines of epochs that are trained again are taken.
+struct csv_logger {
+ std::string path;
+ char separator = ',';
+ bool append = false; ///< behind what the file holds; its first line is then the names
 
-/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
-/// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
-/// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
-template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
-  class = typename detail::step_of<Spec>::template result<Step>>
- requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
-auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
- using step = detail::step_type<Step>;
- using training = ir::step_updates<step, Spec, optimizers<Each...>>;
- if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
- return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
-}
-template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
- requires(std::is_empty_v<Step> || std::is_same_v<Mode, traced>)
-auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
- return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
-}
-template <class Mode>
-detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
-template <class Mode, class Step>
- requires(!std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
-detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
-}
+ /// What it remembers.
+ std::string columns{}; ///< each behind the other, with '\n'
+ std::int64_t bytes = 0; ///< of the file
 
-// -- tapegraph/eager/searching.hpp
-// -- tapegraph/ops/ordering/counting.hpp
+ void on_train_begin(training_state&) {
+  columns.clear();
+  bytes = 0;
+ }
+ void on_epoch_end(training_state& s) { add_line(s); }
+ void on_state(state_archive& a) {
+  a("columns", columns);
+  a("bytes", bytes);
+ }
 
-/// bincount, histogram_fixed_width: count occurrences of numbers. Counts are int32. Not part of
-/// tapegraph.hpp.
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr auto counted_place(const H& values, std::int64_t length, std::source_location where) {
- const auto number = eval(cast<std::int32_t>(values), where);
- return eval(tapegraph::where(logical_and(number >= 0, number < length), number, length), where);
-}
-template <handle W, handle P>
-constexpr auto counted(const W& weights, const P& places, std::int64_t length, std::source_location where) {
- return slice(scatter_add(weights, places, shape{length + 1}, 0, 0, where), {{0, length}}, where);
-}
-}
-
-/// The number of occurrences of each of 0 .. length - 1 among integers of any shape: int32
-/// [length]. Others are not counted (tf.math.bincount with maxlength; JAX with length).
-template <tensor_like A>
-constexpr auto bincount(const A& values, std::int64_t length,
-      std::source_location where = std::source_location::current()) {
- const auto number = eval(cast<std::int32_t>(ravel(eval(values, where), where)), where);
- return invoke<count_places_op>({length, 0}, nullptr, where, number);
-}
-/// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type
-/// [length]. Weights have the values' shape; the derivative by a weight is the adjoint of its bin,
-/// and 0 for one that was not counted.
-template <tensor_like A, tensor_like W>
-constexpr auto bincount(const A& values, const W& weights, std::int64_t length,
-      std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(values, where), where);
- return detail::counted(ravel(eval(weights, where), where), detail::counted_place(flat, length, where), length,
-      where);
-}
-
-/// The number of elements in each of `bins` bins of equal width between `low` and `high`: int32
-/// [bins]. Elements below are counted in the first bin, elements at `high` or above in the last one
-/// (tf.histogram_fixed_width); NaN is not counted.
-template <tensor_like A>
-constexpr auto histogram_fixed_width(const A& x, double low, double high, std::int64_t bins = 100,
-         std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(x, where), where);
- const double width = (high - low) / static_cast<double>(bins);
- const auto part = eval(floor((flat - low) / width), where);
- const double last = static_cast<double>(bins - 1);
- const auto place =
-  eval(tapegraph::where(part <= 0, 0,
-       tapegraph::where(part >= last, last, tapegraph::where(part == part, part, bins))),
-   where);
- return bincount(place, bins, where);
-}
-}
-// -- tapegraph/ops/ordering/searching.hpp
-
-/// searchsorted, nonzero, unique: find elements and return int32 positions. They are built from
-/// places (ops/ordering/places.hpp), sorts, running sums and gathers, so that they run wherever
-/// those do. Not part of tapegraph.hpp.
-///
-/// The number of elements that nonzero and unique find depends on the data, but extents do not:
-/// `size` is the length of the result, and `count` the number of valid elements. In eager mode,
-/// without `size`, the result is exactly as long as the number found.
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr auto positions_below(const H& like, extent count, std::source_location where) {
- return arange<std::int32_t>(like, count, 0, 1, where);
-}
-template <class Places, class Count>
-struct marked {
- Places places;
- Count count;
-};
-template <handle H>
-constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
- const auto places = invoke<marked_places_op>({size}, nullptr, where, marks);
- const auto count = sum(cast<std::int32_t>(marks), {}, {}, where);
- return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
-}
-template <handle H, handle P>
-constexpr auto at_places(const H& line, const P& places, double missing, std::source_location where) {
- return gather(pad(line, {{1, 0}}, {.value = missing}, where), places, 0, 0, where);
-}
-template <handle H>
-constexpr auto begins_of_runs(const H& line, std::source_location where) {
- const auto before = roll(line, 1, 0, where);
- const auto place = positions_below(line, shape_of(line)[0], where);
- const auto both_nan = logical_and(line != line, before != before);
- return eval(logical_or(place == 0, logical_and(line != before, logical_not(both_nan))), where);
-}
-}
-
-enum class search_side { left, right };
-
-struct searchsorted_options {
- search_side side = search_side::left; ///< before or after elements of `sorted` that equal a value
+ void add_line(const training_state& s);
 };
 
-/// The number of elements of `sorted` [..., n] before each value [..., m]: int32 [..., m]. The last
-/// axis of `sorted` must be in ascending order, NaN last; the extents before it are the same in
-/// both (tf.searchsorted; numpy.searchsorted has no such axes).
-template <tensor_like S, tensor_like V>
-constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<searchsorted_op>({options.side == search_side::right}, nullptr, where, sorted, values);
+TG_DEFINITION void csv_logger::add_line(const training_state& s) {
+ if (!s.writes_files()) return;
+ const bool first = columns.empty();
+ if (first) {
+  std::string more;
+  for (const named_value& v : s.logs) {
+   columns.append(v.name).append("\n");
+   const std::string other = "val_" + v.name;
+   if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" &&
+    s.logs.find(other) == nullptr)
+    more.append(other).append("\n");
+  }
+  columns += more;
+ }
+ std::FILE* const file = std::fopen(path.c_str(), first && !append ? "wb" : "ab");
+ if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written: " + std::strerror(errno));
+ std::fseek(file, 0, SEEK_END);
+ bool complete = true;
+ if (const long there = std::ftell(file);
+  !first && there > bytes)
+  complete = ::ftruncate(::fileno(file), static_cast<off_t>(bytes)) == 0;
+ std::fseek(file, 0, SEEK_END);
+ const bool names = std::ftell(file) == 0;
+ std::string head = "epoch";
+ std::string text = std::to_string(s.epoch + 1);
+ std::string_view rest = columns;
+ while (!rest.empty()) {
+  const std::string_view name = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(name.size() + 1);
+  (head += separator) += name;
+  text += separator;
+  if (const double* const value = s.logs.find(name)) text += detail::exact_text(*value);
+ }
+ if (names) text = head + "\n" + text;
+ text += '\n';
+ complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() && complete;
+ complete = std::fflush(file) == 0 && complete;
+ bytes = std::ftell(file);
+ const int reason = errno;
+ const bool closed = std::fclose(file) == 0;
+ if (!closed || !complete)
+  throw data_error("csv_logger: writing '" + path + "' failed: " + std::strerror(complete ? errno : reason));
 }
-no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// The result of nonzero: coordinates, int32 [size, rank of x], in the order of the elements,
-/// followed by zeros.
-template <class Positions, class Count>
-struct found_positions {
- Positions positions;
- Count count; ///< int32 []: number of nonzero elements, including those for which there was no room
-};
-
-/// The first `size` positions at which x is not 0 (NaN is not 0). A scalar has one position, which
-/// needs no coordinates: [size, 0].
-template <tensor_like A>
-constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- const auto line_of_x = ravel(value, where);
- const shape dims = shape_of(value).rank() > 0 ? shape_of(value) : shape_of(line_of_x);
- const auto marks = eval(line_of_x != 0, where);
- const auto found = detail::marked_places(marks, size, where);
- const auto coordinate = [&](int axis) {
-  shape beside;
-  for (int i = 0; i < dims.rank(); ++i) beside.push_back(i == axis ? dims[i] : extent(1));
-  const auto line = reshape(detail::positions_below(marks, dims[axis], where), beside, where);
-  const auto spread = ravel(broadcast_to(line, dims, where), where);
-  return expand_dims(detail::at_places(spread, found.places, 0, where), -1, where);
- };
- auto positions = coordinate(0);
- if (shape_of(value).rank() == 0) positions = slice(positions, {{}, {0, 0}}, where);
- for (int axis = 1; axis < dims.rank(); ++axis) positions = concat(positions, coordinate(axis), 1, where);
- return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
 }
+// -- tapegraph/train/callbacks/early_stopping.hpp
 
-/// The result of unique: the distinct elements in ascending order, with a single NaN last.
-template <class Values, class Indices, class Count>
-struct unique_elements {
- Values values; ///< [size], `fill_value` after the valid ones
- Indices indices; ///< int32 [size]: flat position of the first occurrence in x
- Indices inverse; ///< int32, one per element of flattened x: the index of its value
- Indices counts; ///< int32 [size]: number of occurrences
- Count count; ///< int32 []: number of distinct elements, including those for which there was no room
-};
-struct unique_options {
- std::int64_t size = 0; ///< length of the result; further elements are dropped
- double fill_value = 0;
-};
+// -- tapegraph/train/callbacks/monitor.hpp
 
-/// The distinct elements of x, read in row-major order (numpy.unique, jax.numpy.unique with size,
-/// tf.unique sorted).
-template <tensor_like A>
-constexpr auto unique(const A& x, unique_options options,
-     std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(x, where), where);
- const shape dims = shape_of(flat);
- const auto order = argsort(flat, 0, {}, where);
- const auto line = take_along(flat, order, 0, where);
- const auto begins = detail::begins_of_runs(line, where);
- const auto found = detail::marked_places(begins, options.size, where);
- const auto which = eval(cumulative_sum(eval(cast<std::int32_t>(begins), where), 0, {}, where) - 1, where);
- const auto values = detail::at_places(line, found.places, options.fill_value, where);
- const auto indices = detail::at_places(order, found.places, 0, where);
- const auto inverse = put_along(which, order, dims, 0, where);
- const auto counts = invoke<count_places_op>({options.size, 1}, nullptr, where, which);
- return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
-      std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
+namespace tapegraph::detail {
+const double* monitored(const training_state& s, std::string_view who, const std::string& name);
+inline void check_not_negative(const char* who, const char* name, double value) {
+ if (!std::isfinite(value) || value < 0)
+  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value));
 }
-no_such_option_in<unique_options> unique(any_argument, ...) TG_MISTAKE;
-
-template <class T>
-auto nonzero(const tensor<T>& x, std::source_location where = std::source_location::current()) {
- const auto found = nonzero(x, x.size(), where);
- return eval(slice(found.positions, {{0, found.count.item()}}, where), where);
+inline void check_at_least(const char* who, const char* name, std::int64_t value, std::int64_t least) {
+ if (value < least)
+  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value) + ", not at least " +
+       std::to_string(least));
 }
-template <class T>
-auto where(const tensor<T>& condition, std::source_location where = std::source_location::current()) {
- return nonzero(condition, where);
-}
-template <class T>
-auto unique(const tensor<T>& x, std::source_location where = std::source_location::current()) {
- auto found = tapegraph::unique(x, {.size = x.size()}, where);
- const std::int64_t count = found.count.item();
- found.values = slice(found.values, {{0, count}}, where);
- found.indices = slice(found.indices, {{0, count}}, where);
- found.counts = slice(found.counts, {{0, count}}, where);
+TG_DEFINITION const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
+ const double* const found = s.logs.find(name);
+ if (found == nullptr && !(s.validates && name.starts_with("val_"))) s.logs.refuse(who, name);
  return found;
 }
-template <class T>
-auto bincount(const tensor<T>& values, std::source_location where = std::source_location::current()) {
- if (values.size() == 0) return zeros<std::int32_t>({0});
- const std::int64_t least = min(values).item(), largest = max(values).item();
- if (least < 0) throw range_error("bincount: " + std::to_string(least) + " is negative");
- return bincount(values, largest + 1, where);
 }
+
+namespace tapegraph {
+
+/// Ends training when a value stops improving. The rules are those of Keras's EarlyStopping: an
+/// epoch improves if its value is better than the best by more than `min_delta`; it resets the wait
+/// if it is also better than `baseline` by as much.
+struct early_stopping {
+ std::string monitor = "val_loss";
+ double min_delta = 0;
+ std::int64_t patience = 0; ///< epochs without improvement after which it stops
+ better mode = better::automatic;
+ std::optional<double> baseline{};
+ /// Restores the model's variables (not the optimizer's) of the best epoch at the end, whether
+ /// training was stopped or not. A run that is interrupted, and may be resumed, keeps its own.
+ bool restore_best_weights = false;
+ std::int64_t start_from_epoch = 0; ///< earlier epochs, counted from 0, are ignored
+
+ /// State: the best value and its epoch, from 0 (-1 before there is one), epochs since, and the
+ /// weights to restore.
+ double best = 0;
+ std::int64_t best_epoch = -1, wait = 0;
+ std::vector<any_tensor> weights{};
+
+ void on_train_begin(training_state&) {
+  detail::check_not_negative("early_stopping", "min_delta", min_delta);
+  detail::check_at_least("early_stopping", "patience", patience, 0);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+  best_epoch = -1;
+  wait = 0;
+  weights.clear();
+ }
+ void on_epoch_end(training_state& s) {
+  if (s.epoch < start_from_epoch) return;
+  const double* const value = detail::monitored(s, "early_stopping", monitor);
+  if (value == nullptr) return;
+  const bool more = detail::more_is_better(monitor, mode);
+  const auto improves = [&](double over) { return more ? *value - min_delta > over : *value + min_delta < over; };
+  if (restore_best_weights && weights.empty()) keep(s);
+  ++wait;
+  if (improves(best)) {
+   best = *value;
+   best_epoch = s.epoch;
+   if (restore_best_weights) keep(s);
+   if (!baseline || improves(*baseline)) wait = 0;
+   return;
+  }
+  if (wait >= patience && s.epoch > 0)
+   s.stop("early_stopping: " + monitor + " has not become better than " + std::to_string(best) + " for " +
+    std::to_string(wait) + " epochs");
+ }
+ void on_train_end(training_state& s) {
+  if (s.history.interrupted || weights.empty()) return;
+  std::size_t next = 0;
+  s.model().gather_variables();
+  for (variable& v : s.model().variables())
+   if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
+  weights.clear();
+ }
+ void on_state(state_archive& a) {
+  a("best", best);
+  a("best_epoch", best_epoch);
+  a("wait", wait);
+  a("weights", weights);
+ }
+
+ void keep(const training_state& s) {
+  weights.clear();
+  s.model().gather_variables();
+  for (const variable& v : s.model().variables()) {
+   if (v.optimizer_state() || v.metric_state()) continue;
+   any_tensor copy = v.data();
+   copy.unshare();
+   weights.push_back(std::move(copy));
+  }
+ }
+};
+
+// -- tapegraph/train/callbacks/learning_rate_scheduler.hpp
+
+/// Sets the learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch,
+/// double rate) { return ...; })`, or without the current rate. Epochs count from 0. The rate is
+/// logged as "learning_rate".
+template <class Schedule>
+struct learning_rate_scheduler {
+ Schedule schedule;
+
+ explicit learning_rate_scheduler(Schedule f) : schedule(std::move(f)) {}
+
+ void on_epoch_begin(training_state& s) {
+  if constexpr (requires { schedule(s.epoch, 0.0); })
+   s.set_learning_rate(schedule(s.epoch, s.learning_rate()));
+  else
+   s.set_learning_rate(schedule(s.epoch));
+ }
+ void on_epoch_end(training_state& s) { s.logs.set("learning_rate", s.learning_rate()); }
+};
+
+// -- tapegraph/train/callbacks/limits.hpp
+
+/// Ends training at a step whose loss is NaN or infinite. `compile_options::check_finite` says
+/// which operation it came from.
+struct terminate_on_nan {
+ void on_batch_end(training_state& s) {
+  if (!std::isfinite(s.batch_loss))
+   s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " +
+    std::to_string(s.batch_loss));
+ }
+};
+
+/// Interrupts training after the current step once it has taken this long. A resumed run gets the
+/// full time again.
+struct time_limit {
+ double seconds = 0;
+
+ double started = 0; ///< state
+
+ void on_train_begin(training_state&) {
+  detail::check_not_negative("time_limit", "seconds", seconds);
+  started = detail::steady_seconds();
+ }
+ void on_batch_end(training_state& s) { look(s); }
+ void on_epoch_end(training_state& s) { look(s); }
+
+ void look(training_state& s) const {
+  if (detail::steady_seconds() - started >= seconds && !s.ends())
+   s.interrupt("time_limit: " + std::to_string(seconds) + " s");
+ }
+};
 }
+// -- tapegraph/train/callbacks/on_event.hpp
+
+/// A callback with a single function: `model.fit(set, options,
+/// tg::on_epoch_end([](tg::training_state& s) { ... }))`.
+
+namespace tapegraph {
+
+namespace detail {
+#define TG_EVENT(event) \
+ template <class F> \
+ struct event##_callback { \
+  F f; \
+  void event(training_state& s) { f(s); } \
+ };
+TG_EVENT(on_train_begin)
+TG_EVENT(on_train_end)
+TG_EVENT(on_epoch_begin)
+TG_EVENT(on_epoch_end)
+TG_EVENT(on_batch_begin)
+TG_EVENT(on_batch_end)
+TG_EVENT(on_test_begin)
+TG_EVENT(on_test_end)
+#undef TG_EVENT
+}
+
+#define TG_EVENT(event) \
+ template <class F> \
+ auto event(F f) { \
+  return detail::event##_callback<F>{std::move(f)}; \
+ }
+TG_EVENT(on_train_begin)
+TG_EVENT(on_train_end)
+TG_EVENT(on_epoch_begin)
+TG_EVENT(on_epoch_end)
+TG_EVENT(on_batch_begin)
+TG_EVENT(on_batch_end)
+TG_EVENT(on_test_begin)
+TG_EVENT(on_test_end)
+#undef TG_EVENT
+
+// -- tapegraph/train/callbacks/reduce_lr_on_plateau.hpp
+
+/// Multiplies the learning rate by `factor` when a value stops improving: Keras's
+/// ReduceLROnPlateau. The rate is logged as "learning_rate".
+struct reduce_lr_on_plateau {
+ std::string monitor = "val_loss";
+ double factor = 0.1;
+ std::int64_t patience = 10;
+ better mode = better::automatic;
+ double min_delta = 1e-4;
+ std::int64_t cooldown = 0; ///< epochs after a change in which nothing is counted
+ double min_lr = 0;
+
+ /// State.
+ double best = 0;
+ std::int64_t wait = 0, cooldown_left = 0;
+
+ void on_train_begin(training_state& s) {
+  detail::check_not_negative("reduce_lr_on_plateau", "factor", factor);
+  if (factor >= 1)
+   throw argument_error("reduce_lr_on_plateau: factor is " + std::to_string(factor) + ", not below 1");
+  detail::check_at_least("reduce_lr_on_plateau", "patience", patience, 0);
+  detail::check_at_least("reduce_lr_on_plateau", "cooldown", cooldown, 0);
+  detail::check_not_negative("reduce_lr_on_plateau", "min_delta", min_delta);
+  detail::check_not_negative("reduce_lr_on_plateau", "min_lr", min_lr);
+  s.learning_rate();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+  wait = cooldown_left = 0;
+ }
+ void on_epoch_end(training_state& s) {
+  const double* const value = detail::monitored(s, "reduce_lr_on_plateau", monitor);
+  const double now = value != nullptr ? *value : 0, rate = s.learning_rate();
+  s.logs.set("learning_rate", rate);
+  if (value == nullptr) return;
+  if (cooldown_left > 0) {
+   --cooldown_left;
+   wait = 0;
+  }
+  if (detail::more_is_better(monitor, mode) ? now > best + min_delta : now < best - min_delta) {
+   best = now;
+   wait = 0;
+  } else if (cooldown_left == 0 && ++wait >= patience && rate > min_lr) {
+   s.set_learning_rate(std::max(rate * factor, min_lr));
+   cooldown_left = cooldown;
+   wait = 0;
+  }
+ }
+ void on_state(state_archive& a) {
+  a("best", best);
+  a("wait", wait);
+  a("cooldown_left", cooldown_left);
+ }
+};
+}
+
 // -- tapegraph/fast_convolution.hpp
 
 /// Chooses the algorithm of float convolutions on the CPU.
@@ -48286,7 +47915,7 @@ namespace tapegraph {
 /// argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
- if (choice.asked.load() && choice.chosen.load() != algorithm)
+ if (choice.requested.load() && choice.chosen.load() != algorithm)
   throw argument_error(
    "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other");
  choice.chosen.store(algorithm);
