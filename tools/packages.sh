@@ -41,6 +41,7 @@ present() {
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
     libturbojpeg0-dev) has_header turbojpeg.h ;;
     libutf8proc-dev) has_header utf8proc.h ;;
+    libeigen3-dev) has_header eigen3/Eigen/Core || has_header Eigen/Core ;;
     libprotozero-dev) has_header protozero/pbf_writer.hpp ;;
     libopenmpi-dev) command -v mpicc.openmpi >/dev/null 2>&1 ;;
     openmpi-bin) command -v mpirun.openmpi >/dev/null 2>&1 ;;
