@@ -16759,7 +16759,6 @@ struct byte_pair_tables {
 ///     const auto words = data::load_byte_pair_encoding("gpt2/vocab.json", "gpt2/merges.txt"); // data/text/byte_pair_files.hpp
 ///     const std::vector<std::int32_t> ids = words.encode("Hello world");                       // 15496, 995
 ///     words.decode(ids) == "Hello world"; // or what normalizers made of the text, if there are any
-/// A template, so that programs that do not use it do not compile its functions.
 class byte_pair_encoding {
 public:
  /// Throws argument_error for a duplicate token or id, an id beyond twice the number of tokens
@@ -17138,7 +17137,6 @@ struct word_statistics {
 ///     data::tokenizer words({.num_words = 10000, .oov_token = "<OOV>"});
 ///     words.fit_on_texts(texts);
 ///     const auto rows = data::pad_sequences(words.texts_to_sequences(texts), {.maxlen = 40});
-/// A template, so that programs that do not use it do not compile its functions.
 class tokenizer {
 public:
  using sequence = std::vector<std::int32_t>;

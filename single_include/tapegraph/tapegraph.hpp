@@ -25095,7 +25095,6 @@ struct batch_options {
  bool drop_remainder = false; ///< omit an incomplete last batch
 };
 
-/// A template, so that programs that include it but read no data do not compile its functions.
 class dataset {
 public:
  dataset();

@@ -9,8 +9,7 @@
 #include <algorithm>
 
 /// Differentiates recorded formulas with the interpreter, for derivatives that are themselves
-/// recorded; also provides the sums and ones that adjoints are made of. All functions are
-/// templates, so that programs that take no derivatives do not compile them.
+/// recorded; also provides the sums and ones that adjoints are made of.
 
 namespace tapegraph::detail {
 

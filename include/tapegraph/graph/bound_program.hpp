@@ -29,8 +29,6 @@ namespace tapegraph::ir {
 ///
 /// Extents are bound when inputs are set. Memory is allocated only when they have grown
 /// (graph/buffer_placement.hpp).
-///
-/// This is a template, so that programs without graphs do not compile it.
 class bound_program {
 public:
     /// `device` is where it runs; null for the CPU. With `external_memory` the caller provides that

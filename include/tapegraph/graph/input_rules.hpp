@@ -11,8 +11,7 @@
 
 /// Requirements of a trace on its inputs: element types, extents, and conditions of its operations
 /// that could not be decided before extents were known. Programs check them when extents are bound,
-/// and eager mode before it runs, so both refuse the same inputs with the same messages. The
-/// functions are templates, so that programs without graphs do not compile them.
+/// and eager mode before it runs, so both refuse the same inputs with the same messages.
 
 namespace tapegraph::ir {
 

@@ -14,9 +14,7 @@
 #include <tapegraph/ops/product/matmul.hpp>
 
 /// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x
-/// * 0, no x + 0 (it would turn -0 into 0), and folding only of exactly rounded operations. The
-/// functions are templates, so that programs without graphs do not instantiate the operations that
-/// the rules name.
+/// * 0, no x + 0 (it would turn -0 into 0), and folding only of exactly rounded operations.
 
 namespace tapegraph::ir {
 

@@ -116,7 +116,7 @@ private:
 
 struct fit_run;
 
-/// Compiled once, by programs that have a model.
+/// The part of models in every mode that depends on no model's type.
 class trainer_base : public model_base {
 protected:
     using model_base::model_base;

@@ -50,7 +50,6 @@ struct byte_pair_tables {
 ///     const auto words = data::load_byte_pair_encoding("gpt2/vocab.json", "gpt2/merges.txt"); // data/text/byte_pair_files.hpp
 ///     const std::vector<std::int32_t> ids = words.encode("Hello world");                       // 15496, 995
 ///     words.decode(ids) == "Hello world"; // or what normalizers made of the text, if there are any
-/// A template, so that programs that do not use it do not compile its functions.
 class byte_pair_encoding {
 public:
     /// Throws argument_error for a duplicate token or id, an id beyond twice the number of tokens

@@ -54,7 +54,6 @@ struct word_statistics {
 ///     data::tokenizer words({.num_words = 10000, .oov_token = "<OOV>"});
 ///     words.fit_on_texts(texts);
 ///     const auto rows = data::pad_sequences(words.texts_to_sequences(texts), {.maxlen = 40});
-/// A template, so that programs that do not use it do not compile its functions.
 class tokenizer {
 public:
     using sequence = std::vector<std::int32_t>;

@@ -50,7 +50,7 @@ inline double wall_seconds() {
 inline bool is_event_file(std::string_view name) { return name.find("tfevents") != name.npos; }
 
 /// Framed records that go to disk together, by one write(2) per flush, so that a killed process
-/// leaves no partial record. A template, so that programs that write no events do not compile it.
+/// leaves no partial record.
 class event_file {
 public:
     /// Creates the folder if it is missing. Throws data_error if it cannot be written to, if

@@ -27,7 +27,6 @@ inline print_sink set_print_sink(print_sink sink) { return detail::current_print
 
 namespace runtime {
 
-// These are templates, so that programs without effects do not compile them.
 namespace detail {
 
 inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
