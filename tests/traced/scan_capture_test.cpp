@@ -236,6 +236,45 @@ TEST_CASE("run-time scans: a scan in a cell captures the cell's state") {
     (std::make_index_sequence<4>{});
 }
 
+TEST_CASE("run-time scans: a scan in a cell without captures captures the cell's state") {
+    const auto nested = [](auto xs, auto v, auto w) {
+        const auto outer = [](auto state, auto x, auto rows) {
+            const auto inner = [&](auto total, auto row) {
+                const auto next = tg::eval(total + row * tg::sum(x) + 0.1 * tg::sum(state));
+                return std::pair{next, next};
+            };
+            const auto [last, all] = tg::scan(inner, tg::eval(0 * tg::take(rows, 0, 0)), rows, {.axis = 0});
+            const auto next = tg::eval(tanh(state + last));
+            return std::pair{next, next};
+        };
+        const auto [last, sequence] = tg::scan(outer, v, xs, {}, w);
+        return score(last, sequence);
+    };
+    const auto unrolled = [](auto xs, auto v, auto w) {
+        auto state = tg::eval(1 * v);
+        auto squares = tg::eval(0 * sum(v));
+        for (int t = 0; t < 4; ++t) {
+            const auto x = tg::eval(tg::take(xs, t, 1));
+            auto total = tg::eval(0 * tg::take(w, 0, 0));
+            for (int r = 0; r < 3; ++r) total = tg::eval(total + tg::take(w, r, 0) * tg::sum(x) + 0.1 * tg::sum(state));
+            state = tg::eval(tanh(state + total));
+            squares = tg::eval(squares + sum(state * state));
+        }
+        return tg::eval(sum(tg::sin(state)) + squares);
+    };
+    const auto function = [](const auto& f) {
+        return tg::function<tg::traced>(f, tg::spec<double, 2, 4, 3>{}, tg::spec<double, 2, 4>{},
+                                        tg::spec<double, 3, 4>{});
+    };
+    auto right = function(tg::value_and_gradient(unrolled));
+    auto found = function(tg::value_and_gradient(nested));
+    const auto xs = noise<double>({2, 4, 3}, 1), v = noise<double>({2, 4}, 2), w = noise<double>({3, 4}, 3);
+    const auto a = right(xs, v, w), b = found(xs, v, w);
+    CHECK(a.value.item() == doctest::Approx(b.value.item()).epsilon(1e-12));
+    const tg::tensor<double> p = std::get<2>(a.gradient), q = std::get<2>(b.gradient);
+    for (std::int64_t i = 0; i < p.size(); ++i) CHECK(p.data()[i] == doctest::Approx(q.data()[i]).epsilon(1e-10));
+}
+
 TEST_CASE("run-time scans: what a capturing cell may not do is told") {
     const auto refused = [](const auto& cell_of) {
         return support::message_of<tg::shape_error>([&] {
