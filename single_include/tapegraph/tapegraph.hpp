@@ -36115,6 +36115,7 @@ constexpr bool can_be_run() {
 #endif
 }
 struct never_called {
+ template <class>
  static reported call(int);
 };
 template <class Verdict, class Made, class Silent>
@@ -36164,12 +36165,14 @@ struct called_model;
 struct one_input {
  template <class M>
  static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_node));
+ template <class>
  static reported call(...);
 };
 template <class... Inputs>
 struct several_inputs {
  template <class M>
  static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
+ template <class>
  static reported call(...);
 };
 template <class Model, class T, auto... Extents>
@@ -36189,9 +36192,11 @@ using called_constant = called_model<std::remove_cv_t<decltype(Model)>, Spec>;
 struct formula_of_a_loss {
  template <class L>
  static auto call(int) -> decltype(L{}(some_node, some_node));
+ template <class>
  static reported call(...);
 };
 struct another_loss {
+ template <class>
  static none call(int);
 };
 template <class Loss>
@@ -36386,6 +36391,7 @@ struct checked_summary
      model_summary, model_summary> {};
 #else
 struct unevaluated_call {
+ template <class>
  static none call(int);
 };
 template <class, class>
@@ -37386,6 +37392,7 @@ template <class... Specs>
 struct call_of_function {
  template <class F>
  static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
+ template <class>
  static reported call(...);
 };
 template <class F, class... Specs>
@@ -37423,6 +37430,7 @@ struct checked_function : checked_result<typename decltype(function_verdict<Resu
 #else
 template <class F, class... Specs>
 struct called_function {
+ template <class>
  static none call(int);
 };
 template <class Result, class Mode, class F, class... Specs>

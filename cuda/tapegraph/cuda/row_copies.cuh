@@ -54,7 +54,7 @@ inline void copy_rows(const kernel_call& call, const runtime::row_copy* copies, 
         const std::int64_t blocks = std::min(detail::divide_up(words, threads), detail::most_copying_blocks);
         const driver::launch_shape shape{{static_cast<unsigned>(blocks), static_cast<unsigned>(here)},
                                          static_cast<unsigned>(threads)};
-        launch(call, "scan", shape, kernels::copy_rows, list);
+        launch(call, "scan", shape, kernels::copy_rows<>, list);
     }
 }
 
@@ -65,7 +65,7 @@ inline void store_words(const kernel_call& call, void* to, const std::uint64_t* 
         const std::size_t here = std::min(most, count - first);
         kernels::words_of_launch list{};
         std::copy_n(words + first, here, list.at);
-        launch(call, "scan", {1, static_cast<unsigned>(most)}, kernels::store_words, list, static_cast<int>(here),
+        launch(call, "scan", {1, static_cast<unsigned>(most)}, kernels::store_words<>, list, static_cast<int>(here),
                static_cast<std::uint64_t*>(to) + first);
     }
 }

@@ -207,6 +207,7 @@ template <class... Specs>
 struct call_of_function {
     template <class F>
     static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
+    template <class>
     static reported call(...);
 };
 template <class F, class... Specs>
@@ -248,6 +249,7 @@ struct checked_function : checked_result<typename decltype(function_verdict<Resu
 #else // see compile/model_verdict.hpp
 template <class F, class... Specs>
 struct called_function {
+    template <class>
     static none call(int);
 };
 

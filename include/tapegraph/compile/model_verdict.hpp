@@ -46,12 +46,14 @@ struct called_model;
 struct one_input {
     template <class M>
     static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_node));
+    template <class>
     static reported call(...);
 };
 template <class... Inputs>
 struct several_inputs {
     template <class M>
     static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
+    template <class>
     static reported call(...);
 };
 template <class Model, class T, auto... Extents>
@@ -73,9 +75,11 @@ using called_constant = called_model<std::remove_cv_t<decltype(Model)>, Spec>;
 struct formula_of_a_loss {
     template <class L>
     static auto call(int) -> decltype(L{}(some_node, some_node));
+    template <class>
     static reported call(...);
 };
 struct another_loss {
+    template <class>
     static none call(int);
 };
 template <class Loss>
@@ -294,6 +298,7 @@ struct checked_summary
 // does not declare. So there is no verdict; the first trace with an error reports it, in nvcc's own
 // words.
 struct unevaluated_call {
+    template <class>
     static none call(int);
 };
 template <class, class>

@@ -149,6 +149,7 @@ constexpr bool can_be_run() {
 
 /// For a model or function that does not accept its inputs.
 struct never_called {
+    template <class>
     static reported call(int);
 };
 

@@ -25,8 +25,9 @@ struct index_view {
 __device__ inline bool inside(std::int64_t index, std::int64_t extent) { return index >= 0 && index < extent; }
 
 /// Checks indices where nothing is gathered because slices are empty.
-inline __global__ void check_indices(std::int64_t first, std::int64_t end, std::int64_t extent, index_view indices,
-                                     fault_report report) {
+template <class = void> // a template, so that several sources may define it
+__global__ void check_indices(std::int64_t first, std::int64_t end, std::int64_t extent, index_view indices,
+                              fault_report report) {
     const std::int64_t i = first + thread_number();
     if (i < end && !inside(indices[i], extent)) report(i, indices[i], extent);
 }
@@ -37,8 +38,9 @@ struct tuple_shape {
     int depth = 0;
     std::int64_t extents[max_rank]{};
 };
-inline __global__ void flatten_tuples(const __grid_constant__ tuple_shape t, std::int64_t first, std::int64_t end,
-                                      index_view indices, std::int64_t* flat, fault_report report) {
+template <class = void> // a template, so that several sources may define it
+__global__ void flatten_tuples(const __grid_constant__ tuple_shape t, std::int64_t first, std::int64_t end,
+                               index_view indices, std::int64_t* flat, fault_report report) {
     const std::int64_t i = first + thread_number();
     if (i >= end) return;
     std::int64_t row = 0;

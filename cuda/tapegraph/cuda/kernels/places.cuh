@@ -20,15 +20,16 @@ __global__ void search_rows(std::int64_t first, std::int64_t end, std::int64_t n
 }
 
 /// Converts marks to numbers that can be summed.
-inline __global__ void numbers_of_marks(std::int64_t first, std::int64_t end, const std::uint8_t* marks,
-                                        std::int32_t* out) {
+template <class = void>
+__global__ void numbers_of_marks(std::int64_t first, std::int64_t end, const std::uint8_t* marks, std::int32_t* out) {
     const std::int64_t i = first + thread_number();
     if (i < end) out[i] = marks[i] != 0;
 }
 /// numbers [rows, n] is the rank of each mark among those of its row, counted from 1. out [rows,
 /// size] must be zero before.
-inline __global__ void put_places(std::int64_t first, std::int64_t end, std::int64_t n, std::int64_t size,
-                                  const std::uint8_t* marks, const std::int32_t* numbers, std::int32_t* out) {
+template <class = void>
+__global__ void put_places(std::int64_t first, std::int64_t end, std::int64_t n, std::int64_t size,
+                           const std::uint8_t* marks, const std::int32_t* numbers, std::int32_t* out) {
     const std::int64_t i = first + thread_number();
     if (i >= end || marks[i] == 0 || numbers[i] > size) return;
     const std::int64_t row = i / n;

@@ -39,7 +39,8 @@ __device__ void copy_words(const copied_rows& c, std::int64_t first, std::int64_
 }
 
 // A template, so that several sources may define it.
-inline __global__ void copy_rows(const __grid_constant__ copied_rows_list list) {
+template <class = void>
+__global__ void copy_rows(const __grid_constant__ copied_rows_list list) {
     const copied_rows& c = list.at[blockIdx.y];
     const std::int64_t first = thread_number(), step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     switch (c.word) {
@@ -55,7 +56,8 @@ struct words_of_launch {
     static constexpr int most = 32; ///< one per thread
     std::uint64_t at[most];
 };
-inline __global__ void store_words(const __grid_constant__ words_of_launch words, int count, std::uint64_t* to) {
+template <class = void>
+__global__ void store_words(const __grid_constant__ words_of_launch words, int count, std::uint64_t* to) {
     if (static_cast<int>(threadIdx.x) < count) to[threadIdx.x] = words.at[threadIdx.x];
 }
 

@@ -1,3 +1,4 @@
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
 

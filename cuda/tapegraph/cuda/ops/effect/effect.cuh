@@ -1,9 +1,9 @@
 #pragma once
 
+#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/fault.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/check.cuh>
-#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/ops/effect/kernel.hpp>
 
 #include <algorithm>
@@ -50,7 +50,8 @@ struct printing {
 /// The printing of a call, identified by stream, result, label and shape. It lives as long as the
 /// program, because a captured graph prints with every replay. Calls with the same key follow one
 /// another on their stream, so none overwrites what another has not printed yet.
-inline printing& printing_of(const kernel_call& c, std::string_view label) {
+template <class = void>
+printing& printing_of(const kernel_call& c, std::string_view label) {
     static std::mutex guard;
     static std::map<std::vector<std::uint64_t>, std::unique_ptr<printing>> all;
     const buffer_view& x = c.in[0];
@@ -68,7 +69,8 @@ inline printing& printing_of(const kernel_call& c, std::string_view label) {
     return *found;
 }
 
-inline void print(const kernel_call& c, std::string_view label) {
+template <class = void>
+void print(const kernel_call& c, std::string_view label) {
     const auto stream = static_cast<driver::stream>(c.stream);
     printing& p = printing_of(c, label);
     driver::copy(p.value.data, c.in[0].data, c.in[0].bytes(), stream);

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/fault.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/gather.cuh>
-#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/words.cuh>
 #include <tapegraph/ops/gather/kernel.hpp>
 
@@ -28,7 +28,7 @@ inline void gather(const kernel_call& c, const char* operation, std::int64_t bat
     const std::int64_t counts[]{batches, g.outer, g.count, g.width};
     if (g.outer * g.width == 0 && !g.checked)
         return for_pieces(batches * g.count, [&](std::int64_t first, std::int64_t count) {
-            launch(c, operation, over(count), kernels::check_indices, first, first + count, g.rows, indices,
+            launch(c, operation, over(count), kernels::check_indices<>, first, first + count, g.rows, indices,
                    report_indices(c, operation));
         });
     with_word(size, [&](auto word) {
@@ -48,7 +48,7 @@ inline kernels::index_view flat_rows(const kernel_call& c, const char* operation
     t.depth = static_cast<int>(runtime::detail::last_extent(c.in[1]));
     for (int i = 0; i < t.depth; ++i) t.extents[i] = table.extents[i];
     for_pieces(runtime::detail::leading_extent(c.in[1]), [&](std::int64_t first, std::int64_t count) {
-        launch(c, operation, over(count), kernels::flatten_tuples, t, first, first + count, indices_of(c.in[1]), flat,
+        launch(c, operation, over(count), kernels::flatten_tuples<>, t, first, first + count, indices_of(c.in[1]), flat,
                report_indices(c, operation, t.depth));
     });
     return {flat, true};

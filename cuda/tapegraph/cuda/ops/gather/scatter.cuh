@@ -80,7 +80,7 @@ void scatter_integers(const kernel_call& c, const char* operation, std::int64_t 
     if (c.out[0].bytes() > 0) driver::fill(c.out[0].data, 0, c.out[0].bytes(), static_cast<driver::stream>(c.stream));
     if (slabs * s.width == 0 && !checked)
         return for_pieces(batches * s.count * (s.by_column ? s.width : 1), [&](std::int64_t first, std::int64_t count) {
-            launch(c, operation, over(count), kernels::check_indices, first, first + count, s.rows, indices,
+            launch(c, operation, over(count), kernels::check_indices<>, first, first + count, s.rows, indices,
                    report_indices(c, operation));
         });
     const int shared = cells <= kernels::integer_cells<word> ? static_cast<int>(cells) : 0;

@@ -69,11 +69,11 @@ struct kernel<marked_places_op, T> {
             return selection_of_library.select(name, c.stream, marks, out, n, size, c.workspace, bytes);
         auto* const numbers = static_cast<std::int32_t*>(c.workspace);
         detail::for_pieces(c.in[0].elements(), [&](std::int64_t first, std::int64_t count) {
-            launch(c, name, detail::over(count), kernels::numbers_of_marks, first, first + count, marks, numbers);
+            launch(c, name, detail::over(count), kernels::numbers_of_marks<>, first, first + count, marks, numbers);
         });
         sums.run(running(c).call);
         detail::for_pieces(c.in[0].elements(), [&](std::int64_t first, std::int64_t count) {
-            launch(c, name, detail::over(count), kernels::put_places, first, first + count, n, size, marks, numbers,
+            launch(c, name, detail::over(count), kernels::put_places<>, first, first + count, n, size, marks, numbers,
                    out);
         });
     }
