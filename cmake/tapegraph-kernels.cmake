@@ -21,8 +21,8 @@ set(tapegraph_headers_of_data data/class_weights.hpp data/loader.hpp data/synthe
 set(tapegraph_headers_of_eager tapegraph.hpp)
 set(tapegraph_headers_of_graph tapegraph.hpp graph/traced_program.hpp)
 set(tapegraph_headers_of_instructions graph/library_kernels.hpp)
-set(tapegraph_headers_of_nn tapegraph.hpp any_model/any_model.hpp train/callbacks.hpp train/compiled_traces.hpp cluster/task_values.hpp
-    compile/placed/traced_parts.hpp)
+set(tapegraph_headers_of_nn tapegraph.hpp any_model/any_model.hpp nn/constraint.hpp train/callbacks.hpp train/compiled_traces.hpp
+    cluster/task_values.hpp compile/placed/traced_parts.hpp)
 set(tapegraph_headers_of_onnx io/load_onnx.hpp)
 set(tapegraph_headers_of_operations tapegraph.hpp)
 set(tapegraph_headers_of_regions ops/compiled_regions.hpp)
