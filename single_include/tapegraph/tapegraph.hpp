@@ -38002,7 +38002,7 @@ namespace tapegraph {
 /// A define-then-run model whose fetches are run by name: `session<model>` in graph mode
 /// (session/session.hpp), `make_session<traced>(model)` where graphs are made at run time
 /// (session/traced_session.hpp).
-template <class Model, class Mode = graph>
+template <class Model, class Mode>
 class session;
 
 namespace detail {
@@ -38417,7 +38417,7 @@ namespace tapegraph {
 /// Runs parts of a define-then-run model. Each set of fetches compiles to a program of only what
 /// they need. A session owns its variables and its programs; a run sees what the previous one
 /// changed. Use a session from one thread at a time.
-template <class Model, class Mode>
+template <class Model, class Mode = graph>
 class session : public detail::session_files<session<Model, Mode>> {
  static_assert(std::is_same_v<Mode, graph>,
     "a session's mode is tg::graph, or tg::traced: tg::make_session<tg::traced>(model)");
@@ -38432,7 +38432,7 @@ class session : public detail::session_files<session<Model, Mode>> {
  using trace = detail::session_trace<Model, Fetches, Given>;
  using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
 
- /// The mistake in a run; `fits` if there is none.
+ /// The mistake in a run; `valid` if there is none.
  template <fixed_string... Names>
  struct mistake {
   template <fixed_string... Given>

@@ -10,7 +10,7 @@ namespace tapegraph {
 /// A define-then-run model whose fetches are run by name: `session<model>` in graph mode
 /// (session/session.hpp), `make_session<traced>(model)` where graphs are made at run time
 /// (session/traced_session.hpp).
-template <class Model, class Mode = graph>
+template <class Model, class Mode>
 class session;
 
 namespace detail {
