@@ -74,6 +74,9 @@ CALLS = {
     "nn/optimizers/chain.hpp": statements("tg::chain both{tg::sgd{}}; both.main().learning_rate = 0.5;"),
     "model/variables.hpp": statements("tg::variable_list none; return none.size();"),
     "train/trainable_model.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
+    "compile/traced_instance.hpp": statements(
+        'auto net = tg::instance<tg::traced>([](auto scope, auto x) { return tg::dense(scope / "d", x, {.units = 1}); },\n'
+        "                                    tg::spec<float, tg::dyn, 2>{}); net(tg::ones<float>({3, 2})).values();"),
     "nn/layers/resizing.hpp": LAYER % ("tg::dense(scope / \"d\", tg::up_sampling2d(x), {.units = 1})", *IMAGE),
     "nn/layers/transposed_convolution.hpp": LAYER % ("tg::conv2d_transpose(scope / \"c\", x, {.filters = 1})", *IMAGE),
     "nn/layers/synchronized_normalization.hpp": LAYER % (

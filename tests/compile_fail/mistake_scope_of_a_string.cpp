@@ -1,6 +1,7 @@
 // A trace outlives the string. clang's constant evaluation knows no std::string.
 // expect-gcc: a trace keeps the name: write scope /
 // expect-clang: the compiler cannot run this
+// expect-errors-gcc: 2, one for each call
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;
