@@ -3957,6 +3957,9 @@ private:
 };
 }
 // -- tapegraph/formats/safetensors_header.hpp
+#if !defined(TG_WEIGHTS_DEFINITION)
+#define TG_WEIGHTS_DEFINITION inline
+#endif
 namespace tapegraph::io::detail {
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
                     {dtype::u8, "U8"},
@@ -4055,8 +4058,8 @@ inline safetensors_place safetensors_place_of(json_reader& json, const std::stri
    " bytes, offsets " + range + " hold " + std::to_string(place.end - place.begin));
  return place;
 }
-inline safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
-            const std::string& file) {
+TG_WEIGHTS_DEFINITION safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
+                const std::string& file) {
  json_reader json(text, file + ": header");
  safetensors_header result;
  json.begin_object();
@@ -4076,7 +4079,8 @@ inline safetensors_header parse_safetensors_header(std::string_view text, std::u
  json.end();
  return result;
 }
-inline std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
+TG_WEIGHTS_DEFINITION std::string safetensors_header_text(const safetensors_header& header,
+              const std::string& operation) {
  std::string text = "{";
  const auto next = [&](bool first) { text += first ? "" : ","; };
  const auto add_string = [&](const std::string& value) {
@@ -4796,18 +4800,9 @@ inline load_report load_stored(const io::safetensors_view& file, const std::stri
 namespace tapegraph {
 
 namespace detail {
-inline void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
- const model_entries all = entries_of(model, options);
- io::write_safetensors_arrays(path, all.entries, all.metadata);
-}
-inline void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
- model_entries all = entries_of(model, options);
- io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
-}
-inline load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
- const io::safetensors_reader file(path, io::file_access::sequential);
- return load_stored(file.contents(), io::detail::quoted(path), model, options);
-}
+void save_weights(const files::path& path, const model_to_save& model, const save_options& options);
+void save_shards(const io::shards& to, const model_to_save& model, const save_options& options);
+load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options);
 template <class Path>
 struct weight_file {
  static void save(const Path& path, const model_to_save& model, const save_options& options) {
@@ -4831,13 +4826,7 @@ namespace io {
 /// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float>
 /// x(tensors.at("x"))`. Throws data_error naming file and tensor if the file is missing, truncated
 /// or corrupt, shape_error for a tensor of more than 8 axes.
-inline std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
- std::map<std::string, any_tensor> result;
- const safetensors_reader file(path, file_access::sequential);
- for (const auto& [name, array] : file.tensors())
-  result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
- return result;
-}
+std::map<std::string, any_tensor> read_safetensors(const files::path& path);
 
 /// One tensor of an open file, over the mapping itself: its values are loaded from disk on access,
 /// and are copied when the tensor is written to. Values that are not aligned in the file are copied
@@ -4853,30 +4842,47 @@ inline any_tensor mapped_tensor(const safetensors_reader& file, const std::strin
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
 /// complete. Throws argument_error for an impossible name, data_error on failure.
-inline void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
+void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors);
+}
+}
+
+#if !defined(TG_WEIGHTS_COMPILED)
+namespace tapegraph {
+namespace detail {
+TG_WEIGHTS_DEFINITION void save_weights(const files::path& path, const model_to_save& model,
+          const save_options& options) {
+ const model_entries all = entries_of(model, options);
+ io::write_safetensors_arrays(path, all.entries, all.metadata);
+}
+TG_WEIGHTS_DEFINITION void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
+ model_entries all = entries_of(model, options);
+ io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
+}
+TG_WEIGHTS_DEFINITION load_report load_weights(const files::path& path, const model_to_load& model,
+           const load_options& options) {
+ const io::safetensors_reader file(path, io::file_access::sequential);
+ return load_stored(file.contents(), io::detail::quoted(path), model, options);
+}
+}
+
+namespace io {
+
+TG_WEIGHTS_DEFINITION std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
+ std::map<std::string, any_tensor> result;
+ const safetensors_reader file(path, file_access::sequential);
+ for (const auto& [name, array] : file.tensors())
+  result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
+ return result;
+}
+
+TG_WEIGHTS_DEFINITION void write_safetensors(const files::path& path,
+           const std::map<std::string, any_tensor>& tensors) {
  std::vector<safetensors_entry> entries;
  for (const auto& [name, value] : tensors)
   entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
  write_safetensors_arrays(path, entries);
 }
 }
-}
-
-#if defined(TG_WEIGHTS_COMPILED)
-#define TG_WEIGHTS_INSTANCE extern template
-#endif
-#if defined(TG_WEIGHTS_INSTANCE)
-namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays(const files::path&, const std::vector<safetensors_entry>&,
-             const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors(const files::path&, const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights(const files::path&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights(const files::path&, const detail::model_to_load&,
-             const load_options&);
-TG_WEIGHTS_INSTANCE void detail::save_shards(const io::shards&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE class io::safetensors_reader;
 }
 #endif
 namespace tapegraph::detail {

@@ -13,6 +13,10 @@
 /// The header of a safetensors file as values. The conversions from and to JSON are declared here
 /// and defined in formats/safetensors_json.hpp.
 
+#if !defined(TG_WEIGHTS_DEFINITION) // io/weights.cpp has another
+#define TG_WEIGHTS_DEFINITION inline
+#endif
+
 namespace tapegraph::io::detail {
 
 // In the order of the reference implementation's enumeration, which sorts tensors by it (widest

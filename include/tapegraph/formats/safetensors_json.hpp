@@ -72,8 +72,8 @@ inline safetensors_place safetensors_place_of(json_reader& json, const std::stri
     return place;
 }
 
-inline safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
-                                                   const std::string& file) {
+TG_WEIGHTS_DEFINITION safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
+                                                                  const std::string& file) {
     json_reader json(text, file + ": header");
     safetensors_header result;
     json.begin_object();
@@ -94,7 +94,8 @@ inline safetensors_header parse_safetensors_header(std::string_view text, std::u
     return result;
 }
 
-inline std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
+TG_WEIGHTS_DEFINITION std::string safetensors_header_text(const safetensors_header& header,
+                                                          const std::string& operation) {
     std::string text = "{";
     const auto next = [&](bool first) { text += first ? "" : ","; };
     const auto add_string = [&](const std::string& value) {

@@ -21,18 +21,9 @@ namespace tapegraph {
 
 namespace detail {
 
-inline void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
-    const model_entries all = entries_of(model, options);
-    io::write_safetensors_arrays(path, all.entries, all.metadata);
-}
-inline void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
-    model_entries all = entries_of(model, options);
-    io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
-}
-inline load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
-    const io::safetensors_reader file(path, io::file_access::sequential);
-    return load_stored(file.contents(), io::detail::quoted(path), model, options);
-}
+void save_weights(const files::path& path, const model_to_save& model, const save_options& options);
+void save_shards(const io::shards& to, const model_to_save& model, const save_options& options);
+load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options);
 
 /// Implements model.save and model.load, which find it when this header is included.
 template <class Path>
@@ -59,13 +50,7 @@ namespace io {
 /// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float>
 /// x(tensors.at("x"))`. Throws data_error naming file and tensor if the file is missing, truncated
 /// or corrupt, shape_error for a tensor of more than 8 axes.
-inline std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
-    std::map<std::string, any_tensor> result;
-    const safetensors_reader file(path, file_access::sequential);
-    for (const auto& [name, array] : file.tensors())
-        result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
-    return result;
-}
+std::map<std::string, any_tensor> read_safetensors(const files::path& path);
 
 /// One tensor of an open file, over the mapping itself: its values are loaded from disk on access,
 /// and are copied when the tensor is written to. Values that are not aligned in the file are copied
@@ -81,7 +66,44 @@ inline any_tensor mapped_tensor(const safetensors_reader& file, const std::strin
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
 /// complete. Throws argument_error for an impossible name, data_error on failure.
-inline void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
+void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors);
+
+} // namespace io
+} // namespace tapegraph
+
+#if !defined(TG_WEIGHTS_COMPILED)
+namespace tapegraph {
+namespace detail {
+
+TG_WEIGHTS_DEFINITION void save_weights(const files::path& path, const model_to_save& model,
+                                        const save_options& options) {
+    const model_entries all = entries_of(model, options);
+    io::write_safetensors_arrays(path, all.entries, all.metadata);
+}
+TG_WEIGHTS_DEFINITION void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
+    model_entries all = entries_of(model, options);
+    io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
+}
+TG_WEIGHTS_DEFINITION load_report load_weights(const files::path& path, const model_to_load& model,
+                                               const load_options& options) {
+    const io::safetensors_reader file(path, io::file_access::sequential);
+    return load_stored(file.contents(), io::detail::quoted(path), model, options);
+}
+
+} // namespace detail
+
+namespace io {
+
+TG_WEIGHTS_DEFINITION std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
+    std::map<std::string, any_tensor> result;
+    const safetensors_reader file(path, file_access::sequential);
+    for (const auto& [name, array] : file.tensors())
+        result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
+    return result;
+}
+
+TG_WEIGHTS_DEFINITION void write_safetensors(const files::path& path,
+                                             const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
     for (const auto& [name, value] : tensors)
         entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -89,22 +111,5 @@ inline void write_safetensors(const files::path& path, const std::map<std::strin
 }
 
 } // namespace io
-} // namespace tapegraph
-
-#if defined(TG_WEIGHTS_COMPILED)
-#define TG_WEIGHTS_INSTANCE extern template
-#endif
-#if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that instantiates them
-namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays(const files::path&, const std::vector<safetensors_entry>&,
-                                                      const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors(const files::path&, const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights(const files::path&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights(const files::path&, const detail::model_to_load&,
-                                                     const load_options&);
-TG_WEIGHTS_INSTANCE void detail::save_shards(const io::shards&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE class io::safetensors_reader;
 } // namespace tapegraph
 #endif
