@@ -32621,7 +32621,7 @@ protected:
  void reset_metrics();
  class metric_state_guard {
  public:
-  explicit metric_state_guard(trainer_base& owner) : owner_(owner) {
+  explicit metric_state_guard(trainer_base& owner) {
    for (variable& v : owner.variables_)
     if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
    if (!kept_.empty()) owner.reset_metrics();
@@ -32632,7 +32632,6 @@ protected:
    for (auto& each : kept_) each.first->assign(each.second);
   }
  private:
-  trainer_base& owner_;
   std::vector<std::pair<variable*, tensor<double>>> kept_;
  };
 private:

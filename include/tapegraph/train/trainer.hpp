@@ -134,7 +134,7 @@ protected:
     /// restored.
     class metric_state_guard {
     public:
-        explicit metric_state_guard(trainer_base& owner) : owner_(owner) {
+        explicit metric_state_guard(trainer_base& owner) {
             for (variable& v : owner.variables_)
                 if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
             if (!kept_.empty()) owner.reset_metrics();
@@ -146,7 +146,6 @@ protected:
         }
 
     private:
-        trainer_base& owner_;
         std::vector<std::pair<variable*, tensor<double>>> kept_;
     };
 
