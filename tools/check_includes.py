@@ -156,6 +156,7 @@ def check_library(report):
                 report(path, number, f"<{target}> is heavy for a header that every program includes", warning=True)
     check_circles(graph, known, report)
     check_everything(graph, known, report)
+    check_parts(known, report)
     check_module(graph, known, report)
     for name, folders in WITHOUT.items():
         for other in sorted(reached_from(name, graph)):
@@ -213,6 +214,39 @@ def check_order(report):
 
     for folder in DIRECTIONS:
         visit(folder)
+
+
+DEFINES = re.compile(r"\s*#\s*if TG_DEFINES(?:_FOR_HOST)?\((\w+)\)")
+
+
+def included_always(path):
+    """What a header includes wherever it is compiled, and in the component's part that it defines functions of."""
+    found, conditions = [], []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if re.match(r"\s*#\s*if", line):
+            conditions.append(bool(DEFINES.match(line)))
+        elif re.match(r"\s*#\s*endif", line):
+            conditions.pop()
+        elif (match := INCLUDE_LINE.match(line)) and all(conditions):
+            found.append((match[2], 0))
+    return found
+
+
+def check_parts(known, report):
+    """A function of the component's is in the source of its part: otherwise programs that link it miss the function."""
+    text = (ROOT / "cmake/tapegraph-kernels.cmake").read_text(encoding="utf-8")
+    rooms = re.search(r"foreach\(room ([^)]*)\)", text)[1].split()
+    headers = {room: ["tapegraph/ops/kernels.hpp"] for room in rooms}
+    for part, names in re.findall(r"tapegraph_headers_of_(\w+)\s+([^)]*)\)", text):
+        headers.setdefault(part, []).extend(f"tapegraph/{name}" for name in names.split())
+    always = {name: included_always(path) for name, path in known.items() if path.suffix == ".hpp"}
+    in_part = {part: set().union(*(reached_from(name, always) for name in names)) for part, names in headers.items()}
+    for name, path in known.items():
+        if name in always and "TG_DEFINITION" in path.read_text(encoding="utf-8"):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if (match := DEFINES.match(line)) and match[1] in in_part and name not in in_part[match[1]]:
+                    report(path, number, f"the component's part {match[1]} does not include this header "
+                                         "(tapegraph_headers_of_... in cmake/tapegraph-kernels.cmake)")
 
 
 def check_circles(graph, known, report):

@@ -5843,11 +5843,11 @@ inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, con
 /// Returns once all ranks have called it.
 inline void barrier(exchange& ranks, const std::string& label = "barrier") {
  const int channel = exchange::waiting_channel, size = ranks.size();
- const std::byte reported{1};
+ const std::byte signal{1};
  std::byte heard{};
  for (int distance = 1; distance < size; distance *= 2) {
   const int next = (ranks.rank() + distance) % size, before = (ranks.rank() + size - distance) % size;
-  scoped_request to(ranks, ranks.start(next, std::span(&reported, 1), {}, channel, label));
+  scoped_request to(ranks, ranks.start(next, std::span(&signal, 1), {}, channel, label));
   scoped_request from(ranks, ranks.start(before, {}, std::span(&heard, 1), channel, label));
   from.wait();
   to.wait();
@@ -6483,7 +6483,7 @@ private:
  void wait_for_turn(std::unique_lock<std::mutex>& lock, int k);
  void serve(int k);
  void check_alike(const buffer_view& in) const;
- void wait_for_others(const buffer_view& in, int k, runtime::call_observer* reported);
+ void wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching);
  std::vector<double>& slots(std::size_t number) { return slots_[number % 2]; }
  std::byte* slot(std::size_t number, int shard) {
   return reinterpret_cast<std::byte*>(slots(number).data()) + slot_bytes_ * static_cast<std::size_t>(shard);
@@ -6579,8 +6579,8 @@ inline void shard_turns::serve(int k) {
    const device_scope on(settings_.device);
    const math_mode_scope mode(settings_.mode);
    const numeric_check check(settings_.check);
-   std::optional<runtime::observer_scope> reported;
-   if (settings_.observer != nullptr) reported.emplace(*settings_.observer);
+   std::optional<runtime::observer_scope> watching;
+   if (settings_.observer != nullptr) watching.emplace(*settings_.observer);
    numeric_check::layers_wanted() = settings_.layers;
    run_shard(k);
   }
@@ -6644,15 +6644,15 @@ inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
  const std::size_t number = number_;
  if (!idle_ && in.bytes() > 0) std::memcpy(slot(number, live_[static_cast<std::size_t>(k)]), in.data, in.bytes());
  ++arrived_;
- runtime::call_observer* const reported = shards_ > 1 ? runtime::observer() : nullptr;
- wait_for_others(in, k, reported);
+ runtime::call_observer* const watching = shards_ > 1 ? runtime::observer() : nullptr;
+ wait_for_others(in, k, watching);
  if (error_) throw stopped();
  const kernel_call none;
- if (reported != nullptr)
-  reported->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
+ if (watching != nullptr)
+  watching->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
  if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
-inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* reported) {
+inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
  const runtime::device_pause others(device_);
  const bool last = arrived_ == shards_;
  if (last) {
@@ -6667,7 +6667,7 @@ inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::
   }
   shared_ = true;
  }
- if (reported != nullptr) reported->end();
+ if (watching != nullptr) watching->end();
  std::unique_lock lock(mutex_);
  pass(last ? 0 : k + 1);
  wait_for_turn(lock, k);
@@ -8905,15 +8905,15 @@ public:
   : ranks_(&ranks), spec_(std::move(spec)) {
   const int rank = ranks.rank();
   const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
-  const std::string reported = task ? task->text() : expected;
+  const std::string actual = task ? task->text() : expected;
   distributed::agree(ranks,
       {distributed::agreed_value("cluster", spec_.text()),
-       distributed::agreed_value("tasks", reported == expected ? "in order of ranks" : reported)});
+       distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
   if (spec_.size() != ranks.size())
    throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
         std::to_string(spec_.size()) + " tasks of the cluster");
-  if (reported != expected)
-   throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + reported);
+  if (actual != expected)
+   throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
   task_ = spec_.task_of(rank);
   ranks.set_chief(spec_.rank_of(chief()));
   for (int r = 0; r < spec_.size(); ++r) {
@@ -10275,7 +10275,7 @@ public:
  void take(model_entries all) override {
   finish();
   saved_ = leads() ? std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) : "";
-  saved_ = reported(saved_);
+  saved_ = from_chief(saved_);
   rank_plan plan = plan_ranks(std::move(all.entries), ranks_->size(), ranks_->chief(), saved_);
   const auto own = static_cast<std::size_t>(ranks_->rank());
   all.metadata["rank"] = std::to_string(own);
@@ -10297,7 +10297,7 @@ public:
     place = std::string("-") + e.what();
    }
   }
-  place = reported(place);
+  place = from_chief(place);
   if (place[0] == '-') throw data_error(place.substr(1));
   committed_ = std::move(committed);
   name_ = folder;
@@ -10337,7 +10337,7 @@ public:
    report();
    reports_.wait();
    conclude();
-   outcome_ = reported(outcome_);
+   outcome_ = from_chief(outcome_);
   } catch (...) {
    abandon();
    throw;
@@ -10358,7 +10358,7 @@ private:
   out.write(text);
   out.commit();
  }
- std::string reported(std::string text) {
+ std::string from_chief(std::string text) {
   std::uint64_t size = text.size();
   distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
        "checkpoint, what the chief says");
@@ -10374,13 +10374,13 @@ private:
  }
  void conclude() {
   if (std::exchange(concluded_, true)) return;
-  const auto printed = [&](int rank) {
+  const auto report_of = [&](int rank) {
    const auto block = reports_.block(rank);
    return std::string(reinterpret_cast<const char*>(block.data()), block.size());
   };
-  const std::string first = printed(ranks_->chief());
+  const std::string first = report_of(ranks_->chief());
   for (int r = 0; r < ranks_->size() && outcome_.empty(); ++r)
-   if (const std::string text = printed(r); text[0] == '-')
+   if (const std::string text = report_of(r); text[0] == '-')
     outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + ": " + text.substr(1);
    else if (text != first)
     outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + " has " + text.substr(1) +
@@ -10689,8 +10689,8 @@ public:
  /// it is missing, lacks a function, or is older than 2.9.
  explicit nccl_library(std::string file = {}) : file_(std::move(file)) {
   if (file_.empty()) {
-   const char* const reported = tapegraph::detail::environment("TAPEGRAPH_NCCL");
-   file_ = reported != nullptr ? reported : "libnccl.so.2";
+   const char* const given = tapegraph::detail::environment("TAPEGRAPH_NCCL");
+   file_ = given != nullptr ? given : "libnccl.so.2";
   }
   void* const library = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {

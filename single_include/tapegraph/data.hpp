@@ -7633,17 +7633,17 @@ public:
  /// The same in place, valid until the next call; null at the end.
  element* advance() {
   if (over_) return nullptr;
-  const double requested = tapegraph::detail::steady_seconds();
+  const double start = tapegraph::detail::steady_seconds();
   if (taker_ != nullptr && left_ > 0)
-   taker_->busy.fetch_add(nanoseconds(requested - left_), std::memory_order_relaxed);
+   taker_->busy.fetch_add(nanoseconds(start - left_), std::memory_order_relaxed);
   if (!begun_) begin();
   over_ = !stream_->next(item_);
   left_ = tapegraph::detail::steady_seconds();
   if (taker_ != nullptr) {
-   taker_->add_waiting(left_ - requested);
+   taker_->add_waiting(left_ - start);
    if (!over_) taker_->elements.fetch_add(1, std::memory_order_relaxed);
   }
-  waited_ += left_ - requested;
+  waited_ += left_ - start;
   if (over_) return nullptr;
   ++position_.element;
   return &*item_.element;

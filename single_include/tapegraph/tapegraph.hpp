@@ -11189,7 +11189,7 @@ public:
  }
 private:
  [[gnu::noinline]] static void choose() {
-  [[maybe_unused]] static const int reported = pthread_atfork(nullptr, nullptr, [] {
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
    for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
    if (counted_as_caller) own().store(1, std::memory_order_relaxed);
   });
@@ -17246,8 +17246,8 @@ template <class Op>
 std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
  if (to.type != dtype::f32) return {};
  if (to.memory != 0) {
-  const auto reported = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
-  if (!reported.empty() || current_math_mode() == math_mode::fp32) return reported;
+  const auto method = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
+  if (!method.empty() || current_math_mode() == math_mode::fp32) return method;
   return name_of(current_math_mode());
  }
  switch (cpu::detail::resolved<float>(g)) {
@@ -18880,11 +18880,11 @@ void copy_slices(const char* table, const Index* indices, std::int64_t count, st
 template <class Index>
 void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out,
      bool streaming) {
- const auto bytes = static_cast<std::int64_t>(size), requested = std::min<std::int64_t>(bytes, 2048);
+ const auto bytes = static_cast<std::int64_t>(size), prefetched = std::min<std::int64_t>(bytes, 2048);
  const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
  for (std::int64_t i = 0; i < count; ++i, out += bytes) {
   if (i + ahead < count)
-   for (std::int64_t line = 0; line < requested; line += 64)
+   for (std::int64_t line = 0; line < prefetched; line += 64)
     __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
   const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
   if (streaming)
@@ -29677,12 +29677,12 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
 template <class Spec>
 struct value_type_of {
  using type = typename Spec::value_type;
- static constexpr bool reported = is_floating_type<typename Spec::element_type>;
+ static constexpr bool has_floating = is_floating_type<typename Spec::element_type>;
 };
 template <class... Inputs>
 struct value_type_of<inputs<Inputs...>> {
  static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
- static constexpr bool reported = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
+ static constexpr bool has_floating = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
  using type = std::conditional_t<wide, double, float>;
 };
 template <class T>
@@ -30743,7 +30743,7 @@ namespace detail {
 template <class Spec, class Trace>
 constexpr auto model_value_type() {
  using of_inputs = value_type_of<Spec>;
- if constexpr (of_inputs::reported) {
+ if constexpr (of_inputs::has_floating) {
   return std::type_identity<typename of_inputs::type>{};
  } else {
   using stage = ir::traced_stage<Trace>;
@@ -31423,9 +31423,9 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
 }
 
 TG_DEFINITION const batch* loader::next() {
- const double requested = tapegraph::detail::steady_seconds();
+ const double start = tapegraph::detail::steady_seconds();
  const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
- wait_seconds_ += tapegraph::detail::steady_seconds() - requested;
+ wait_seconds_ += tapegraph::detail::steady_seconds() - start;
  if (result != nullptr && data_.parts() > 1) {
   whole_.add(result->whole_);
   read_.add(result->read_);
@@ -32623,7 +32623,7 @@ protected:
  public:
   explicit metric_state_guard(trainer_base& owner) {
    for (variable& v : owner.variables_)
-    if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
+    if (v.metric_state()) kept_.emplace_back(&v, v.value<double>());
    if (!kept_.empty()) owner.reset_metrics();
   }
   metric_state_guard(const metric_state_guard&) = delete;
@@ -41312,12 +41312,12 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
  if (!sensible) return query;
  const std::int64_t width = o.value_dim > 0 ? o.value_dim : o.key_dim;
  const std::int64_t features = o.output_dim > 0 ? o.output_dim : q[2].value;
- const H requested = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
+ const H queries = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
  const H keys = attention_heads(scope / "key", value, o.num_heads, o.key_dim, o, where);
  const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
  scope.enter();
  const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
- H scores = einsum("bthd,bshd->bhts", eval(requested * scale, where), keys, where);
+ H scores = einsum("bthd,bshd->bhts", eval(queries * scale, where), keys, where);
  if (o.use_causal_mask)
   scores = seen_scores(scores, eval(diagonal_number(scores, q[1], v[1], where) <= 0, where), where);
  ((scores = seen_scores(scores, expand_dims(masks.seen, -3, where), where)), ...);
@@ -41345,9 +41345,10 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const auto where = std::source_location::current();
  const auto given = scope.operand(query, where);
  const decltype(given) offered = detail::steps_in_use(scope.operand(value, where), -2, where, masks...);
- const decltype(given) requested = detail::steps_in_use(given, -1, where, masks...);
+ const decltype(given) masked_query = detail::steps_in_use(given, -1, where, masks...);
  const auto mark = scope.enter();
- return scope.leave("multi_head_attention", mark, detail::attention(scope, requested, offered, o, where, masks...));
+ return scope.leave("multi_head_attention", mark,
+     detail::attention(scope, masked_query, offered, o, where, masks...));
 }
 template <layer_scope Scope>
 no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument,
@@ -41988,8 +41989,8 @@ constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, con
  shape grouped = no_axes(q);
  for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
  const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
- const H requested = reshape(query * scale, grouped, where);
- H scores = einsum("btkgd,bskd->bkgts", requested, keys, where);
+ const H grouped_queries = reshape(query * scale, grouped, where);
+ H scores = einsum("btkgd,bskd->bkgts", grouped_queries, keys, where);
  ((scores = seen_scores(scores, seen, where)), ...);
  const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
  return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
@@ -42061,12 +42062,12 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
  const auto where = std::source_location::current();
  const auto given = scope.operand(query, where);
  using H = std::remove_cvref_t<decltype(given)>;
- const H requested = detail::steps_in_use(given, -1, where, masks...);
+ const H masked_query = detail::steps_in_use(given, -1, where, masks...);
  const H offered = detail::steps_in_use(H(scope.operand(value, where)), -2, where, masks...);
  const auto mark = scope.enter();
- const shape q = shape_of(requested), v = shape_of(offered);
- if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, requested);
- H queries = detail::attention_heads(scope / "query", requested, o.num_query_heads, o.head_dim, o, where);
+ const shape q = shape_of(masked_query), v = shape_of(offered);
+ if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, masked_query);
+ H queries = detail::attention_heads(scope / "query", masked_query, o.num_query_heads, o.head_dim, o, where);
  H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
  const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
  scope.enter();
@@ -42077,8 +42078,8 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
          expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
  };
  const H seen =
-  o.use_causal_mask ? heads(eval(detail::diagonal_number(requested, q[1], v[1], where) <= 0, where)) : heads();
- return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, requested, seen, o, where));
+  o.use_causal_mask ? heads(eval(detail::diagonal_number(masked_query, q[1], v[1], where) <= 0, where)) : heads();
+ return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, masked_query, seen, o, where));
 }
 template <layer_scope Scope>
 no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument,

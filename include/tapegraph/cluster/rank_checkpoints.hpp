@@ -106,7 +106,7 @@ public:
     void take(model_entries all) override {
         finish();
         saved_ = leads() ? std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) : "";
-        saved_ = reported(saved_);
+        saved_ = from_chief(saved_);
         rank_plan plan = plan_ranks(std::move(all.entries), ranks_->size(), ranks_->chief(), saved_);
         const auto own = static_cast<std::size_t>(ranks_->rank());
         all.metadata["rank"] = std::to_string(own);
@@ -128,7 +128,7 @@ public:
                 place = std::string("-") + e.what();
             }
         }
-        place = reported(place);
+        place = from_chief(place);
         if (place[0] == '-') throw data_error(place.substr(1));
         committed_ = std::move(committed);
         name_ = folder;
@@ -168,7 +168,7 @@ public:
             report();
             reports_.wait();
             conclude();
-            outcome_ = reported(outcome_);
+            outcome_ = from_chief(outcome_);
         } catch (...) {
             abandon();
             throw;
@@ -191,7 +191,7 @@ private:
         out.commit();
     }
     /// Sends the chief's text to every rank.
-    std::string reported(std::string text) {
+    std::string from_chief(std::string text) {
         std::uint64_t size = text.size();
         distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
                                "checkpoint, what the chief says");
@@ -210,13 +210,13 @@ private:
     /// reported to all.
     void conclude() {
         if (std::exchange(concluded_, true)) return;
-        const auto printed = [&](int rank) {
+        const auto report_of = [&](int rank) {
             const auto block = reports_.block(rank);
             return std::string(reinterpret_cast<const char*>(block.data()), block.size());
         };
-        const std::string first = printed(ranks_->chief());
+        const std::string first = report_of(ranks_->chief());
         for (int r = 0; r < ranks_->size() && outcome_.empty(); ++r)
-            if (const std::string text = printed(r); text[0] == '-')
+            if (const std::string text = report_of(r); text[0] == '-')
                 outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + ": " + text.substr(1);
             else if (text != first)
                 outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + " has " + text.substr(1) +

@@ -28,15 +28,15 @@ public:
         // is refused.
         const int rank = ranks.rank();
         const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
-        const std::string reported = task ? task->text() : expected;
+        const std::string actual = task ? task->text() : expected;
         distributed::agree(ranks,
                            {distributed::agreed_value("cluster", spec_.text()),
-                            distributed::agreed_value("tasks", reported == expected ? "in order of ranks" : reported)});
+                            distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
         if (spec_.size() != ranks.size())
             throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
                                  std::to_string(spec_.size()) + " tasks of the cluster");
-        if (reported != expected)
-            throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + reported);
+        if (actual != expected)
+            throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
         task_ = spec_.task_of(rank);
         ranks.set_chief(spec_.rank_of(chief()));
         for (int r = 0; r < spec_.size(); ++r) {

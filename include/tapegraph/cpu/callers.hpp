@@ -46,7 +46,7 @@ private:
     [[gnu::noinline]] static void choose() {
         // A child of fork() inherits the counts of its parent's threads, but only one of the
         // threads.
-        [[maybe_unused]] static const int reported = pthread_atfork(nullptr, nullptr, [] {
+        [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
             for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
             if (counted_as_caller) own().store(1, std::memory_order_relaxed);
         });

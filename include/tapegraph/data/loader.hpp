@@ -276,9 +276,9 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
 }
 
 TG_DEFINITION const batch* loader::next() {
-    const double requested = tapegraph::detail::steady_seconds();
+    const double start = tapegraph::detail::steady_seconds();
     const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
-    wait_seconds_ += tapegraph::detail::steady_seconds() - requested;
+    wait_seconds_ += tapegraph::detail::steady_seconds() - start;
     if (result != nullptr && data_.parts() > 1) {
         whole_.add(result->whole_);
         read_.add(result->read_);

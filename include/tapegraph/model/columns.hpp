@@ -120,12 +120,12 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
 template <class Spec>
 struct value_type_of {
     using type = typename Spec::value_type;
-    static constexpr bool reported = is_floating_type<typename Spec::element_type>;
+    static constexpr bool has_floating = is_floating_type<typename Spec::element_type>;
 };
 template <class... Inputs>
 struct value_type_of<inputs<Inputs...>> {
     static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
-    static constexpr bool reported = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
+    static constexpr bool has_floating = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
     using type = std::conditional_t<wide, double, float>;
 };
 

@@ -338,7 +338,7 @@ namespace detail {
 template <class Spec, class Trace>
 constexpr auto model_value_type() {
     using of_inputs = value_type_of<Spec>;
-    if constexpr (of_inputs::reported) {
+    if constexpr (of_inputs::has_floating) {
         return std::type_identity<typename of_inputs::type>{};
     } else {
         using stage = ir::traced_stage<Trace>;

@@ -136,7 +136,7 @@ protected:
     public:
         explicit metric_state_guard(trainer_base& owner) {
             for (variable& v : owner.variables_)
-                if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
+                if (v.metric_state()) kept_.emplace_back(&v, v.value<double>());
             if (!kept_.empty()) owner.reset_metrics();
         }
         metric_state_guard(const metric_state_guard&) = delete;

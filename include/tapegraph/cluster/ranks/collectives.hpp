@@ -129,13 +129,13 @@ inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, con
 /// Returns once all ranks have called it.
 inline void barrier(exchange& ranks, const std::string& label = "barrier") {
     const int channel = exchange::waiting_channel, size = ranks.size();
-    const std::byte reported{1};
+    const std::byte signal{1};
     std::byte heard{};
     // In round k every rank receives from the one 2^k before it (Hensgen, Finkel, Manber 1988);
     // works for any number of ranks.
     for (int distance = 1; distance < size; distance *= 2) {
         const int next = (ranks.rank() + distance) % size, before = (ranks.rank() + size - distance) % size;
-        scoped_request to(ranks, ranks.start(next, std::span(&reported, 1), {}, channel, label));
+        scoped_request to(ranks, ranks.start(next, std::span(&signal, 1), {}, channel, label));
         scoped_request from(ranks, ranks.start(before, {}, std::span(&heard, 1), channel, label));
         from.wait();
         to.wait();

@@ -45,8 +45,8 @@ public:
     /// it is missing, lacks a function, or is older than 2.9.
     explicit nccl_library(std::string file = {}) : file_(std::move(file)) {
         if (file_.empty()) {
-            const char* const reported = tapegraph::detail::environment("TAPEGRAPH_NCCL");
-            file_ = reported != nullptr ? reported : "libnccl.so.2";
+            const char* const given = tapegraph::detail::environment("TAPEGRAPH_NCCL");
+            file_ = given != nullptr ? given : "libnccl.so.2";
         }
         void* const library = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_GLOBAL);
         if (library == nullptr) {

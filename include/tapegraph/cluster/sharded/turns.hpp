@@ -72,7 +72,7 @@ private:
     void wait_for_turn(std::unique_lock<std::mutex>& lock, int k);
     void serve(int k);
     void check_alike(const buffer_view& in) const;
-    void wait_for_others(const buffer_view& in, int k, runtime::call_observer* reported);
+    void wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching);
     // Alternates between two buffers: the first shard reaches the next sum before the last one has
     // read this one.
     std::vector<double>& slots(std::size_t number) { return slots_[number % 2]; }
@@ -183,8 +183,8 @@ inline void shard_turns::serve(int k) {
             const device_scope on(settings_.device);
             const math_mode_scope mode(settings_.mode);
             const numeric_check check(settings_.check);
-            std::optional<runtime::observer_scope> reported;
-            if (settings_.observer != nullptr) reported.emplace(*settings_.observer);
+            std::optional<runtime::observer_scope> watching;
+            if (settings_.observer != nullptr) watching.emplace(*settings_.observer);
             numeric_check::layers_wanted() = settings_.layers;
             run_shard(k);
         }
@@ -257,17 +257,17 @@ inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
     ++arrived_;
     // Reports the call of a waiting shard as ended, because others' calls come before it really
     // ends.
-    runtime::call_observer* const reported = shards_ > 1 ? runtime::observer() : nullptr;
-    wait_for_others(in, k, reported);
+    runtime::call_observer* const watching = shards_ > 1 ? runtime::observer() : nullptr;
+    wait_for_others(in, k, watching);
     if (error_) throw stopped();
     const kernel_call none;
-    if (reported != nullptr)
-        reported->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
+    if (watching != nullptr)
+        watching->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
     if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
 
 // After the last shard's values the turn returns to the first.
-inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* reported) {
+inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
     const runtime::device_pause others(device_);
     const bool last = arrived_ == shards_;
     if (last) {
@@ -282,7 +282,7 @@ inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::
         }
         shared_ = true;
     }
-    if (reported != nullptr) reported->end();
+    if (watching != nullptr) watching->end();
     std::unique_lock lock(mutex_);
     pass(last ? 0 : k + 1);
     wait_for_turn(lock, k);

@@ -140,7 +140,7 @@ private:
 /// Fetches values of earlier parts. Between GPUs they go through the CPU.
 void receive_values(part_programs& p, session_part& to);
 
-/// After all parts have run, changes the variables for which holds_still(variable) is false.
+/// After all parts have run, changes the variables for which is_frozen(variable) is false.
 template <class F>
 void apply_updates(part_programs& p, const F& is_frozen) {
     for (session_part& part : p.parts)

@@ -84,13 +84,13 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
     if (!sensible) return query;
     const std::int64_t width = o.value_dim > 0 ? o.value_dim : o.key_dim;
     const std::int64_t features = o.output_dim > 0 ? o.output_dim : q[2].value;
-    const H requested = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
+    const H queries = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
     const H keys = attention_heads(scope / "key", value, o.num_heads, o.key_dim, o, where);
     const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
     scope.enter(); // the following operations belong to this layer again
 
     const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
-    H scores = einsum("bthd,bshd->bhts", eval(requested * scale, where), keys, where);
+    H scores = einsum("bthd,bshd->bhts", eval(queries * scale, where), keys, where);
     if (o.use_causal_mask)
         scores = seen_scores(scores, eval(diagonal_number(scores, q[1], v[1], where) <= 0, where), where);
     ((scores = seen_scores(scores, expand_dims(masks.seen, -3, where), where)), ...);
@@ -120,9 +120,10 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
     const auto where = std::source_location::current();
     const auto given = scope.operand(query, where);
     const decltype(given) offered = detail::steps_in_use(scope.operand(value, where), -2, where, masks...);
-    const decltype(given) requested = detail::steps_in_use(given, -1, where, masks...);
+    const decltype(given) masked_query = detail::steps_in_use(given, -1, where, masks...);
     const auto mark = scope.enter();
-    return scope.leave("multi_head_attention", mark, detail::attention(scope, requested, offered, o, where, masks...));
+    return scope.leave("multi_head_attention", mark,
+                       detail::attention(scope, masked_query, offered, o, where, masks...));
 }
 template <layer_scope Scope>
 no_such_option_in<multi_head_attention_options> multi_head_attention(const Scope&, any_argument, any_argument,

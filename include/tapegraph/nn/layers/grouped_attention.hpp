@@ -52,8 +52,8 @@ constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, con
     shape grouped = no_axes(q);
     for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
     const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
-    const H requested = reshape(query * scale, grouped, where);
-    H scores = einsum("btkgd,bskd->bkgts", requested, keys, where);
+    const H grouped_queries = reshape(query * scale, grouped, where);
+    H scores = einsum("btkgd,bskd->bkgts", grouped_queries, keys, where);
     ((scores = seen_scores(scores, seen, where)), ...);
     const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
     return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
@@ -132,12 +132,12 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
     const auto where = std::source_location::current();
     const auto given = scope.operand(query, where);
     using H = std::remove_cvref_t<decltype(given)>;
-    const H requested = detail::steps_in_use(given, -1, where, masks...);
+    const H masked_query = detail::steps_in_use(given, -1, where, masks...);
     const H offered = detail::steps_in_use(H(scope.operand(value, where)), -2, where, masks...);
     const auto mark = scope.enter();
-    const shape q = shape_of(requested), v = shape_of(offered);
-    if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, requested);
-    H queries = detail::attention_heads(scope / "query", requested, o.num_query_heads, o.head_dim, o, where);
+    const shape q = shape_of(masked_query), v = shape_of(offered);
+    if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, masked_query);
+    H queries = detail::attention_heads(scope / "query", masked_query, o.num_query_heads, o.head_dim, o, where);
     H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
     const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
     scope.enter(); // the following operations belong to this layer again
@@ -148,8 +148,8 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
                                      expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
     };
     const H seen =
-        o.use_causal_mask ? heads(eval(detail::diagonal_number(requested, q[1], v[1], where) <= 0, where)) : heads();
-    return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, requested, seen, o, where));
+        o.use_causal_mask ? heads(eval(detail::diagonal_number(masked_query, q[1], v[1], where) <= 0, where)) : heads();
+    return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, masked_query, seen, o, where));
 }
 template <layer_scope Scope>
 no_such_option_in<grouped_query_attention_options> grouped_query_attention(const Scope&, any_argument, any_argument,

@@ -15,8 +15,8 @@ template <class Op>
 std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
     if (to.type != dtype::f32) return {};
     if (to.memory != 0) {
-        const auto reported = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
-        if (!reported.empty() || current_math_mode() == math_mode::fp32) return reported;
+        const auto method = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
+        if (!method.empty() || current_math_mode() == math_mode::fp32) return method;
         return name_of(current_math_mode());
     }
     switch (cpu::detail::resolved<float>(g)) {

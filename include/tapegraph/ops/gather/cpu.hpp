@@ -89,12 +89,12 @@ void copy_slices(const char* table, const Index* indices, std::int64_t count, st
 template <class Index>
 void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out,
                      bool streaming) {
-    const auto bytes = static_cast<std::int64_t>(size), requested = std::min<std::int64_t>(bytes, 2048);
+    const auto bytes = static_cast<std::int64_t>(size), prefetched = std::min<std::int64_t>(bytes, 2048);
     const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
     for (std::int64_t i = 0; i < count; ++i, out += bytes) {
         // Prefetches, because the processor cannot predict the next slices.
         if (i + ahead < count)
-            for (std::int64_t line = 0; line < requested; line += 64)
+            for (std::int64_t line = 0; line < prefetched; line += 64)
                 __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
         const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
         if (streaming)
