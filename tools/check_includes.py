@@ -149,7 +149,7 @@ def check_library(report):
                 if target_folder not in allowed and not excepted:
                     report(path, number, f"{folder or 'the umbrella'} may not include {target_folder or 'the umbrella'}"
                                          f" ({target})")
-                # Headers of the GPU backend may be absent from a checkout and stand behind an #if.
+                # Headers of the GPU backend may be absent from a checkout and stand inside an #if.
                 if target not in known and target_folder != "cuda" and target != NO_HEADER:
                     report(path, number, f"there is no header {target}")
             elif target in HEAVY and folder in LIGHT and (name, target) not in EXCEPTIONS:

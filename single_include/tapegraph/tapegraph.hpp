@@ -199,7 +199,7 @@ struct refused_value {
 #define TG_REFUSED_CALL(text) TG_REFUSED(text)
 #endif
 
-/// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
+/// Follows the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
 #if defined(TG_REFUSED_CALL)
 #define TG_REFUSES(text) TG_REFUSED_CALL(text)
 #else
@@ -8178,8 +8178,8 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 }
 }
 
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch...,
-/// picks...] to [batch..., before..., picks..., behind...].
+/// Slices of a table along an axis: table [batch..., before..., n, after...], indices [batch...,
+/// picks...] to [batch..., before..., picks..., after...].
 namespace detail {
 inline double bytes_of_choice(const kernel_call& c) {
  const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
@@ -17779,8 +17779,8 @@ struct block_gradients {
 /// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
 /// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
 ///
-/// First derivatives are those of blocks of 32 elements, multiplied from their ends, which what stands before and behind them completes:
-/// so the CPU's lanes can each have one (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
+/// First derivatives are computed for blocks of 32 elements, multiplied from their ends, and completed by the products before
+/// and after the block: so each of the CPU's lanes can take a block (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
 
 namespace tapegraph::detail {
 template <class T, class Offset>
@@ -29367,7 +29367,7 @@ struct load_options {
  std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
  std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
  std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
- /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
+ /// Names or scopes of the file (after `prefix`) and what the model calls them: {{"fc1", "hidden"}}. The first match counts.
  std::vector<std::pair<std::string, std::string>> rename{};
  bool strict =
   true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
@@ -47577,16 +47577,16 @@ private:
 
 namespace tapegraph {
 
-/// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
-/// there are, and those of validation are among them where there is any. A run that is resumed goes on in its file, from which
-/// lines of epochs that are trained again are taken.
+/// Writes a line per epoch into a CSV file as soon as the epoch ends: its number, from 1, then all values by name. The values of
+/// the first epoch, and of validation if there is any, are the columns. A resumed run continues its file, after removing the
+/// lines of epochs that it trains again.
 struct csv_logger {
  std::string path;
  char separator = ',';
- bool append = false; ///< behind what the file holds; its first line is then the names
+ bool append = false; ///< adds lines to an existing file; only an empty one gets the names first
 
- /// What it remembers.
- std::string columns{}; ///< each behind the other, with '\n'
+ /// The state, for checkpoints.
+ std::string columns{}; ///< the names, joined by '\n'
  std::int64_t bytes = 0; ///< of the file
 
  void on_train_begin(training_state&) {

@@ -55,7 +55,7 @@ auto called(const auto& f, const auto& types, const std::vector<tg::any_tensor>&
     return f(std::tuple_element_t<I, std::remove_cvref_t<decltype(types)>>(x[I])...);
 }
 
-/// `Columns`: the types of the inputs and of the labels behind them.
+/// `Columns`: the types of the inputs, then of the labels.
 template <class... Columns, class Compile, class Batch>
 twins twins_of(std::string name, std::size_t inputs, const Compile& compile, const Batch& batch) {
     auto typed = std::make_shared<decltype(compile())>(compile());

@@ -30,7 +30,7 @@ std::atomic<long> count{0};
 namespace allocations_test {
 
 namespace {
-/// What all ranks allocate in ten steps, behind the first three.
+/// What all ranks allocate in ten steps, after the first three.
 template <class F>
 void count_in(td::exchange& mine, long& during, const F& step) {
     for (int i = 0; i < 3; ++i) step();

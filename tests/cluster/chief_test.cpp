@@ -98,7 +98,7 @@ TEST_CASE("a job that is killed goes on with half its ranks, to the bits of one 
     const tg::keep_checkpoints keeps{.folder = kept, .every_steps = 2};
     auto whole = made(nullptr);
     const auto history = whole.fit(points(70), options);
-    // Killed by its rank 3 behind step 8, in the second epoch, while rank 0 may be writing.
+    // Killed by its rank 3 after step 8, in the second epoch, while rank 0 may be writing.
     const auto child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {

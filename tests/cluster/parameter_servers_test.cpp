@@ -155,7 +155,7 @@ TEST_CASE("asynchronous servers: every worker's steps count, all end with the sa
                 const int64_t steps = own == 0 ? 40 : own == 1 ? 25 : 10;
                 for (int64_t s = 0; s < steps; ++s) {
                     of.pull();
-                    // Ahead of the slowest worker that is still there. What is counted may be behind, never ahead.
+                    // Ahead of the slowest worker that is still there. The count may lag behind, never run ahead.
                     int64_t slowest = steps;
                     for (int w = 0; w < 3; ++w)
                         if (made[w] < (w == 0 ? 40 : w == 1 ? 25 : 10)) slowest = std::min(slowest, made[w].load() + 1);

@@ -64,7 +64,7 @@ TEST_CASE("what a trained model computes inside, by path, is a model that shares
             tg::compile<m>(tg::features<network{.blocks = 1}, "block/0">(), spec{}, {.shared = &model.variables()});
         for (int i = 0; i < 2; ++i) model.train_on_batch(x, y);
 
-        // What lies behind the cut has no variables here.
+        // What comes after the cut has no variables here.
         std::vector<std::string> paths;
         for (const tg::variable& v : one.variables()) paths.push_back(v.path());
         CHECK(paths == std::vector<std::string>{"in/kernel", "in/bias", "block/0/kernel", "block/0/bias"});

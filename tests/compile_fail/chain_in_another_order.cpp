@@ -1,4 +1,4 @@
-// What transforms gradients behind the optimizer.
+// A transformation of gradients after the optimizer.
 // expect: chain: what transforms gradients, accumulates or skips stands before the optimizer
 // expect-elsewhere: a static_assert in the class
 #include <tapegraph/tapegraph.hpp>

@@ -17,7 +17,7 @@ import tempfile
 
 TWIN = re.compile(r"^no_such_option_in<(\w+)>\s+(\w+)\(([^()]*?),\s+\.\.\.\)\s*TG_MISTAKE;", re.MULTILINE)
 LAYER = re.compile(r"^constexpr auto (\w+)\(const Scope& scope, (?:[^()]|\n)*?\b(\w+_options)&? \w+", re.MULTILINE)
-# What the compiler names by the template behind the name.
+# Aliases, for which the compiler names the template instead.
 ALIASES = {f"{name}_layer_options" for name in ("depthwise_conv2d", "depthwise_conv1d", "separable_conv2d", "separable_conv1d",
                                                 "conv2d_transpose", "conv1d_transpose")}
 # All layers, those without options, too; and functions with which layers are written.

@@ -17,7 +17,7 @@ import tempfile
 MOST_LINES, MOST_CHARACTERS = 12, 2000
 STRUCTURE = re.compile(r"^struct (\w*options) \{", re.MULTILINE)
 OWN_CALL = re.compile(r"no_such_option_in<(\w+)>")
-# Structures behind an alias that options.py names.
+# Structures whose aliases options.py names.
 ALIASED = {"basic_depthwise_layer_options", "basic_separable_layer_options", "basic_conv_transpose_layer_options"}
 
 WRONG = "{.no_such_option = 1}"

@@ -34,7 +34,7 @@ TEST_CASE("content_hash: the same on every instruction set, another after any ch
             }
         CHECK(found.size() == 1 + 3 * size);
         bytes[size] = std::byte{1};
-        CHECK(found.count(cpu::content_hash(bytes.data(), size)) == 1); // what is behind the end does not count
+        CHECK(found.count(cpu::content_hash(bytes.data(), size)) == 1); // what is past the end does not count
     }
 }
 

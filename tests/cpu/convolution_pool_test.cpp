@@ -26,7 +26,7 @@ std::vector<T> numbers(std::int64_t n, unsigned seed) {
     return v;
 }
 
-/// Memory aligned to 64 bytes, NaN and with a guard behind it.
+/// Memory aligned to 64 bytes, filled with NaN, with a guard past its end.
 class scratch_memory {
 public:
     explicit scratch_memory(std::size_t bytes) : bytes_(bytes), memory_(bytes + 192, 0xFF) {

@@ -169,7 +169,7 @@ TEST_CASE("gemm_batched: strides between products") {
 
 namespace {
 
-/// relu(C + A B + bias) as it leaves the kernel, and by the product alone and two passes behind it: the same bits, of numbers
+/// relu(C + A B + bias) as it leaves the kernel, and by the product alone followed by two passes: the same bits, of numbers
 /// whose sums round.
 template <class T>
 void check_epilogue(const shape& s, bool transpose_a, bool transpose_b, bool accumulate, bool with_bias, bool relu,

@@ -69,7 +69,7 @@ void produce_copy(const void* state, std::int64_t begin, std::int64_t count, T* 
 template <reduction R, class T>
 std::vector<T> reduced(const shape& extents, std::uint32_t axes, const std::vector<T>& x, bool direct = true) {
     const int rank = static_cast<int>(extents.size());
-    std::vector<T> out(static_cast<std::size_t>(kept_size(extents, axes)) + 1, T(-77)); // one guard behind the end
+    std::vector<T> out(static_cast<std::size_t>(kept_size(extents, axes)) + 1, T(-77)); // one guard past the end
     std::vector<char> scratch(cpu::reduce_workspace_bytes<T>(rank, extents.data(), axes), char(0x7f));
     cpu::reduce_source<T> source;
     if (direct)

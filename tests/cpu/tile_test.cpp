@@ -15,7 +15,7 @@
 
 namespace tile_test {
 
-/// Ends of tiles, which fill no vector: the bits of whole vectors, nothing read or written behind them.
+/// Ends of tiles, which fill no vector: the bits of whole vectors, nothing read or written past them.
 
 namespace {
 

@@ -9,7 +9,7 @@ namespace {
 
 using element = std::tuple<std::vector<float>, std::string, tapegraph::tensor<std::int32_t>, bool>;
 
-// Bytes behind their checksum, as they would be read where it happens to fit.
+// The bytes that a checksum covers, read as if the checksum happened to match.
 bool read_values(const std::string& bytes) {
     element e;
     tapegraph::data::detail::stored_reader from{bytes};

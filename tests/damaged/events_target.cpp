@@ -14,7 +14,8 @@ std::vector<std::string> sound_files() {
         events.flush();
         files.push_back(support::read_text(events.path()));
     }
-    // Messages behind sound checksums, which damage to a file seldom leaves: a record each of what messages begin with.
+    // Damage to a file seldom leaves its checksums intact, so these records have valid ones: each holds a message with one
+    // byte changed, or the beginning of it.
     std::string all;
     for (int i = 0; i < 64; ++i) {
         std::string data("\x09\0\0\0\0\0\0\xf0\x3f\x10\x02\x2a\x0a\x0a\x08\x0a\x01s\x15\0\0\x80\x3f", 23);
@@ -27,7 +28,7 @@ std::vector<std::string> sound_files() {
 
 bool read_damaged(const std::string& bytes) {
     try {
-        // Behind a '#', or what is left of it, every 23 bytes are a message without a frame.
+        // After a '#', or what is left of it, every 23 bytes are a message without a frame.
         if (!bytes.empty() && bytes[0] == '#') {
             tapegraph::io::detail::scalar_collection series;
             for (std::size_t at = 1; at < bytes.size(); at += 23) {

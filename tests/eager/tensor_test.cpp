@@ -238,7 +238,7 @@ TEST_CASE("elementwise: shapes that do not broadcast, element types that differ"
           "multiply: shapes do not broadcast: f32[2, 3], f32[4]");
     CHECK(message_of([&] { (void)tg::sum(a - b); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
     CHECK(message_of([&] { (void)tg::mean(abs(a - b)); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
-    // The first operation that does not fit, not the last; of a condition the two operands behind it.
+    // The first operation that does not fit, not the last; of `where` the two operands that follow the condition.
     CHECK(message_of([&] { tensor<float> c = tanh(2 * a - square(b)) / b; }) ==
           "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
     CHECK(message_of([&] { tensor<float> c = where(a > 0, a, b); }) ==

@@ -40,7 +40,7 @@ template <class Error = data_error>
 std::string objection_to(const std::string& bytes) {
     return message_of<Error>([&] { read(bytes); });
 }
-/// An .npy of version 1 with this header, and values behind it.
+/// An .npy of version 1 with this header, followed by the values.
 std::string npy(const std::string& header, const std::string& values = "") {
     std::string file = "\x93NUMPY";
     file.append({'\1', '\0', static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)});

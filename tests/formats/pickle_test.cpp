@@ -117,7 +117,7 @@ TEST_CASE("what is wrong with a pickle") {
     CHECK(contains(objection_to("\x80\2NN."s), "ends with 2 values"));
     CHECK(contains(objection_to("\x80\2N.N"s), "goes on behind its end"));
     CHECK(contains(objection_to("\x80\2\x85."s), "takes a value where there is none"));
-    CHECK(contains(objection_to("\x80\2N(\x85."s), "takes a value where there is none")); // none behind the mark
+    CHECK(contains(objection_to("\x80\2N(\x85."s), "takes a value where there is none")); // none after the mark
     CHECK(contains(objection_to("\x80\2t."s), "takes values up to a mark where there is none"));
     CHECK(contains(objection_to("\x80\2Na."s), "takes a value where there is none"));
     CHECK(contains(objection_to("\x80\2NNa."s), "items for what is no container of such"));

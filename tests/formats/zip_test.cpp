@@ -31,7 +31,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 /// Python's zipfile: plain.txt stored, deep/packed.bin deflated (1,000 zeros), a folder, "streamed" with ZIP64 fields in its local header
-/// alone, an empty file with a name of two-byte letters; and a comment behind all.
+/// alone, an empty file with a name of two-byte letters; and a comment at the end.
 std::string python_archive() {
     return from_base64(
         "UEsDBBQAAAAAAAAAIQB4d6YPDAAAAAwAAAAJAAAAcGxhaW4udHh0c3RvcmVkIGJ5dGVzUEsDBBQAAAAIAAAAIQCAFwsGCwAAAOgDAAAPAA"

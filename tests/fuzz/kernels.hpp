@@ -12,8 +12,8 @@ namespace tapegraph::fuzz {
 /// operand that has been computed. Throws argument_error for an operation that is not in the table of kernels.cpp.
 runtime::kernel_pair kernel_of(const ir::operation& op, dtype first_operand);
 
-/// One elementwise operation over `count` contiguous elements. `common` is the element type of the operands behind the
-/// conditions; types for which records have no `evaluate` go through double, which holds bool and int32 exactly.
+/// One elementwise operation over `count` contiguous elements. `common` is the element type of the operands that follow
+/// the conditions; types for which records have no `evaluate` go through double, which holds bool and int32 exactly.
 void evaluate(const ir::operation& op, dtype common, const void* const* in, int operands, void* out,
               std::int64_t count);
 

@@ -44,7 +44,7 @@ struct program {
 
 /// One line per instruction, "v2 ~= sum v0 v1 (1, 0) [0.5] : f64[2, 3]" ("~=" for an inner one), and the outputs.
 std::string to_text(const program& p);
-/// Reads what to_text writes; types and extents behind the colon are not needed. Throws argument_error.
+/// Reads what to_text writes; types and extents after the colon are not needed. Throws argument_error.
 program from_text(const std::string& text);
 
 } // namespace tapegraph::fuzz

@@ -105,7 +105,7 @@ private:
             // By an operand: this instruction is taken out.
             for (const int operand : c.operands)
                 if (at(best_, operand).type == c.type && take(redirected(best_, i, operand))) return true;
-            // Output an operand instead: all behind it goes.
+            // Output an operand instead: everything after it goes.
             for (const int operand : c.operands) {
                 program cut = best_;
                 cut.outputs = {operand};

@@ -15,7 +15,7 @@
 
 namespace any_model_onnx_test {
 
-/// Models of ONNX files behind one type: what only predicts, and what is trained on.
+/// Models of ONNX files whose type is hidden: those that only predict, and those that are trained further.
 
 namespace tg = tapegraph;
 

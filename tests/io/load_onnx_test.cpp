@@ -255,7 +255,7 @@ TEST_CASE("a damaged file is refused by its name, wherever it is damaged") {
         CHECK_MESSAGE(why.find("m.onnx") != why.npos, why);
     };
     for (std::size_t n = 0; n < whole.size(); n += 3) attempt(whole.substr(0, n));
-    CHECK(refused > tried / 2); // behind the graph stands what is not needed
+    CHECK(refused > tried / 2); // what follows the graph is not needed
     for (std::size_t i = 0; i < whole.size(); ++i) {
         std::string other = whole;
         other[i] = static_cast<char>(other[i] ^ (1 + i % 255));

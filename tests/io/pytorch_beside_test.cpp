@@ -288,7 +288,7 @@ TEST_CASE("files from before PyTorch 1.6: pickles and storages in a row") {
     CHECK(
         contains(objection(head(true) + values + keys + stored(1, "1234") + stored(1, "12345678") + stored(1, "1234")),
                  "tensor 'fc.weight': storage '0' of 2 f32 has 4 bytes"));
-    // Behind a storage whose width nobody knows there is nothing to be found.
+    // After a storage of unknown width no other storage can be located.
     const std::string strange = "\x80\2" + dict(text("x") + tensor("OddStorage", '2', 1, one) + weights) + ".";
     const auto found = tg::io::read_pytorch_file(folder.write("odd.pt", head(true) + strange + keys + storages));
     CHECK(found.tensors.size() == 1);

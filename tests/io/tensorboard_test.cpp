@@ -45,7 +45,7 @@ std::vector<std::string> events_in(const std::filesystem::path& folder) {
     return events;
 }
 
-/// What a writer adds behind its first event.
+/// What a writer adds after its first event.
 template <class F>
 std::vector<std::string> written(const F& f) {
     const support::temporary_folder folder;

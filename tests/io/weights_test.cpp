@@ -201,7 +201,7 @@ TEST_CASE("part of a file is loaded into part of a model, and the report says wh
     CHECK(to.step() == 0);
     CHECK(to.load(path, {.only = "*/bias"}).matched == names{"in/bias", "out/bias"});
 
-    // Other names in the file, behind a prefix, and a shape that differs.
+    // Other names in the file, after a prefix, and a shape that differs.
     auto tensors = tg::io::read_safetensors(path);
     std::map<std::string, tg::any_tensor> other{{"net/fc1/kernel", tensors.at("in/kernel")},
                                                 {"net/fc1/bias", tensors.at("in/bias")},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# kill.sh openmpi|mpich MPIRUN PROGRAM: four processes of which one is killed behind step 11; the others say what they wait for, and
-# two processes go on to the weights of a job that was not killed.
+# kill.sh openmpi|mpich MPIRUN PROGRAM: one of four processes is killed after step 11. The others must say what they wait for, and
+# two processes must continue to the weights of a job that was not killed.
 set -euo pipefail
 kind=$1 mpirun=$2 program=$3
 folder=$(mktemp -d)

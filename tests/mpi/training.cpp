@@ -1,6 +1,6 @@
-// A model trained by processes of MPI: mpirun -n 4 training FOLDER [KILL]. Goes on from the newest checkpoint in FOLDER, of which each
-// process writes a part, and prints a hash of the weights; with KILL, rank 1 kills itself behind that step. tests/mpi/kill.sh compares.
-// mpirun -n 3 training tasks: its layers on tasks of a cluster, the hash that of -n 1.
+// Trains a model with MPI processes: mpirun -n 4 training FOLDER [KILL]. Continues from the newest checkpoint in FOLDER, of which
+// each process writes a part, and prints a hash of the weights, which tests/mpi/kill.sh compares. With KILL, rank 1 kills itself
+// after that step. mpirun -n 3 training tasks: the layers are on tasks of a cluster, and the hash is that of -n 1.
 
 #include <tapegraph/mpi.hpp>
 

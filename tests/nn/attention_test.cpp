@@ -14,7 +14,7 @@ using std::int64_t;
 
 namespace {
 
-/// Sums of at most a hundred products of numbers near one, four times behind one another.
+/// Sums of at most a hundred products of numbers near one, four such sums in sequence.
 constexpr double tolerance = 1e-12;
 
 /// The layer's value at [n, t, out]; `seen(n, t, s)` says whether step t looks at step s.

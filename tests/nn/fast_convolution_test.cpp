@@ -22,7 +22,7 @@ namespace tg = tapegraph;
 
 namespace {
 
-/// Convolutions that become one kernel with bias, relu and pooling in graph mode, one behind normalization, one that stays direct.
+/// Convolutions that become one kernel with bias, relu and pooling in graph mode, and one that a normalization follows.
 struct network {
     constexpr auto operator()(auto scope, auto image) const {
         const auto first =
@@ -34,8 +34,8 @@ struct network {
         return tg::dense(scope / "score", flatten(h), {.units = 3});
     }
 };
-// 33 channels in, 18 by 18: the first is fast; 16 by 16 behind the second, 8 by 8 (four tiles, fast from
-// eight images on) behind pooling.
+// 33 channels in, 18 by 18: the first is fast; 16 by 16 after the second, 8 by 8 (four tiles, fast from
+// eight images on) after pooling.
 template <class T>
 using spec = tg::spec<T, tg::dyn, 18, 18, 33>;
 
@@ -86,7 +86,7 @@ TEST_CASE("fast convolutions: both modes have the same bits, and train as double
 
 namespace {
 
-/// Long kernels along a line: one with bias and relu, one with a stride behind it.
+/// Long kernels along a line: one with bias and relu, followed by one with a stride.
 struct line_network {
     constexpr auto operator()(auto scope, auto signal) const {
         const auto first = tg::relu(tg::conv1d(scope / "first", signal, {.filters = 33, .kernel_size = 12}));

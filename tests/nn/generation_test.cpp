@@ -43,7 +43,7 @@ constexpr auto step_specs() {
                       tg::input<"values">(cache{}), tg::input<"position">(tg::spec<std::int32_t>{})};
 }
 
-/// The likeliest word behind the last step, [batch, 1].
+/// The likeliest word to follow the last step, [batch, 1].
 tg::tensor<std::int32_t> likeliest(const tg::tensor<double>& scores) {
     return tg::eval(tg::cast<std::int32_t>(tg::argmax(tg::slice(scores, {tg::all, {-1}}), -1)));
 }

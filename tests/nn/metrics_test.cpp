@@ -68,7 +68,7 @@ void check(const Metric& metric, const X& x, const Z& z, double plain, double we
     CHECK(with.result() == tg::metric_accumulator<Metric>(metric).result());
 }
 
-/// State for a function that is compiled: everything that was added, one behind another.
+/// The state of a metric in a compiled function: the concatenation of everything that was added.
 template <class Handle>
 struct collected {
     Handle* all;

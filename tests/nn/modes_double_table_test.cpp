@@ -38,7 +38,7 @@ constexpr auto ids_spec = tg::spec<std::int32_t, tg::dyn, 3>{};
 
 const tg::tensor<std::int32_t> ids{{0, 1, 2}, {3, 4, 5}, {6, 0, 2}, {1, 1, 4}, {5, 6, 3}};
 
-/// Losses of some steps, and what the model predicts behind them.
+/// The losses of some steps, followed by the model's predictions.
 template <class Mode>
 std::vector<double> trained(const auto& loss, const auto& labels) {
     auto model = tg::compile<Mode>(words{}, ids_spec, loss, tg::adam{.learning_rate = 0.1});

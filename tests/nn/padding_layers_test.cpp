@@ -20,7 +20,7 @@ const tg::tensor<bool> counts{
 
 template <class Layer>
 struct model_of {
-    // The layer comes behind a dense one's like: a variable added to x, whose gradient is what flows to the steps.
+    // A trainable shift is added to x in front of the layer; its gradient is what flows back to the steps.
     constexpr auto operator()(auto scope, auto x, auto mask) const {
         const auto shift = scope.variable_like(x, "shift", {4}, {.initializer = tg::init::zeros{}});
         const auto y = Layer{}(scope, tg::eval(x + shift), mask);

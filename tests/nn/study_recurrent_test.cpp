@@ -47,7 +47,7 @@ TEST_CASE("both modes: the text classifier, over sentences of any length") {
         return std::pair{sentences(size, time, vocabulary, seed), classes(size, 3, seed)};
     };
     train_alike(graph, eager, {4, 3, 5}, sentences_of);
-    // Padding behind a sentence changes nothing.
+    // Padding after a sentence changes nothing.
     const auto words = sentences(2, 6, vocabulary, 3);
     auto longer = tg::tensor<float>(tg::zeros<float>({2, 9}));
     for (std::int64_t n = 0; n < 2; ++n)

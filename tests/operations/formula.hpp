@@ -24,7 +24,7 @@ bool names_operands_once(const std::string& text);
 operation formula_of(operation made, const char* text, std::vector<domain> domains,
                      std::function<real(const real*, real k)> reference);
 
-/// An elementwise operation; TG_FORMULA spells the three arguments behind the name. Without naive functions for it there is no
+/// An elementwise operation; TG_FORMULA spells the three arguments after the name. Without naive functions for it there is no
 /// reference, and the rest is checked. Rows without shapes have those of all operations of so many operands.
 template <class... T, class F, class R>
 operation formula(std::string name, F f, R, const char* text, std::vector<domain> domains = {},

@@ -91,7 +91,7 @@ std::vector<operation> running_sums() {
                         run_along({{1, 1, 1}, {}}, {{{3, 5}}, {{4, 2, 3}}}, near_one)})};
 }
 
-// Places in order: NaN behind everything, equal elements in their old order.
+// The sorting permutation: NaN after everything, equal elements in their old order.
 line order_of(const line& v, bool descending) {
     line order(v.size());
     std::iota(order.begin(), order.end(), real(0));

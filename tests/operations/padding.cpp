@@ -36,7 +36,7 @@ array padded(const array& x, const attributes& with, std::size_t from, real fill
         fill);
 }
 
-// whole: amounts in front and behind of every axis; real[0]: what is there.
+// whole: amounts before and after every axis; real[0]: the fill value.
 operation with_a_number() {
     return one_operand<floating>(
         "pad",

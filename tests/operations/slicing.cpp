@@ -65,7 +65,7 @@ operation sliced() {
          {.with = {{3, 2, 1}, {}}, .shapes = {{{5}}}}});
 }
 
-// Operands one behind the other.
+// Joins the operands along an axis.
 array concatenated(const std::vector<array>& x, std::size_t axis) {
     extents dims = x[0].dims;
     for (std::size_t k = 1; k < x.size(); ++k) dims[axis] += x[k].dims[axis];

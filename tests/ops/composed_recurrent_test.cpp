@@ -90,7 +90,7 @@ tensor<double> composed_lstm(const operands& o) {
     });
 }
 
-/// Value, gradient and the gradient of a number made of the gradient, one behind another.
+/// The value, its gradient and the gradient of a number computed from that gradient, in this order.
 template <class F>
 std::vector<tensor<double>> derivatives(operands o, bool cell, const F& f) {
     std::vector<tensor<double>*> sources{&o.x, &o.w, &o.r, &o.b, &o.h};

@@ -56,7 +56,7 @@ const tg::tensor<bool> mask{true, false, true};
 
 } // namespace
 
-/// Case by case: `call` is a formula of the tensors behind it, x and y.
+/// One subcase: `call` is a formula of x and y, the tensors that follow it.
 #define TG_REFUSED(call, ...)                                                                                          \
     SUBCASE(#call)                                                                                                     \
     refused(                                                                                                           \

@@ -53,7 +53,7 @@ TEST_CASE("stored: 'same' padding of strided convolutions puts the odd zero behi
     // F.conv1d(F.pad(x, (1, 1)), w, stride=3): TensorFlow pads (ceil(14 / 3) - 1) * 3 + 4 - 14 = 2 in all
     TG_GIVES(conv1d(counted(14, {1, 14, 1}), w, {.stride = 3, .padding = tg::padding::same()}),
              {0.9375, 2.25, 3.5625, 4.875, 5.25});
-    // F.conv1d(F.pad(x, (0, 1)), w, stride=3): one in all, behind
+    // F.conv1d(F.pad(x, (0, 1)), w, stride=3): one in all, at the end
     TG_GIVES(conv1d(counted(12, {1, 12, 1}), w, {.stride = 3, .padding = tg::padding::same()}),
              {1.375, 2.6875, 4, 4.5});
     // x = ((torch.arange(36.) * 7) % 11 / 4).reshape(1, 1, 6, 6); F.conv2d(F.pad(x, (0, 1, 0, 1)), w, stride=2)

@@ -15,8 +15,8 @@ namespace stored_windows_test {
 ///     nchw = lambda x: x.permute(0, 3, 1, 2);  nhwc = lambda y: y.permute(0, 2, 3, 1)
 ///     oihw = lambda w: w.permute(3, 2, 0, 1);  x = seq(1, 5, 4, 2);  w = seq(3, 2, 2, 2)
 ///
-/// TensorFlow's "same" is spelled as its padding in front and behind: total = max((ceil(n / s) - 1) s + k - n, 0), the odd one
-/// behind.
+/// TensorFlow's "same" is spelled out as padding before and after: total = max((ceil(n / s) - 1) s + k - n, 0), with the odd
+/// one after.
 
 namespace tg = tapegraph;
 using tg::tensor;
@@ -44,7 +44,7 @@ TEST_CASE("stored: convolutions") {
     // nhwc(F.conv2d(F.pad(nchw(x), (0, 0, 1, 1)), oihw(w), stride=2))
     CHECK(near(conv2d(x, w, {.stride = {2, 2}, .padding = tg::padding::same()}),
                {5, -8, -23, -19, -6, 18, -29, 59, 27, 17, 50, -53}));
-    // nhwc(F.conv2d(F.pad(nchw(x), (0, 1, 1, 1)), oihw(w)))[:, 0]: the odd column of padding stands behind
+    // nhwc(F.conv2d(F.pad(nchw(x), (0, 1, 1, 1)), oihw(w)))[:, 0]: the odd column of padding comes last
     const auto whole = conv2d(x, w, {.padding = tg::padding::same()});
     CHECK(near(slice(whole, {{0, 1}, {0, 1}}), {5, -8, -20, 14, -23, -19, 22, 22}));
     // nhwc(F.conv2d(nchw(x), oihw(w), dilation=(2, 3)))

@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as name:
                 assert (back[key] == numpy.asarray(weight.numpy())).all(), (file, key)
                 count += 1
         assert len(back.files) == sum("seed" not in w.path for w in network.weights), (file, back.files)
-    # A layer behind a model of one, and cells in a list: by the alphabet "out" stands before "in", and "g" before "l".
+    # A layer after a nested model of one layer, and cells in a list. In alphabetical order "g" would come before "l".
     nested = keras.Sequential([
         keras.Input((9, 6)), keras.Sequential([layers.Dense(4, name="in")], name="inner"),
         layers.RNN(layers.StackedRNNCells([layers.LSTMCell(3, name="l"), layers.GRUCell(3, name="g")]), name="cells"),

@@ -1,7 +1,7 @@
 // Runs cases of operations that pytorch_operations.py writes: pytorch_operations IN OUT, or without arguments the names it knows.
 //
 // A case is a line "name dtype derivatives n whole... m real... operands cotangents" and, for each operand and each cotangent, a
-// line "dtype rank extents..." with its bytes behind it. The first cotangent is of the value; the others, of the operands, weigh
+// line "dtype rank extents..." followed by its bytes. The first cotangent is of the value; the others, of the operands, weigh
 // the gradient, whose derivative is the second one ("none": this operand's part is left out). An answer is "ok n" and n such arrays, or "error what was said".
 #define DOCTEST_CONFIG_IMPLEMENT // the precompiled header of the table has its beginning
 #include <doctest/doctest.h>

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-/// Tokens for tokenizer.py. Texts stand in a file, a 0 behind each; indices are printed, a line a text.
+/// Tokens for tokenizer.py. The texts are in a file, each followed by a 0; indices are printed, one line per text.
 ///
 ///     peer_tokenizer learn TEXTS VOCAB_SIZE TOKENIZER.json
 ///     peer_tokenizer encode TEXTS TOKENIZER.json | VOCAB.json MERGES.txt
 ///     peer_tokenizer fit TEXTS NUM_WORDS WORDS.json         the indices of Keras's tokenizer, too
 ///     peer_tokenizer sequences TEXTS WORDS.json
-///     peer_tokenizer lower TEXTS                            texts in lower case, a 0 behind each
+///     peer_tokenizer lower TEXTS                            texts in lower case, each followed by a 0
 
 namespace {
 

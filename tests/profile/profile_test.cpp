@@ -76,7 +76,7 @@ void check_training() {
     // 2 m n k of products: forward, and by the weights and the operand.
     const auto& forward = found(r, phase::forward, "hidden", "matmul");
     CHECK(forward.flops >= 2.0 * 4 * 7 * 5);
-    CHECK(forward.flops <= 2.0 * 4 * 7 * 5 + 2 * 4 * 5);                      // what is fused behind it
+    CHECK(forward.flops <= 2.0 * 4 * 7 * 5 + 2 * 4 * 5);                      // what is fused into it
     const bool with_bias = forward.shape.find("f32[5]") != std::string::npos; // graph mode fuses it
     CHECK(forward.bytes == 4.0 * (4 * 7 + 7 * 5 + 4 * 5 + (with_bias ? 5 : 0)));
     CHECK(found(r, phase::backward, "hidden", "matmul").flops == 2.0 * 4 * 7 * 5);

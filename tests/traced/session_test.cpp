@@ -236,7 +236,7 @@ TEST_CASE("run-time sessions: what is wrong says so, and nothing has changed") {
                          tg::argument_error);
     CHECK_THROWS_AS([&] { [[maybe_unused]] const double y = s.run("y", {{"x", x}}); }(), tg::shape_error);
     CHECK_THROWS_AS([&] { [[maybe_unused]] const tg::tensor<float> y = s.run("y", {{"x", x}}); }(), tg::dtype_error);
-    CHECK(variables_of(s).find(before) == 0); // what is behind them is state of optimizers
+    CHECK(variables_of(s).find(before) == 0); // what follows them is state of optimizers
     s.close();
     CHECK_THROWS_WITH_AS(s.run("y", {{"x", x}}), "session: it is closed", tg::argument_error);
     // A model that cannot be made is told where the session is.

@@ -177,7 +177,7 @@ TEST_CASE("predict and evaluate take data sets") {
 
 TEST_CASE("early_stopping stops, and restores, as Keras's does") {
     const auto set = records(4);
-    // From Keras 3's rules by hand: less is better, waits of epochs 3 and 4 behind the best, epoch 2.
+    // From Keras 3's rules by hand: less is better, waits for epochs 3 and 4 after the best, epoch 2.
     auto model = make<tg::graph>();
     tg::tensor<double> best;
     tg::early_stopping stop{.monitor = "score", .patience = 2, .restore_best_weights = true};
@@ -232,8 +232,8 @@ TEST_CASE("learning rates change by schedule and on a plateau") {
             set, {.epochs = 2, .batch_size = 4, .verbose = 0},
             tg::learning_rate_scheduler([](std::int64_t epoch) { return 0.125 * static_cast<double>(epoch + 1); }));
         CHECK(h["learning_rate"] == std::vector<double>{0.125, 0.25});
-        // Patience 2: epochs 1 and 2 are no better than epoch 0, so the rate halves behind epoch 2; then one epoch of cooldown, in
-        // whose end it may count again, and so on; below min_lr it does not go.
+        // Patience 2: epochs 1 and 2 are no better than epoch 0, so the rate halves after epoch 2. Then follows one epoch of
+        // cooldown, at whose end waiting starts again, and so on; the rate stays at min_lr at least.
         model.optimizer().learning_rate = 1;
         h = model.fit(
             set, {.epochs = 8, .batch_size = 4, .verbose = 0}, scores({3, 3, 3, 3, 3, 3, 3, 3}),
@@ -252,7 +252,7 @@ TEST_CASE("training ends at a loss that is no number, after a time, or when told
     const auto set = records(6);
     auto model = make<tg::graph>(1e300); // the second loss is its square, which is infinite
     auto h = model.fit(set, {.epochs = 3, .batch_size = 2, .verbose = 0}, tg::terminate_on_nan{});
-    CHECK(h.epochs.size() == 1); // the epoch ends behind that step
+    CHECK(h.epochs.size() == 1); // the epoch ends after that step
     CHECK(h.epochs[0].steps == 2);
     CHECK(h.stopped_by.starts_with("terminate_on_nan: the loss of step 2 is "));
     auto other = make<tg::graph>();

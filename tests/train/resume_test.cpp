@@ -76,7 +76,7 @@ struct counter {
     }
 };
 
-/// All that remembers something; `stop_at` interrupts behind that step.
+/// Trains with every callback that has state; `stop_at` interrupts after that step.
 template <class Model>
 tg::history run(Model& model, const tg::data::dataset& set, const std::string& csv, counter& seen, std::int64_t stop_at,
                 bool resume, const std::string& file = {}) {

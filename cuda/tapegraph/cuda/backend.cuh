@@ -24,7 +24,7 @@
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/widened.cuh>
 
-#include <tapegraph/cuda/component.cuh> // behind all definitions
+#include <tapegraph/cuda/component.cuh> // after all definitions
 
 /// What runtime/kernel.hpp asks a backend for: the CUDA side of every operation.
 

@@ -21,7 +21,7 @@
 
 namespace tapegraph {
 
-/// Holds what `compile` returns, of any mode, model, loss and optimizer, behind one type.
+/// Holds what `compile` returns, of any mode, model, loss and optimizer, as one type.
 ///
 ///     // classifier.cpp
 ///     #include <tapegraph/traced.hpp>

@@ -161,7 +161,7 @@ private:
         return detail::typed_results<result, value>(std::move(found), "instance");
     }
 
-    // Behind the model's inputs are those of its variables.
+    // The inputs of the variables follow the model's inputs.
     void add_variables(const ir::program_view& view, std::vector<any_tensor>& inputs) {
         auto& tape = detail::tape_storage::instance();
         for (int i = static_cast<int>(sizeof...(Elements)); i < view.inputs.size(); ++i) {

@@ -66,7 +66,7 @@ struct refused_value {
 #define TG_REFUSED_CALL(text) TG_REFUSED(text)
 #endif
 
-/// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
+/// Follows the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
 #ifdef TG_REFUSED_CALL
 #define TG_REFUSES(text) TG_REFUSED_CALL(text)
 #else

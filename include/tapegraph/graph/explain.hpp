@@ -257,7 +257,8 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
 template <class = void> no_such_option_in<explain_options> explain(any_argument, ...) TG_MISTAKE;
 // clang-format on
 
-/// The plan of a graph model's training step; behind the first step of a sharded model that several ranks train also its exchanges.
+/// The plan of a graph model's training step. After the first step of a sharded model that several ranks train, it lists the
+/// exchanges as well.
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {

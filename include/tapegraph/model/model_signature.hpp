@@ -39,8 +39,8 @@ namespace detail {
 /// "2 inputs (image: f32[?, 28, 28, 1], age: f32[?, 1])"
 std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several);
 
-/// Whether tensors are the inputs of a model and, `with_labels`, behind them its labels. Throws argument_error for another number of
-/// them, dtype_error and shape_error that name an input which does not fit; labels are looked at by the losses.
+/// Checks that tensors are the inputs of a model, followed by its labels with `with_labels`. Throws argument_error for a wrong
+/// number of them, and dtype_error or shape_error that names the input at fault. The losses check the labels.
 void check_columns(const char* who, const model_signature& of, std::span<const any_tensor> columns, bool with_labels);
 
 #if TG_DEFINES_FOR_HOST(nn)

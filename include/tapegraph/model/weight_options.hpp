@@ -30,7 +30,7 @@ struct load_options {
     std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
     std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
     std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
-    /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
+    /// Names or scopes of the file (after `prefix`) and what the model calls them: {{"fc1", "hidden"}}. The first match counts.
     std::vector<std::pair<std::string, std::string>> rename{};
     bool strict =
         true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported

@@ -28,7 +28,7 @@ struct named_tensor {
     any_tensor value;
 };
 
-/// The inputs of a model and, for training, its labels behind them, in the model's order or by name.
+/// The inputs of a model, followed by its labels for training, in the model's order or by name.
 struct tensor_columns {
     std::vector<any_tensor> tensors;
     std::vector<std::string> names{}; ///< of each; empty: they are in order

@@ -65,7 +65,7 @@ TEST_CASE("bytes are protobuf's, both ways") {
                                   .set("f", data::float_feature({}))
                                   .set("n", {});
     CHECK(data::parse_example(serialize(odd)) == odd);
-    // Messages behind one another are one; the last of two features with a name counts.
+    // Concatenated messages are one; the last of two features with a name counts.
     const auto merged = data::parse_example(packed + not_packed);
     CHECK(merged.features().size() == 3);
     CHECK(merged.find("label")->integers == std::vector<std::int64_t>{3, 300});

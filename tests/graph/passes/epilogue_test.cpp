@@ -20,7 +20,7 @@ using biased_convolution = tg::convolution_bias_op<Relu>;
 template <bool Relu>
 using pooled = tg::convolution_bias_pool_op<Relu>;
 
-/// The trace of a builder behind the pass, without what died.
+/// The trace of a builder after the pass, without dead nodes.
 template <class Builder>
 constexpr trace passed() {
     trace t;

@@ -69,7 +69,7 @@ static_assert(steps_of([](trace& t) { // six results a kernel
                   const node x = input(t, "x", {3});
                   for (int i = 0; i < 13; ++i) output(t, "a", x * i + exp(x));
               }) == 3);
-static_assert(steps_of([](trace& t) { // what becomes a variable stays behind what reads the variable
+static_assert(steps_of([](trace& t) { // an assignment to a variable stays after what reads the variable
                   const node w = variable(t, "w", {3}), x = input(t, "x", {3});
                   output(t, "a", tanh(w) * x);
                   assign(t, w, w * 0.5);

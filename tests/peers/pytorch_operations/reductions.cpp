@@ -2,7 +2,7 @@
 
 #include <tapegraph/eager/searching.hpp>
 
-/// Of reductions whole[0] is keepdims, and behind it stand the axes; without any, all of them.
+/// Of reductions whole[0] is keepdims and the rest are the axes; without any, all axes are reduced.
 
 namespace tapegraph::testing {
 

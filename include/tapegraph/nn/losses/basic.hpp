@@ -110,7 +110,7 @@ constexpr auto in_floats(const F& f, const X& x, const Z& z, const N&... n) {
     }
 }
 
-/// The mean over the last axis; of values without axes behind the batch, the values.
+/// The mean over the last axis; values that have no axis but the batch are returned as they are.
 template <tensor_like A>
 constexpr auto mean_of_record(const A& values) {
     if (shape_of(values).rank() < 2) return eval(values);

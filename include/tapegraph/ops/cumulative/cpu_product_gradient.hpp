@@ -21,7 +21,7 @@ struct product_gradient {
     bool total, reverse, exclusive;
 
     std::int64_t blocks() const { return (along.size + rows - 1) / rows; }
-    /// What a block's elements multiply to and what flows into it from behind, of each.
+    /// For each block, the product of its elements and what flows back into it from the elements after.
     std::size_t workspace_bytes() const {
         return blocks() > 1 ? static_cast<std::size_t>(2 * outer.size * blocks()) * sizeof(wide) : 0;
     }
@@ -83,7 +83,7 @@ private:
     struct places {
         std::int64_t first[lanes], block[lanes], origin[lanes], step = 0;
         int length[lanes], used, count = 0;
-        bool linear, columns; ///< columns: lane c is c elements behind the first one
+        bool linear, columns; ///< columns: lane c is c elements after the first one
 
         places(const product_gradient& g, std::int64_t lane) : linear(g.along.count <= 1) {
             const std::int64_t n = g.along.size, lines = g.outer.size, all = lines * g.blocks();
@@ -147,7 +147,7 @@ private:
             for (int c = 0; c < lanes; ++c) row[c] = static_cast<T>(t.result[j][c]);
         }
     }
-    /// Of a line: what stands before each of its blocks, and what flows into it from behind.
+    /// For each block of a line, the product before it and what flows back into it from the elements after.
     void join(std::int64_t line, const T* dy, wide* before, wide* after) const {
         wide flowing = total ? wide(static_cast<double>(dy[line])) : wide(), so_far(1);
         for (std::int64_t b = blocks(); b-- > 0;) {

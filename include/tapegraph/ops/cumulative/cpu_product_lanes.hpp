@@ -28,8 +28,8 @@ struct wide_row {
     }
 };
 
-/// What is loaded of the lanes: a row for each element of their blocks, and what comes of it. Behind a block's end x is 1 and dy is -0,
-/// which change nothing.
+/// The lanes' operands, a row for each element of their blocks, and the results. Past a block's end x is 1 and dy is -0, which
+/// change nothing.
 struct tile {
     alignas(64) double x[rows][lanes], dy[rows][lanes], result[rows][lanes];
     std::int64_t x_shift[rows][lanes], dy_shift[rows][lanes]; ///< where `shifted`: what they were divided by is 2^shift
@@ -184,7 +184,7 @@ struct block_products {
     }
 };
 
-/// The derivatives, of what stands before the blocks and what flows into them from behind.
+/// The derivatives, from the products before the blocks and what flows back into them from the elements after.
 struct block_gradients {
     template <class Isa>
     TG_INLINE static void run(tile* t) {

@@ -6,8 +6,8 @@
 /// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
 /// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
 ///
-/// First derivatives are those of blocks of 32 elements, multiplied from their ends, which what stands before and behind them completes:
-/// so the CPU's lanes can each have one (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
+/// First derivatives are computed for blocks of 32 elements, multiplied from their ends, and completed by the products before
+/// and after the block: so each of the CPU's lanes can take a block (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
 
 namespace tapegraph::detail {
 
@@ -58,8 +58,8 @@ struct product_terms {
 /// the first block needs none.
 TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 0 ? (length - 1) / product_block : 0; }
 
-/// What flows out of a block at its beginning: of what flows into it from behind, the product of its elements and, unless `total`, what the
-/// block itself gives.
+/// What flows back out of a block at its beginning, from what flows into its end, the product of its elements and, unless
+/// `total`, the block's own contribution.
 TG_HD wide_number before_block(const wide_number& behind, const wide_number& product, const wide_number& own,
                                bool total) {
     if (total) return behind * product;

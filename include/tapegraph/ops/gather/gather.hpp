@@ -22,8 +22,8 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 }
 } // namespace detail
 
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch...,
-/// picks...] to [batch..., before..., picks..., behind...].
+/// Slices of a table along an axis: table [batch..., before..., n, after...], indices [batch...,
+/// picks...] to [batch..., before..., picks..., after...].
 namespace detail {
 /// Bytes read and written by a selection: only the selected part of the table is read.
 inline double bytes_of_choice(const kernel_call& c) {

@@ -13,16 +13,16 @@
 
 namespace tapegraph {
 
-/// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
-/// there are, and those of validation are among them where there is any. A run that is resumed goes on in its file, from which
-/// lines of epochs that are trained again are taken.
+/// Writes a line per epoch into a CSV file as soon as the epoch ends: its number, from 1, then all values by name. The values of
+/// the first epoch, and of validation if there is any, are the columns. A resumed run continues its file, after removing the
+/// lines of epochs that it trains again.
 struct csv_logger {
     std::string path;
     char separator = ',';
-    bool append = false; ///< behind what the file holds; its first line is then the names
+    bool append = false; ///< adds lines to an existing file; only an empty one gets the names first
 
-    /// What it remembers.
-    std::string columns{};  ///< each behind the other, with '\n'
+    /// The state, for checkpoints.
+    std::string columns{};  ///< the names, joined by '\n'
     std::int64_t bytes = 0; ///< of the file
 
     void on_train_begin(training_state&) {
