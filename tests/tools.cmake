@@ -71,7 +71,7 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME snippets COMMAND Python3::Interpreter ${check_snippets} ${for_pages} ${pages} ${clang_budgets})
     set_tests_properties(snippets PROPERTIES LABELS tools TIMEOUT 1200 PROCESSORS ${tapegraph_processors})
     set(objection_wrong
-        "md:9: unknown words behind cpp: unheard.*md:17: no statements.*md:23: examples/first_program.cpp does not contain.*md:6: there is no block.*md:14: compiles, but.*, 5 errors")
+        "md:9: unknown words after cpp: unheard.*md:17: no statements.*md:23: examples/first_program.cpp does not contain.*md:6: there is no block.*md:14: compiles, but.*, 5 errors")
     set(objection_refused "refused.md:9:10: error: .*cubed")
     set(objection_output "output.md:16: the program prints\n    3\n    4\n.*, 1 errors")
     foreach(name wrong refused output)

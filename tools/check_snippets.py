@@ -111,7 +111,7 @@ def blocks_of(page, text, report):
                 else:
                     report(page, start, "no statements are right above this output")
         elif words - WORDS:
-            report(page, start, f"unknown words behind cpp: {' '.join(sorted(words - WORDS))}")
+            report(page, start, f"unknown words after cpp: {' '.join(sorted(words - WORDS))}")
         else:
             found.append(Block(page, start + 1, words, code))
         at = end + 1

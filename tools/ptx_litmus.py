@@ -132,7 +132,7 @@ def weakened(of):
         ("grid", "count in the scope of a cluster", with_other("add_to_count", of["add_to_count"][0], "cluster")),
         ("grid", "wait without acquire", with_other("wait_for_count", "relaxed", of["wait_for_count"][1])),
         ("grid", "wait in the scope of a block", with_other("wait_for_count", of["wait_for_count"][0], "cta")),
-        ("grid", "no barrier behind what is written", without("all have written")),
+        ("grid", "no barrier after what is written", without("all have written")),
         ("grid", "no barrier before what is read", without("all may read")),
         ("cluster: what", "wait without acquire", with_other("wait_for_arrivals", "relaxed", "cluster")),
         ("cluster: what", "wait in the scope of a block", with_other("wait_for_arrivals", "acquire", "cta")),

@@ -33,11 +33,11 @@ inline double gradient(const problems::lotka_volterra& f, const vector& p, vecto
     }
     double ga = 0, gb = 0, gc = 0, gd = 0, gx = 2 * x, gy = 2 * y;
     for (std::size_t i = steps; i-- > 0;) {
-        constexpr double behind[]{0.5, 0.5, 1, 0}, weight[]{1, 2, 2, 1};
+        constexpr double to_next[]{0.5, 0.5, 1, 0}, weight[]{1, 2, 2, 1};
         double stage_x = 0, stage_y = 0, to_x = gx, to_y = gy; // adjoints of the state at which the next slope is taken
         for (std::size_t s = 4; s-- > 0;) {
-            const double gdx = h / 6 * weight[s] * gx + behind[s] * h * stage_x;
-            const double gdy = h / 6 * weight[s] * gy + behind[s] * h * stage_y;
+            const double gdx = h / 6 * weight[s] * gx + to_next[s] * h * stage_x;
+            const double gdy = h / 6 * weight[s] * gy + to_next[s] * h * stage_y;
             const double u = xs[4 * i + s], v = ys[4 * i + s], uv = u * v;
             ga += gdx * u, gb -= gdx * uv, gc += gdy * uv, gd -= gdy * v;
             const double cross = c * gdy - b * gdx;

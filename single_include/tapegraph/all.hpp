@@ -57,7 +57,7 @@ inline std::uint32_t new_tape_number() {
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_position() {
  throw argument_error(
-  "real_tape::rewind: the position is of another tape, from before this one was cleared, or behind "
+  "real_tape::rewind: the position is of another tape, from before this one was cleared, or past "
   "its end");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_inactive(const char* where) {
@@ -6714,7 +6714,7 @@ public:
  std::string exchanges_text() const {
   const std::vector<exchange_report> all = exchanges();
   std::string text;
-  if (!all.empty()) text = "exchanges: bytes, call behind which they start, ms of a step that wait for them\n";
+  if (!all.empty()) text = "exchanges: bytes, call after which they start, ms of a step that wait for them\n";
   for (const exchange_report& e : all) {
    char line[80];
    std::snprintf(line, sizeof line, "  %9zu  %5d  %8.3f  ", e.bytes, e.after_step,
@@ -7066,8 +7066,8 @@ inline std::size_t sharded_trainer::bytes_beside() const {
 }
 inline void sharded_trainer::run_last(ir::program& p, const random_state& random) {
  over_ranks_->open(sums_);
- const auto start = [this](int step, bool behind) {
-  if (behind) over_ranks_->start_ready(sums_, step);
+ const auto start = [this](int step, bool call_done) {
+  if (call_done) over_ranks_->start_ready(sums_, step);
  };
  try {
   {
@@ -7147,8 +7147,8 @@ inline step_result sharded_trainer::update_with(ir::program& p) {
   p.run(random, options_.check_finite);
  } else {
   const int calls = p.view().steps.size();
-  const auto wait = [this, calls](int step, bool behind) {
-   if (behind) return;
+  const auto wait = [this, calls](int step, bool call_done) {
+   if (call_done) return;
    if (step == calls) return over_ranks_->wait_all(sums_);
    for (const int bucket : awaited_[static_cast<std::size_t>(step)])
     over_ranks_->wait(sums_, static_cast<std::size_t>(bucket));
@@ -8487,17 +8487,17 @@ public:
 
  /// Throws range_error for an unknown rank, argument_error for a duplicate one, or if this one
  /// is not among them.
- rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
-  : exchange(place_in(behind, members), static_cast<int>(members.size())),
-  behind_(&behind),
+ rank_group(exchange& underlying, std::vector<int> members, int first_channel = channels)
+  : exchange(place_in(underlying, members), static_cast<int>(members.size())),
+  underlying_(&underlying),
   members_(std::move(members)),
   first_channel_(first_channel) {
-  set_deadline(behind.deadline());
+  set_deadline(underlying.deadline());
   for (std::size_t i = 0; i < members_.size(); ++i)
-   if (members_[i] == behind.chief()) set_chief(static_cast<int>(i));
+   if (members_[i] == underlying.chief()) set_chief(static_cast<int>(i));
  }
- std::string name() const override { return std::to_string(size()) + " ranks of " + behind_->name(); }
- double now() const override { return behind_->now(); }
+ std::string name() const override { return std::to_string(size()) + " ranks of " + underlying_->name(); }
+ double now() const override { return underlying_->now(); }
  /// The rank in the underlying exchange of a member.
  int member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
 
@@ -8508,34 +8508,34 @@ protected:
    throw exchange_error("exchange: a group of ranks has " + std::to_string(channels) + " channels; " +
         std::string(label_of(slot)) + " is one too many");
   if (requests_.size() <= static_cast<std::size_t>(slot)) requests_.resize(static_cast<std::size_t>(slot) + 1);
-  behind_->set_step(step());
+  underlying_->set_step(step());
   requests_[static_cast<std::size_t>(slot)] =
-   behind_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
+   underlying_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
  }
- bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
- void poll() override { behind_->progress(); }
+ bool finished(int slot) override { return underlying_->test(requests_[static_cast<std::size_t>(slot)]); }
+ void poll() override { underlying_->progress(); }
  void cancel_pair(int slot) noexcept override {
   if (static_cast<std::size_t>(slot) < requests_.size())
-   behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
+   underlying_->cancel(requests_[static_cast<std::size_t>(slot)]);
  }
 
 private:
- static int place_in(const exchange& behind, const std::vector<int>& members) {
+ static int place_in(const exchange& underlying, const std::vector<int>& members) {
   for (std::size_t i = 0; i < members.size(); ++i) {
-   if (members[i] < 0 || members[i] >= behind.size())
+   if (members[i] < 0 || members[i] >= underlying.size())
     throw range_error("rank_group: no rank " + std::to_string(members[i]) + " among " +
-        std::to_string(behind.size()));
+        std::to_string(underlying.size()));
    if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
     members.begin() + static_cast<std::ptrdiff_t>(i))
     throw argument_error("rank_group: rank " + std::to_string(members[i]) + " stands twice");
   }
-  const auto own = std::find(members.begin(), members.end(), behind.rank());
+  const auto own = std::find(members.begin(), members.end(), underlying.rank());
   if (own == members.end())
-   throw argument_error("rank_group: rank " + std::to_string(behind.rank()) + " is not in the group");
+   throw argument_error("rank_group: rank " + std::to_string(underlying.rank()) + " is not in the group");
   return static_cast<int>(own - members.begin());
  }
 
- exchange* behind_;
+ exchange* underlying_;
  std::vector<int> members_;
  std::vector<request> requests_;
  int first_channel_;
@@ -9456,7 +9456,7 @@ private:
   if (!computes())
    throw argument_error(std::string("parameter_servers: ") + what + " on " + server_->task().text() +
         ", which computes no steps");
-  if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " behind finish");
+  if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " after finish");
  }
  void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
   const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};
@@ -11825,7 +11825,7 @@ public:
   if (end != nullptr)
    *end = at_;
   else if (at_ != file_.size())
-   fail("goes on behind its end");
+   fail("continues past its end");
   result_.root = stack_.back();
   return std::move(result_);
  }
@@ -16004,7 +16004,7 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
   if (v->refused) refuse("its body is refused");
  return results;
 }
-inline node behind_one_another(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
+inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
  std::vector<node> raised;
  for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
  if (backwards) std::reverse(raised.begin(), raised.end());
@@ -16061,7 +16061,7 @@ inline void scan_rule(call& c) {
    const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
    if (all_parts.empty()) refuse("a body with fewer outputs");
    const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-   const node joined = behind_one_another(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+   const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
    if (old)
     whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
    else
@@ -16106,7 +16106,7 @@ inline void loop_rule(call& c) {
   }
   const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
   if (all_parts.empty()) refuse("of no step");
-  c.give(k, behind_one_another(c, all_parts, 0, false), all_parts[0]->type);
+  c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
  }
 }
 
@@ -16725,10 +16725,11 @@ inline void scatter_elements(call& c) {
  for (int i = rank - 2; smaller && i >= 0; --i) {
   const extent size = result.shape()[i], all_of_it = whole.shape()[i];
   if (size.value == all_of_it.value) continue;
-  node behind = part(whole, i, size, all_of_it - size);
+  node remainder = part(whole, i, size, all_of_it - size);
   for (int k = 0; k < i; ++k)
-   if (behind.shape()[k].value != result.shape()[k].value) behind = part(behind, k, 0, result.shape()[k]);
-  result = tapegraph::concat(std::vector<node>{result, behind}, i);
+   if (remainder.shape()[k].value != result.shape()[k].value)
+    remainder = part(remainder, k, 0, result.shape()[k]);
+  result = tapegraph::concat(std::vector<node>{result, remainder}, i);
  }
  c.give(0, c.on.transposed(result, order), c.type(0));
 }
@@ -17057,9 +17058,9 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
     const std::string& mode, double fill) {
  for (int i = 0; i < x.rank(); ++i) {
   const auto k = static_cast<std::size_t>(i);
-  const std::int64_t cut = std::max<std::int64_t>(-before[k], 0),
-      cut_behind = std::max<std::int64_t>(-after[k], 0);
-  if (cut + cut_behind > 0) x = part(x, i, cut, x.shape()[i] - cut - cut_behind);
+  const std::int64_t cut_before = std::max<std::int64_t>(-before[k], 0),
+      cut_after = std::max<std::int64_t>(-after[k], 0);
+  if (cut_before + cut_after > 0) x = part(x, i, cut_before, x.shape()[i] - cut_before - cut_after);
  }
  pad_op::attributes box = tapegraph::detail::whole_slice();
  index_map_op::attributes a;
@@ -17068,14 +17069,14 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") refuse("mode = '" + mode + "'");
  bool any = false;
  for (int i = 0; i < x.rank(); ++i) {
-  const std::int64_t front = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
-      behind = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
-  if (front + behind == 0) continue;
+  const std::int64_t added_before = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
+      added_after = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
+  if (added_before + added_after == 0) continue;
   any = true;
-  box.begin[i] = front;
+  box.begin[i] = added_before;
   a.map[i] = static_cast<std::int64_t>(map);
-  a.amount[i] = front;
-  target.set(i, target[i] + (front + behind));
+  a.amount[i] = added_before;
+  target.set(i, target[i] + (added_before + added_after));
  }
  (void)c;
  if (!any) return x;
@@ -17588,9 +17589,9 @@ inline void conv_transpose_rule(call& c) {
   }
   const extent left = whole - front, missing = length - left;
   if (missing.known() && missing.value > 0) {
-   std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), behind = none;
-   behind[k + 1] = missing.value;
-   y = padded(c, y, none, behind, "constant", 0);
+   std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), after = none;
+   after[k + 1] = missing.value;
+   y = padded(c, y, none, after, "constant", 0);
   } else if (!missing.known()) {
    refuse_symbols("an output of given length");
   }
@@ -17621,16 +17622,16 @@ inline node pooled_by_slices(call& c, node x, const pool& of) {
   const std::int64_t span = (w.taps[i] - 1) * w.dilations[i] + 1, stride = w.strides[i];
   const extent n = x.shape()[axis];
   extent out = outputs_of(w, i, n);
-  std::int64_t behind = w.after[i];
+  std::int64_t padding_after = w.after[i];
   if (w.ceils) {
    const std::int64_t size = known_extent(n, "ceil_mode");
    std::int64_t count = (size + w.before[i] + w.after[i] - span + stride - 1) / stride + 1;
    if ((count - 1) * stride >= size + w.before[i]) --count;
-   behind = std::max(behind, (count - 1) * stride + span - size - w.before[i]);
+   padding_after = std::max(padding_after, (count - 1) * stride + span - size - w.before[i]);
    out = count;
   }
   std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank())), after = front;
-  front[i + 1] = w.before[i], after[i + 1] = behind;
+  front[i + 1] = w.before[i], after[i + 1] = padding_after;
   const node wide = padded(c, x, front, after, "constant", fill);
   node joined;
   for (std::int64_t k = 0; k < w.taps[i]; ++k) {
@@ -20989,16 +20990,16 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
  before.add_string(2, "tapegraph");
  before.add_string(3, version_text());
  front += onnx::message_head(7, length);
- protozero::pbf_writer behind(back);
+ protozero::pbf_writer after(back);
  {
-  protozero::pbf_writer opset(behind, 8);
+  protozero::pbf_writer opset(after, 8);
   opset.add_string(1, "");
   opset.add_int64(2, onnx::opset_version);
  }
  std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
  metadata.insert(metadata.end(), options.metadata.begin(), options.metadata.end());
  for (const auto& [key, value] : metadata) {
-  protozero::pbf_writer entry(behind, 14);
+  protozero::pbf_writer entry(after, 14);
   entry.add_string(1, key);
   entry.add_string(2, value);
  }
@@ -23238,7 +23239,7 @@ inline std::vector<std::byte> inflate_bytes(std::span<const std::byte> compresse
   const bool more = stream.unread() > 0 || !compressed.empty();
   if (stream.ended()) {
    if (!more) break;
-   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes behind the end of the deflate data");
+   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes after the end of the deflate data");
    stream.again();
   } else if (got == 0 && !more) {
    throw data_error(what + ": truncated deflate data");
@@ -23456,8 +23457,7 @@ inline std::vector<zip_member> parse_zip_directory(std::span<const std::byte> di
   at += bytes;
  }
  if (at != directory.size())
-  throw data_error(file + ": " + std::to_string(directory.size() - at) +
-      " bytes behind the last directory entry");
+  throw data_error(file + ": " + std::to_string(directory.size() - at) + " bytes after the last directory entry");
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -24478,7 +24478,7 @@ inline std::vector<std::byte> inflate_bytes(std::span<const std::byte> compresse
   const bool more = stream.unread() > 0 || !compressed.empty();
   if (stream.ended()) {
    if (!more) break;
-   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes behind the end of the deflate data");
+   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes after the end of the deflate data");
    stream.again();
   } else if (got == 0 && !more) {
    throw data_error(what + ": truncated deflate data");
@@ -24704,8 +24704,7 @@ inline std::vector<zip_member> parse_zip_directory(std::span<const std::byte> di
   at += bytes;
  }
  if (at != directory.size())
-  throw data_error(file + ": " + std::to_string(directory.size() - at) +
-      " bytes behind the last directory entry");
+  throw data_error(file + ": " + std::to_string(directory.size() - at) + " bytes after the last directory entry");
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -27926,7 +27925,7 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
   if (v->refused) refuse("its body is refused");
  return results;
 }
-inline node behind_one_another(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
+inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
  std::vector<node> raised;
  for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
  if (backwards) std::reverse(raised.begin(), raised.end());
@@ -27983,7 +27982,7 @@ inline void scan_rule(call& c) {
    const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
    if (all_parts.empty()) refuse("a body with fewer outputs");
    const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-   const node joined = behind_one_another(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+   const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
    if (old)
     whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
    else
@@ -28028,7 +28027,7 @@ inline void loop_rule(call& c) {
   }
   const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
   if (all_parts.empty()) refuse("of no step");
-  c.give(k, behind_one_another(c, all_parts, 0, false), all_parts[0]->type);
+  c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
  }
 }
 
@@ -28647,10 +28646,11 @@ inline void scatter_elements(call& c) {
  for (int i = rank - 2; smaller && i >= 0; --i) {
   const extent size = result.shape()[i], all_of_it = whole.shape()[i];
   if (size.value == all_of_it.value) continue;
-  node behind = part(whole, i, size, all_of_it - size);
+  node remainder = part(whole, i, size, all_of_it - size);
   for (int k = 0; k < i; ++k)
-   if (behind.shape()[k].value != result.shape()[k].value) behind = part(behind, k, 0, result.shape()[k]);
-  result = tapegraph::concat(std::vector<node>{result, behind}, i);
+   if (remainder.shape()[k].value != result.shape()[k].value)
+    remainder = part(remainder, k, 0, result.shape()[k]);
+  result = tapegraph::concat(std::vector<node>{result, remainder}, i);
  }
  c.give(0, c.on.transposed(result, order), c.type(0));
 }
@@ -28979,9 +28979,9 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
     const std::string& mode, double fill) {
  for (int i = 0; i < x.rank(); ++i) {
   const auto k = static_cast<std::size_t>(i);
-  const std::int64_t cut = std::max<std::int64_t>(-before[k], 0),
-      cut_behind = std::max<std::int64_t>(-after[k], 0);
-  if (cut + cut_behind > 0) x = part(x, i, cut, x.shape()[i] - cut - cut_behind);
+  const std::int64_t cut_before = std::max<std::int64_t>(-before[k], 0),
+      cut_after = std::max<std::int64_t>(-after[k], 0);
+  if (cut_before + cut_after > 0) x = part(x, i, cut_before, x.shape()[i] - cut_before - cut_after);
  }
  pad_op::attributes box = tapegraph::detail::whole_slice();
  index_map_op::attributes a;
@@ -28990,14 +28990,14 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") refuse("mode = '" + mode + "'");
  bool any = false;
  for (int i = 0; i < x.rank(); ++i) {
-  const std::int64_t front = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
-      behind = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
-  if (front + behind == 0) continue;
+  const std::int64_t added_before = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
+      added_after = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
+  if (added_before + added_after == 0) continue;
   any = true;
-  box.begin[i] = front;
+  box.begin[i] = added_before;
   a.map[i] = static_cast<std::int64_t>(map);
-  a.amount[i] = front;
-  target.set(i, target[i] + (front + behind));
+  a.amount[i] = added_before;
+  target.set(i, target[i] + (added_before + added_after));
  }
  (void)c;
  if (!any) return x;
@@ -29510,9 +29510,9 @@ inline void conv_transpose_rule(call& c) {
   }
   const extent left = whole - front, missing = length - left;
   if (missing.known() && missing.value > 0) {
-   std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), behind = none;
-   behind[k + 1] = missing.value;
-   y = padded(c, y, none, behind, "constant", 0);
+   std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), after = none;
+   after[k + 1] = missing.value;
+   y = padded(c, y, none, after, "constant", 0);
   } else if (!missing.known()) {
    refuse_symbols("an output of given length");
   }
@@ -29543,16 +29543,16 @@ inline node pooled_by_slices(call& c, node x, const pool& of) {
   const std::int64_t span = (w.taps[i] - 1) * w.dilations[i] + 1, stride = w.strides[i];
   const extent n = x.shape()[axis];
   extent out = outputs_of(w, i, n);
-  std::int64_t behind = w.after[i];
+  std::int64_t padding_after = w.after[i];
   if (w.ceils) {
    const std::int64_t size = known_extent(n, "ceil_mode");
    std::int64_t count = (size + w.before[i] + w.after[i] - span + stride - 1) / stride + 1;
    if ((count - 1) * stride >= size + w.before[i]) --count;
-   behind = std::max(behind, (count - 1) * stride + span - size - w.before[i]);
+   padding_after = std::max(padding_after, (count - 1) * stride + span - size - w.before[i]);
    out = count;
   }
   std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank())), after = front;
-  front[i + 1] = w.before[i], after[i + 1] = behind;
+  front[i + 1] = w.before[i], after[i + 1] = padding_after;
   const node wide = padded(c, x, front, after, "constant", fill);
   node joined;
   for (std::int64_t k = 0; k < w.taps[i]; ++k) {

@@ -3553,7 +3553,8 @@ struct before_after {
  std::int64_t before = 0, after = 0;
  constexpr before_after() = default;
  constexpr before_after(std::int64_t both) : before(both), after(both) {}
- constexpr before_after(std::int64_t in_front, std::int64_t behind) : before(in_front), after(behind) {}
+ constexpr before_after(std::int64_t elements_before, std::int64_t elements_after)
+  : before(elements_before), after(elements_after) {}
 };
 
 struct up_sampling2d_options {
@@ -3698,7 +3699,7 @@ constexpr auto repeat_vector(const X& x, std::int64_t n, std::source_location wh
 namespace tapegraph {
 
 namespace ir::detail {
-constexpr void cut_behind(model_trace& t, int last) {
+constexpr void cut_after(model_trace& t, int last) {
  const auto drop = [&](auto& entries, const auto& node_of) {
   int kept = 0;
   for (int i = 0; i < entries.size(); ++i)
@@ -3835,7 +3836,7 @@ private:
       : "features: the model has no layer and no named value of this path");
    found[k] = typical.id();
   }
-  if (t.error.what == nullptr) ir::detail::cut_behind(t, last);
+  if (t.error.what == nullptr) ir::detail::cut_after(t, last);
   return picked<Paths...>([&](std::size_t k) { return graph_node(&t, found[k]); });
  }
  template <class... X>
@@ -8496,7 +8497,7 @@ struct concatenate_stage {
  static_assert(std::is_same_v<element, typename Second::element>,
     "concatenate: the sets have elements of different types");
  struct ticket {
-  bool behind = false;
+  bool in_second = false;
   typename First::ticket first{};
   typename Second::ticket second{};
  };
@@ -8506,18 +8507,18 @@ struct concatenate_stage {
   cursor(const concatenate_stage& s, const walk_context& c)
    : first(s.first, c), second(s.second, c.shifted(First::stages)) {}
   bool draw(ticket& t) {
-   behind = behind || !first.draw(t.first);
-   t.behind = behind;
-   return !behind || second.draw(t.second);
+   in_second = in_second || !first.draw(t.first);
+   t.in_second = in_second;
+   return !in_second || second.draw(t.second);
   }
   typename First::cursor first;
   typename Second::cursor second;
-  bool behind = false;
+  bool in_second = false;
  };
  element make(ticket& t, const walk_context& c) const {
-  return t.behind ? second.make(t.second, c.shifted(First::stages)) : first.make(t.first, c);
+  return t.in_second ? second.make(t.second, c.shifted(First::stages)) : first.make(t.first, c);
  }
- std::string origin(const ticket& t) const { return t.behind ? second.origin(t.second) : first.origin(t.first); }
+ std::string origin(const ticket& t) const { return t.in_second ? second.origin(t.second) : first.origin(t.first); }
  std::int64_t size() const {
   const std::int64_t a = first.size(), b = second.size();
   if (a == endless || b == endless) return endless;
@@ -10185,13 +10186,13 @@ private:
   }
   if (!ends_field(peek())) {
    const std::string value = quoted_text(field);
-   std::string behind;
-   fail(column, "text after the closing quote of " + value + ": " + with_rest(behind));
+   std::string rest;
+   fail(column, "text after the closing quote of " + value + ": " + with_rest(rest));
   }
  }
  void take_line_end(std::size_t column, const std::string& field) {
   if (take() != '\r') return;
-  if (take() != '\n') fail(column, "a carriage return without a line feed behind " + quoted_text(field));
+  if (take() != '\n') fail(column, "a carriage return without a line feed after " + quoted_text(field));
  }
  std::string with_rest(std::string& field) {
   for (int i = 0; i < 64 && !ends_field(peek()); ++i) field += static_cast<char>(take());
@@ -14409,7 +14410,7 @@ inline std::vector<std::byte> inflate_bytes(std::span<const std::byte> compresse
   const bool more = stream.unread() > 0 || !compressed.empty();
   if (stream.ended()) {
    if (!more) break;
-   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes behind the end of the deflate data");
+   if (frame != deflate_frame::gzip) throw data_error(what + ": bytes after the end of the deflate data");
    stream.again();
   } else if (got == 0 && !more) {
    throw data_error(what + ": truncated deflate data");
@@ -14627,8 +14628,7 @@ inline std::vector<zip_member> parse_zip_directory(std::span<const std::byte> di
   at += bytes;
  }
  if (at != directory.size())
-  throw data_error(file + ": " + std::to_string(directory.size() - at) +
-      " bytes behind the last directory entry");
+  throw data_error(file + ": " + std::to_string(directory.size() - at) + " bytes after the last directory entry");
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -15476,7 +15476,7 @@ private:
   if (inflating_->ended()) {
    ended_ = !more;
    if (more && kind_ != record_compression::gzip)
-    throw data_error(what_ + ": bytes behind the end of the deflate data");
+    throw data_error(what_ + ": bytes after the end of the deflate data");
    if (more) inflating_->again();
   } else if (got == 0 && !more) {
    throw data_error(what_ + ": truncated deflate data");
@@ -16518,15 +16518,15 @@ inline std::size_t length_of_ending(std::string_view text, std::size_t at, bool 
  return ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l') ? 3 : 0;
 }
 inline std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
- std::size_t last = at, end = at, behind_line = at;
+ std::size_t last = at, end = at, after_line_end = at;
  for (;;) {
   const auto next = classified(text, end);
   if (next.length == 0 || next.kind != character_class::space) break;
   last = end;
   end += next.length;
-  if (next.code == '\n' || next.code == '\r') behind_line = end;
+  if (next.code == '\n' || next.code == '\r') after_line_end = end;
  }
- if (lines_apart && behind_line > at) return behind_line;
+ if (lines_apart && after_line_end > at) return after_line_end;
  return end == text.size() || last == at ? end : last;
 }
 inline std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {

@@ -2059,7 +2059,7 @@ struct operation_key {
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1301
 #endif
- friend constexpr auto operation_behind(operation_key<Record>);
+ friend constexpr auto bound_operation(operation_key<Record>);
 #if defined(__CUDACC__)
 #pragma nv_diagnostic pop
 #endif
@@ -2244,11 +2244,11 @@ inline constexpr operation descriptor_of{
 template <class Op>
 struct operation_binding {
  static constexpr bool bound = true;
- friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+ friend constexpr auto bound_operation(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
  static_assert(detail::enlists_kernels<Op>());
 };
 template <const operation* Record>
-using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
+using operation_type = typename decltype(bound_operation(operation_key<Record>{}))::type;
 struct leaf_operation {
  static constexpr operation_kind kind = operation_kind::leaf;
  static constexpr int arity = 0;
@@ -2874,7 +2874,7 @@ private:
  element_reader reader_;
  bool floating_, abbreviated_, scientific_ = false, measuring_ = false;
  double largest_ = 0, smallest_ = std::numeric_limits<double>::infinity();
- int before_ = 0, behind_ = 0, exponent_ = 0, width_ = 0;
+ int before_ = 0, decimals_ = 0, exponent_ = 0, width_ = 0;
 };
 template <class T>
 std::string array_text(const T* data, const shape& s) {
@@ -2889,7 +2889,7 @@ TG_DEFINITION std::string array_printer::print() {
  if (floating_) {
   measuring_ = true;
   walk(0, 0, 0, nullptr);
-  width_ = std::max(width_, before_ + 1 + behind_ + exponent_);
+  width_ = std::max(width_, before_ + 1 + decimals_ + exponent_);
  }
  std::string text;
  walk(0, 0, 0, &text);
@@ -2935,18 +2935,18 @@ TG_DEFINITION void array_printer::element(std::int64_t at, std::string* text) {
   smallest_ = std::min(smallest_, std::abs(e.value));
   return;
  }
- if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, behind_));
+ if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, decimals_));
  std::string digits = scientific_ ? shortest(e) : positional(e);
  const std::size_t tail = scientific_ ? digits.find('e') : digits.size();
  const auto point = static_cast<int>(digits.find('.'));
- const int behind = static_cast<int>(tail) - point - 1;
+ const int decimals = static_cast<int>(tail) - point - 1;
  if (text == nullptr) {
   before_ = std::max(before_, point);
-  behind_ = std::max(behind_, behind);
+  decimals_ = std::max(decimals_, decimals);
   exponent_ = std::max(exponent_, static_cast<int>(digits.size() - tail));
   return;
  }
- padded(*text, digits.append(static_cast<std::size_t>(behind_ - behind), ' '));
+ padded(*text, digits.append(static_cast<std::size_t>(decimals_ - decimals), ' '));
 }
 TG_DEFINITION void array_printer::padded(std::string& text, std::string_view word) const {
  text.append(static_cast<std::size_t>(std::max(0, width_ - static_cast<int>(word.size()))), ' ').append(word);
@@ -2973,11 +2973,11 @@ TG_DEFINITION std::string array_printer::positional(const element_text& e) {
  std::string digits;
  for (const char c : text.substr(0, tail))
   if (c >= '0' && c <= '9') digits += c;
- const int behind = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
- if (behind > precision || behind == 0) {
+ const int decimals = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
+ if (decimals > precision || decimals == 0) {
   char buffer[48];
   char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
-          std::min(behind, precision))
+          std::min(decimals, precision))
        .ptr;
   return trimmed({buffer, end});
  }
@@ -7072,14 +7072,14 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
  slice_op::attributes a = whole_slice();
  shape target = from;
  target.set(axis, count);
- const extent behind = from[axis] - before - count;
+ const extent after = from[axis] - before - count;
  if (before.known()) {
   a.begin[axis] = before.value;
- } else if (behind.known()) {
-  a.begin[axis] = at_the_end + behind.value;
+ } else if (after.known()) {
+  a.begin[axis] = at_the_end + after.value;
  } else {
   shape rest = from;
-  rest.set(axis, count + behind);
+  rest.set(axis, count + after);
   a.begin[axis] = at_the_end;
   const H tail = invoke<slice_op>(a, &rest, where, whole);
   a.begin[axis] = 0;
@@ -16573,9 +16573,9 @@ struct filter_gradient_chunk {
   rows = std::min(plan.chunk_rows, g.out_height - row);
   image = chunk / across / down * plan.chunk_images;
   images = std::min(plan.chunk_images, g.batch - image);
-  const std::int64_t behind = g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) -
-         pixels() * g.out_channels;
-  direct = plan.parts > 1 && g.groups == 1 && behind >= 2 * kernels.lanes;
+  const std::int64_t elements_after =
+   g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) - pixels() * g.out_channels;
+  direct = plan.parts > 1 && g.groups == 1 && elements_after >= 2 * kernels.lanes;
  }
  std::int64_t pixels() const { return images * rows * columns; }
  const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
@@ -16604,10 +16604,10 @@ struct filter_gradient_chunk {
   }
   const image_window window = plan.window(g);
   const std::int64_t i = task - panel_tasks;
-  copy_window(windows + i * window.height * window.width * g.in_channels,
-     x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
-     {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height,
-     window.width});
+  copy_window(
+   windows + i * window.height * window.width * g.in_channels,
+   x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
+   {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height, window.width});
  }
  void copy_line(T* to, const T* from) const {
   const int bytes = 2 * kernels.lanes * static_cast<int>(sizeof(T));
@@ -16624,20 +16624,22 @@ struct filter_gradient_chunk {
   const bool padded = plan.padded(g);
   const std::int64_t channels = g.in_channels;
   const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
-  const T* source = padded ? windows
-        : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
-          column * g.stride_width) *
-          channels;
+  const T* source =
+   padded
+    ? windows
+    : x + ((image * g.in_height + row * g.stride_height) * g.in_width + column * g.stride_width) * channels;
   const panel_layout panels_of = layout();
   tile_job<T> job{};
-  job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
-     columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
+  job.walk = {images, (padded ? window.height : g.in_height) * source_row,
+     rows, g.stride_height * source_row,
+     columns, g.stride_width * channels,
+     0, direct ? g.out_channels : 0};
   job.a_row = 1;
   job.c_row = g.out_channels;
   job.accumulate = accumulate;
   if (direct) job.b_ahead = 32 * g.out_channels;
-  const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
-     group * g.group_in();
+  const T* a =
+   source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
   T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
   const T* b = panels + group * panels_of.size(pixels());
   for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
@@ -16656,9 +16658,8 @@ namespace tapegraph::cpu {
 template <class T>
 void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
  if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
- const detail::filter_gradient_plan plan(g.batch > 0 && g.out_height > 0 && g.out_width > 0
-            ? g
-            : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
+ const detail::filter_gradient_plan plan(
+  g.batch > 0 && g.out_height > 0 && g.out_width > 0 ? g : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
  if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0) {
   std::fill_n(dw, plan.filter_elements(g), T(0));
   return;
@@ -16677,8 +16678,8 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
   T* windows = cut.take<T>(threads * window_elements);
   T* sums = cut.take<T>(plan.parts * filters);
   detail::for_tasks(plan.parts, parallel, [&](std::int64_t part, int thread) {
-   detail::filter_gradient_chunk<T> chunk{g, plan, kernels, x, dy, panels + thread * panel_elements,
-            windows + thread * window_elements};
+   detail::filter_gradient_chunk<T> chunk{
+    g, plan, kernels, x, dy, panels + thread * panel_elements, windows + thread * window_elements};
    const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
    for (std::int64_t i = first; i < last; ++i) {
     chunk.select(i);
@@ -17819,10 +17820,10 @@ struct product_terms {
  }
 };
 TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 0 ? (length - 1) / product_block : 0; }
-TG_HD wide_number before_block(const wide_number& behind, const wide_number& product, const wide_number& own,
+TG_HD wide_number before_block(const wide_number& after, const wide_number& product, const wide_number& own,
        bool total) {
- if (total) return behind * product;
- return behind.part == 0 ? own : own + behind * product;
+ if (total) return after * product;
+ return after.part == 0 ? own : own + after * product;
 }
 template <int M, class T, class Offset>
 TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* dy, bool total, bool exclusive,
@@ -17855,7 +17856,7 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
    left[j - begin] = left[j - 1 - begin];
    left[j - begin].multiply(p.x, p.v, p.offset(j - 1));
   }
-  const product_terms<M> behind = right;
+  const product_terms<M> after = right;
   own.set_to(0);
   product.set_to(1);
   for (std::int64_t k = end - 1; k >= begin; --k) {
@@ -17868,7 +17869,7 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
    }
    if (!total && exclusive) add(right, k), add(own, k);
   }
-  if constexpr (by_blocks) right.of[0] = before_block(behind.of[0], product.of[0], own.of[0], total);
+  if constexpr (by_blocks) right.of[0] = before_block(after.of[0], product.of[0], own.of[0], total);
   end = begin;
  }
 }
@@ -19399,15 +19400,15 @@ constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
 }
 namespace detail {
 template <handle H>
-constexpr H rows_together(const H* parts, int count, int behind) {
+constexpr H rows_together(const H* parts, int count, int rest_axes) {
  const auto here = std::source_location::current();
  if (count == 1) return parts[0];
  list<H> flat;
  for (int k = 0; k < count; ++k) {
   const shape from = shape_of(parts[k]);
   shape target = no_axes(from);
-  target.push_back(from.size(0, from.rank() - behind));
-  for (int i = from.rank() - behind; i < from.rank(); ++i) target.push_back(from[i]);
+  target.push_back(from.size(0, from.rank() - rest_axes));
+  for (int i = from.rank() - rest_axes; i < from.rank(); ++i) target.push_back(from[i]);
   flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
  }
  return invoke_list<concat_op>({0}, here, flat.begin(), count);
@@ -20165,9 +20166,9 @@ TG_HD constexpr std::int32_t bisected(const T* line, std::int64_t length, T valu
  while (length > 0) {
   const std::int64_t half = length / 2;
   const T middle = line[first + half];
-  const bool behind = Right ? !stands_before(value, middle) : stands_before(middle, value);
-  first += behind ? half + 1 : 0;
-  length = behind ? length - half - 1 : half;
+  const bool middle_counts = Right ? !stands_before(value, middle) : stands_before(middle, value);
+  first += middle_counts ? half + 1 : 0;
+  length = middle_counts ? length - half - 1 : half;
  }
  return static_cast<std::int32_t>(first);
 }
@@ -23696,7 +23697,7 @@ private:
 struct place_name {
  static constexpr const char* refusal =
   "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
-  "\"/job:ps/task:0\", with a device behind it or none";
+  "\"/job:ps/task:0\", optionally followed by a device";
  bool valid = false;
  std::string_view task{}; ///< "/job:ps/replica:0/task:1"
  bool computes =
@@ -24540,9 +24541,9 @@ constexpr gradient_entry row_gradient(model_trace& t, int variable, const list<i
   if (indices.back().type() != indices[0].type())
    t.fail("gather_rows: indices into one variable must be of one type");
  }
- const int behind = t.nodes[t.variables[variable].node].rank - 1;
+ const int rest_axes = t.nodes[t.variables[variable].node].rank - 1;
  const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
- const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+ const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), rest_axes);
  return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
 }
 }
@@ -25742,7 +25743,7 @@ constexpr void join_pads(trace& t) {
 
 // -- tapegraph/graph/passes/snapshot_variables.hpp
 namespace detail {
-constexpr int variable_behind(const trace& t, int node) {
+constexpr int underlying_variable(const trace& t, int node) {
  while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
  return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
 }
@@ -25756,10 +25757,11 @@ constexpr void snapshot_variables(trace& t) {
   return copies[id];
  };
  for (output_entry& output : t.outputs)
-  if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)
+  if (const int v = detail::underlying_variable(t, output.node); v >= 0 && updated[v] != 0)
    output.node = held(output.node);
  for (assignment_entry& update : t.assignments)
-  if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
+  if (const int v = detail::underlying_variable(t, update.node);
+   v >= 0 && v != update.variable && updated[v] != 0)
    update.node = held(update.node);
 }
 
@@ -27460,7 +27462,7 @@ public:
       static_cast<std::int64_t>(size_of(e.type));
   }
  }
- void* behind(void* buffer, int id) const {
+ void* address(void* buffer, int id) const {
   return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
  }
 private:
@@ -27750,7 +27752,7 @@ TG_DEFINITION void bound_program::connect() {
   if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
  }
  for (int i = 0; i < view_->nodes.size(); ++i)
-  if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
+  if (root(i) != i) values_[i].data = offsets_of_views_.address(values_[root(i)].data, i);
  for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
  for (int s = 0; s < view_->steps.size(); ++s)
   steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
@@ -27783,7 +27785,7 @@ TG_DEFINITION void bound_program::find_holders() {
  }
 }
 TG_DEFINITION bool bound_program::move_input(int input, void* data) {
- for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
+ for (const holder& h : holders_[input]) *h.address = offsets_of_views_.address(data, h.node);
  return !holders_[input].empty();
 }
 TG_DEFINITION bound_program::~bound_program() = default;
@@ -41080,7 +41082,7 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
   extents.push_back(one || !dims[i].known() ? extent(1) : extent(dims[i].value));
  }
  const bool sensible = scope.require(dims.rank() > 1 && shared >> dims.rank() == 0 && (shared & 1) == 0,
-          "prelu: shared axes must be axes of x behind the batch") &&
+          "prelu: shared axes must be axes of x after the batch") &&
       scope.require(known, "prelu: extents of axes that are not shared must be known");
  if (!sensible) return scope.leave("prelu", mark, input);
  const auto alpha = scope.variable_like(
@@ -42024,13 +42026,13 @@ constexpr H maybe_rotated(const H& x, double wavelength, std::source_location wh
  return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
 }
 template <handle H, handle I>
-constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
+constexpr H written(const H& cache, const H& steps, const I& offsets, std::source_location where) {
  const extent n = shape_of(steps)[1];
- const auto last = extent_number(behind, n - extent(1));
- const auto fresh = eval(logical_and(behind >= 0, behind <= last), where);
+ const auto last = extent_number(offsets, n - extent(1));
+ const auto fresh = eval(logical_and(offsets >= 0, offsets <= last), where);
  const auto chosen = expand_dims(fresh, {2, 3}, where);
  if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
- const auto index = eval(clip(behind, 0, last), where);
+ const auto index = eval(clip(offsets, 0, last), where);
  return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
 }
 }
@@ -42121,11 +42123,11 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
  const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
  shape both = detail::no_axes(dims);
  for (const extent e : {dims[0], kept[1]}) both.push_back(e);
- const auto behind = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
- const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
-        detail::written(cache.values, values, behind, where)};
+ const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+ const attention_cache<H> next{detail::written(cache.keys, keys, offsets, where),
+        detail::written(cache.values, values, offsets, where)};
  const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
- const auto places = expand_dims(behind, 1, where);
+ const auto places = expand_dims(offsets, 1, where);
  const auto seen = eval(places <= expand_dims(steps, -1, where), where);
  const H heads =
   detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
@@ -47266,7 +47268,7 @@ constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t 
 constexpr node scan_result(trace& t, int flat, const scan_part& part) {
  return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
 }
-constexpr node with_zeros_behind(trace& t, const node& front, int like) {
+constexpr node padded_with_zeros(trace& t, const node& front, int like) {
  const shape target = t.dims(like);
  if (front.shape() == target) return front;
  return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
@@ -47302,7 +47304,7 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
   const bool packed = part.operand >= a.given();
   flows[part.operand] =
    packed
-    ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
+    ? detail::padded_with_zeros(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
      .id()
     : detail::scan_result(t, flat, part).id();
  }

@@ -84,7 +84,7 @@ struct words {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("a step that ranks share allocates nothing behind the first", Together, std::false_type,
+TEST_CASE_TEMPLATE("a step that ranks share allocates nothing after the first", Together, std::false_type,
                    std::true_type) { // shards that wait for each other
     const nn_test::thread_limit one(1);
     auto x = tapegraph::tensor<std::int32_t>::uninitialized({16, 5});
@@ -119,7 +119,7 @@ struct on_two_tasks {
 
 } // namespace
 
-TEST_CASE("a step whose parts are on several tasks allocates nothing behind the first") {
+TEST_CASE("a step whose parts are on several tasks allocates nothing after the first") {
     const nn_test::thread_limit one(1);
     auto x = tapegraph::tensor<std::int32_t>::uninitialized({16, 5});
     for (int i = 0; i < 80; ++i) x.mutable_data()[i] = i * 7 % 11;

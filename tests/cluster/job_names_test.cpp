@@ -54,7 +54,7 @@ const tg::cluster_spec cluster{{"ps", {"one", "one"}}, {"worker", {"two", "two"}
 
 } // namespace
 
-TEST_CASE("names of tasks, with devices behind them and without") {
+TEST_CASE("names of tasks, with and without a device") {
     const auto read = [](std::string_view name) {
         const place_name p = place_name::read(name);
         return p.valid ? std::string(p.task) + " " + std::to_string(p.place) : std::string("none");

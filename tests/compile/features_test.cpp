@@ -92,7 +92,7 @@ TEST_CASE("what a trained model computes inside, by path, is a model that shares
     CHECK(same_bits(a.get<2>(), b.get<2>()));
 }
 
-TEST_CASE("features are layers of another model, trained alike in both modes, without what lies behind") {
+TEST_CASE("features are layers of another model, trained alike in both modes, without what comes after them") {
     auto a = tg::compile<tg::graph>(head{}, spec{}, tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.1});
     auto b = tg::compile<tg::eager>(head{}, spec{}, tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.1});
     CHECK(a.variables().find("body/out/kernel") == nullptr);

@@ -1,5 +1,5 @@
 // expect: with_device: the name of a device is
-// expect: with a device behind it or none
+// expect: optionally followed by a device
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -24,7 +24,7 @@ struct reported {
 
 } // namespace
 
-TEST_CASE("a listener is called behind each task of its thread, and of no other") {
+TEST_CASE("a listener is called after each task of its thread, and of no other") {
     reported mine;
     const auto nothing = [](std::int64_t) {};
     {

@@ -118,7 +118,7 @@ static_assert(by_whole_vectors<gate> && by_whole_vectors<gate_in_float> && by_wh
 
 } // namespace
 
-TEST_CASE("ends of tiles have the bits of whole vectors, and touch nothing behind them") {
+TEST_CASE("ends of tiles have the bits of whole vectors, and touch nothing past them") {
     const support::settings_guard guard;
     for (const auto set : {cpu::instruction_set::avx512, cpu::instruction_set::avx2, cpu::instruction_set::baseline}) {
         CAPTURE(static_cast<int>(set));

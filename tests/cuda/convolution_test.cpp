@@ -337,11 +337,11 @@ TEST_CASE("convolution on a device: the CPU's meaning of NaN") {
 TEST_CASE("convolution on a device: unaligned operands") {
     const auto g = geometry(2, 5, 6, 8, 3, 3, 12, 1, 1, 1, 1, 1, 1);
     const expected<float> e(g);
-    const auto behind_one = [](std::vector<float> v) {
+    const auto after_one_zero = [](std::vector<float> v) {
         v.insert(v.begin(), 0.0f);
         return v;
     };
-    const device_array<float> x(behind_one(e.x)), w(behind_one(e.w));
+    const device_array<float> x(after_one_zero(e.x)), w(after_one_zero(e.w));
     using pass = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
     const std::int64_t planned = cuda::known_convolution_plans::instance().made();
     for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {

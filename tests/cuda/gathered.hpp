@@ -26,14 +26,14 @@ inline extents joined(const extents& a, const extents& b, const extents& c) {
 struct gathered {
     extents batch, before;
     std::int64_t rows;
-    extents behind, picks;
+    extents after, picks;
 
     gather_op::attributes attributes() const {
         return {static_cast<std::int64_t>(batch.size() + before.size()), static_cast<std::int64_t>(batch.size())};
     }
-    extents table() const { return joined(joined(batch, before, {rows}), {}, behind); }
+    extents table() const { return joined(joined(batch, before, {rows}), {}, after); }
     extents index() const { return joined(batch, picks, {}); }
-    extents result() const { return joined(joined(batch, before, {}), picks, behind); }
+    extents result() const { return joined(joined(batch, before, {}), picks, after); }
 };
 
 } // namespace tapegraph::testing

@@ -157,7 +157,7 @@ struct tenth {
         if (s.model().step() == s.step) saved.push_back(s.step);
     }
 };
-struct stop_behind {
+struct stop_after {
     std::int64_t step;
     void on_batch_end(tg::training_state& s) const {
         if (s.step == step) s.interrupt("test");
@@ -165,7 +165,7 @@ struct stop_behind {
 };
 } // namespace
 
-TEST_CASE("callbacks on a device see steps in order, save behind the step they asked for, and a stopped run goes on "
+TEST_CASE("callbacks on a device see steps in order, save after the step they name, and a stopped run continues "
           "exactly") {
     const late_device late;
     tg::data::dataset set;
@@ -182,7 +182,7 @@ TEST_CASE("callbacks on a device see steps in order, save behind the step they a
     CHECK(saving.last == 44);
     CHECK(saving.saved == std::vector<std::int64_t>{10, 20, 30, 40});
     for (const std::int64_t step : {3, 25}) {
-        parts.fit(set, {.epochs = 2, .batch_size = 7, .verbose = 0, .resume = true}, stop_behind{step});
+        parts.fit(set, {.epochs = 2, .batch_size = 7, .verbose = 0, .resume = true}, stop_after{step});
         CHECK(parts.step() >= step);
         CHECK(parts.step() <= step + 16); // sent by then
     }

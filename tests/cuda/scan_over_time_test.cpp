@@ -227,7 +227,7 @@ TEST_CASE("a model with a cell of its own trains on a device as on the CPU; its 
     }
 }
 
-TEST_CASE("what is not finite in a scan on a device is found behind it") {
+TEST_CASE("a value that is not finite in a scan on a device is found after it") {
     auto model = make_model<tg::graph>({.check_finite = true, .device = tg::device::cuda(0)});
     auto x = tg::zeros<float>({2, 3, 2});
     const auto y = tg::zeros<float>({2, 1});

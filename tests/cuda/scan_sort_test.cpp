@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("scans on a device: accuracy", T, float, double) {
     check_same<cumulative_sum_op, T>({0, 1, 1}, {uneven<T>({64, 3})}, {shaped<T>({64, 3})});
 }
 
-TEST_CASE("scans on a device: NaN and infinity spoil what is behind them only") {
+TEST_CASE("scans on a device: NaN and infinity affect only what follows them") {
     const auto x = filled<float>({300}, [](std::int64_t i) {
         return i == 130 ? std::numeric_limits<double>::infinity() : i == 200 ? std::nan("") : 1;
     });

@@ -115,7 +115,7 @@ TEST_CASE("what is wrong with a pickle") {
     CHECK(contains(objection_to("\x80\2X\xFF\xFF\xFF\x7Fx."s), "truncated: 2147483647 bytes should follow"));
     CHECK(contains(objection_to("\x80\2."s), "ends with 0 values"));
     CHECK(contains(objection_to("\x80\2NN."s), "ends with 2 values"));
-    CHECK(contains(objection_to("\x80\2N.N"s), "goes on behind its end"));
+    CHECK(contains(objection_to("\x80\2N.N"s), "continues past its end"));
     CHECK(contains(objection_to("\x80\2\x85."s), "takes a value where there is none"));
     CHECK(contains(objection_to("\x80\2N(\x85."s), "takes a value where there is none")); // none after the mark
     CHECK(contains(objection_to("\x80\2t."s), "takes values up to a mark where there is none"));

@@ -109,7 +109,7 @@ TEST_CASE("whose a name is: numbers are given again, and other places have the s
     io::remove_unfinished(folder.path() / "none"); // no error
 }
 
-TEST_CASE("a file that is taken for left behind before it is locked is made again") {
+TEST_CASE("a file that is removed as left behind before it is locked is created again") {
     const support::temporary_folder folder;
     const auto path = folder.write("x", std::string());
     const int first = ::open(path.c_str(), O_RDONLY | O_CLOEXEC), second = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

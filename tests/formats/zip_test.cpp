@@ -103,7 +103,7 @@ TEST_CASE("deflate and inflate, sizes around the buffers") {
     auto trailing = deflate_bytes(bytes_of("x"), deflate_frame::raw);
     trailing.push_back(std::byte{0});
     CHECK(message_of<data_error>([&] { inflate_bytes(trailing, deflate_frame::raw, 1, "z"); }) ==
-          "z: bytes behind the end of the deflate data");
+          "z: bytes after the end of the deflate data");
     CHECK_THROWS_AS(deflate_bytes({}, deflate_frame::raw, 10), argument_error);
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("what is wrong with an archive") {
     CHECK(contains(objection_to(parts), "one part of a zip archive of several"));
     std::string count = sound;
     count[count.size() - 9 - 12] = 4;
-    CHECK(contains(objection_to(count), "bytes behind the last directory entry"));
+    CHECK(contains(objection_to(count), "bytes after the last directory entry"));
     count[count.size() - 9 - 12] = 6;
     CHECK(contains(objection_to(count), "6 members in a directory of 275 bytes"));
 

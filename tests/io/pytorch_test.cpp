@@ -108,7 +108,7 @@ TEST_CASE("convolutions of all kinds, normalizations, and a flattened image") {
     CHECK(!close(net(channels_last(spread({1, 2, 6, 5}))), {0.994998455f, -0.136056095f}));
 }
 
-TEST_CASE("recurrent layers: several, in both directions, of three kinds, behind an embedding") {
+TEST_CASE("recurrent layers: several, in both directions, of three kinds, after an embedding") {
     const support::temporary_folder folder;
     auto net = tg::instance(rnn, tg::spec<std::int32_t, tg::dyn, 4>{});
     const auto report = tg::io::load_pytorch(net, folder.write("rnn.pt", rnn_file()));

@@ -40,14 +40,14 @@ tg::data::dataset points(int count) {
     return set;
 }
 
-void train(td::exchange& ranks, const std::string& folder, std::int64_t kill_behind) {
+void train(td::exchange& ranks, const std::string& folder, std::int64_t kill_after) {
     auto model = tg::compile<tg::graph>(network{}, tg::spec<float, tg::dyn, 6>{}, tg::sparse_softmax_cross_entropy{},
                                         tg::adam{}, tg::sharded{.shards = 8, .options = {.seed = 1}, .ranks = &ranks});
-    if (kill_behind > 0) ranks.set_deadline(2);
+    if (kill_after > 0) ranks.set_deadline(2);
     model.fit(points(150), {.epochs = 2, .batch_size = 16, .verbose = 0},
               tg::keep_checkpoints{.folder = folder, .every_steps = 2, .options = {.parts = tg::by_rank(ranks)}},
               tg::on_batch_end([&](tg::training_state& s) {
-                  if (s.step == kill_behind && ranks.rank() == 1) ::raise(SIGKILL);
+                  if (s.step == kill_after && ranks.rank() == 1) ::raise(SIGKILL);
               }));
     if (!ranks.is_chief()) return;
     std::uint64_t hash = 0;

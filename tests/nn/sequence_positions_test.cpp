@@ -36,7 +36,7 @@ TEST_CASE("rotary and sinusoidal positions are their formulas, from any place on
     constexpr double tolerance = 1e-12;
     const auto x = noise<double>({2, 5, 3, 6}, 1);
     const std::vector<std::int32_t> starts{7, 1000};
-    const tg::tensor<double> turned = tg::rotary_positions(x), behind = tg::rotary_positions(x, integers({2}, starts));
+    const tg::tensor<double> turned = tg::rotary_positions(x), shifted = tg::rotary_positions(x, integers({2}, starts));
     const tg::tensor<double> from_seven = tg::rotary_positions(x, integers({}, {7}), {.max_wavelength = 100});
     for (int64_t n = 0; n < 2; ++n)
         for (int64_t t = 0; t < 5; ++t)
@@ -49,7 +49,7 @@ TEST_CASE("rotary and sinusoidal positions are their formulas, from any place on
                         CHECK(std::abs(y(n, t, h, k + 3) - (b * std::cos(angle) + a * std::sin(angle))) < tolerance);
                     };
                     check(turned, static_cast<double>(t), 10000);
-                    check(behind, static_cast<double>(t + starts[static_cast<std::size_t>(n)]), 10000);
+                    check(shifted, static_cast<double>(t + starts[static_cast<std::size_t>(n)]), 10000);
                     check(from_seven, static_cast<double>(t + 7), 100);
                 }
     const auto sequence = noise<double>({2, 4, 5}, 2); // an odd number of features

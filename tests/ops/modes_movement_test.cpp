@@ -120,7 +120,7 @@ TEST_CASE("both modes: parts and concatenation") {
                          tg::shape_error);
 }
 
-TEST_CASE("both modes: ranges of tensors and of formulas behind one another") {
+TEST_CASE("both modes: chained ranges of tensors and of formulas") {
     both_modes values(ranges, batch_of_matrices{});
     both_modes gradients(gradient_loss(ranges), batch_of_matrices{});
     for (std::int64_t n : {3, 1, 0}) {

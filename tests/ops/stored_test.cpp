@@ -48,7 +48,7 @@ tensor<double> counted(std::int64_t count, const tg::shape& dims) { // torch.ara
 
 } // namespace
 
-TEST_CASE("stored: 'same' padding of strided convolutions puts the odd zero behind") {
+TEST_CASE("stored: 'same' padding of strided convolutions puts the odd zero after") {
     const tensor<double> w = reshape(tensor<double>{0.5, -1, 2, 0.25}, {4, 1, 1});
     // F.conv1d(F.pad(x, (1, 1)), w, stride=3): TensorFlow pads (ceil(14 / 3) - 1) * 3 + 4 - 14 = 2 in all
     TG_GIVES(conv1d(counted(14, {1, 14, 1}), w, {.stride = 3, .padding = tg::padding::same()}),

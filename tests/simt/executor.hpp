@@ -166,7 +166,8 @@ private:
         for (unsigned i = 0; i < count; ++i) pool()[i]->publish(); // the end of a kernel publishes
         for (const thread* t : team_)
             if (t->linear == 0 && !t->owner->canary_intact(config_.shared))
-                throw error("a write behind the dynamic shared memory of " + std::to_string(config_.shared) + " bytes");
+                throw error("a write past the end of the dynamic shared memory of " + std::to_string(config_.shared) +
+                            " bytes");
     }
 
     void prepare(block& b, unsigned number) {

@@ -54,7 +54,7 @@ __global__ void disagree(int*) {
     else
         __syncwarp(0xFFFF0000u);
 }
-__global__ void writes_behind(int*) { static_cast<unsigned char*>(simt::dynamic_shared())[16] = 1; }
+__global__ void writes_past_the_end(int*) { static_cast<unsigned char*>(simt::dynamic_shared())[16] = 1; }
 __global__ void counts(int* sum) { atomicAdd(sum, 1); }
 
 } // namespace kernels
@@ -92,8 +92,8 @@ TEST_CASE("simt: mistakes are named") {
               simt::launch({1, 32}, kernels::disagree, &unused);
           }).find("lanes of a warp disagree") != std::string::npos);
     CHECK(thrown([&] {
-              simt::launch({1, 32, 16}, kernels::writes_behind, &unused);
-          }).find("behind the dynamic shared") != std::string::npos);
+              simt::launch({1, 32, 16}, kernels::writes_past_the_end, &unused);
+          }).find("past the end of the dynamic shared") != std::string::npos);
     const unsigned never = 0;
     CHECK(thrown([&] {
               simt::launch({2, 32, 0, 1, true}, kernels::waits_for_nobody, &never);

@@ -265,7 +265,7 @@ TEST_CASE("training ends at a loss that is no number, after a time, or when told
         "time_limit: seconds is -1"));
 }
 
-TEST_CASE("csv_logger writes epochs as they end, behind what is there if asked to") {
+TEST_CASE("csv_logger writes epochs as they end, and appends to an existing file with `append`") {
     const support::temporary_folder folder;
     const std::string path = (folder.path() / "log.csv").string();
     const auto set = records(4);

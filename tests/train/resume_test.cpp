@@ -177,7 +177,7 @@ TEST_CASE("backup_and_restore goes on where a process died") {
     });
 }
 
-TEST_CASE("Ctrl-C ends training behind the step, saves, and gives the old handler back") {
+TEST_CASE("Ctrl-C ends training after the step, saves, and restores the old handler") {
     const support::temporary_folder folder;
     const std::string path = (folder.path() / "stopped.safetensors").string();
     const auto set = records(11, 1);

@@ -143,9 +143,9 @@ public:
         }
     }
     void* end_capture() override {
-        struct behind {
+        struct stop_recording {
             memory_pool& memory;
-            ~behind() { memory.recording(false); }
+            ~stop_recording() { memory.recording(false); }
         } const recorded{context_->memory()};
         numbers_.forget(); // numbers sent during the capture arrive only when the graph is replayed
         return driver::end_capture(context_->stream());

@@ -170,7 +170,7 @@ private:
         if (!computes())
             throw argument_error(std::string("parameter_servers: ") + what + " on " + server_->task().text() +
                                  ", which computes no steps");
-        if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " behind finish");
+        if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " after finish");
     }
     void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
         const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};

@@ -20,7 +20,7 @@ namespace tapegraph {
 namespace ir::detail {
 
 /// Removes all that a trace has recorded after a node.
-constexpr void cut_behind(model_trace& t, int last) {
+constexpr void cut_after(model_trace& t, int last) {
     const auto drop = [&](auto& entries, const auto& node_of) {
         int kept = 0;
         for (int i = 0; i < entries.size(); ++i)
@@ -174,7 +174,7 @@ private:
                          : "features: the model has no layer and no named value of this path");
             found[k] = typical.id();
         }
-        if (t.error.what == nullptr) ir::detail::cut_behind(t, last);
+        if (t.error.what == nullptr) ir::detail::cut_after(t, last);
         return picked<Paths...>([&](std::size_t k) { return graph_node(&t, found[k]); });
     }
 

@@ -117,7 +117,7 @@ private:
     element_reader reader_;
     bool floating_, abbreviated_, scientific_ = false, measuring_ = false;
     double largest_ = 0, smallest_ = std::numeric_limits<double>::infinity();
-    int before_ = 0, behind_ = 0, exponent_ = 0, width_ = 0;
+    int before_ = 0, decimals_ = 0, exponent_ = 0, width_ = 0;
 };
 
 /// Nested brackets, "[[1. 2.]\n [3. 4.]]"; of more than 1000 elements, three at either end of long
@@ -138,7 +138,7 @@ TG_DEFINITION std::string array_printer::print() {
     if (floating_) {
         measuring_ = true;
         walk(0, 0, 0, nullptr);
-        width_ = std::max(width_, before_ + 1 + behind_ + exponent_);
+        width_ = std::max(width_, before_ + 1 + decimals_ + exponent_);
     }
     std::string text;
     walk(0, 0, 0, &text);
@@ -186,18 +186,18 @@ TG_DEFINITION void array_printer::element(std::int64_t at, std::string* text) {
         smallest_ = std::min(smallest_, std::abs(e.value));
         return;
     }
-    if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, behind_));
+    if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, decimals_));
     std::string digits = scientific_ ? shortest(e) : positional(e);
     const std::size_t tail = scientific_ ? digits.find('e') : digits.size();
     const auto point = static_cast<int>(digits.find('.'));
-    const int behind = static_cast<int>(tail) - point - 1;
+    const int decimals = static_cast<int>(tail) - point - 1;
     if (text == nullptr) {
         before_ = std::max(before_, point);
-        behind_ = std::max(behind_, behind);
+        decimals_ = std::max(decimals_, decimals);
         exponent_ = std::max(exponent_, static_cast<int>(digits.size() - tail));
         return;
     }
-    padded(*text, digits.append(static_cast<std::size_t>(behind_ - behind), ' '));
+    padded(*text, digits.append(static_cast<std::size_t>(decimals_ - decimals), ' '));
 }
 
 TG_DEFINITION void array_printer::padded(std::string& text, std::string_view word) const {
@@ -228,11 +228,11 @@ TG_DEFINITION std::string array_printer::positional(const element_text& e) {
     std::string digits;
     for (const char c : text.substr(0, tail))
         if (c >= '0' && c <= '9') digits += c;
-    const int behind = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
-    if (behind > precision || behind == 0) { // a whole number is printed exactly
+    const int decimals = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
+    if (decimals > precision || decimals == 0) { // a whole number is printed exactly
         char buffer[48];
         char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
-                                        std::min(behind, precision))
+                                        std::min(decimals, precision))
                               .ptr;
         return trimmed({buffer, end});
     }

@@ -218,14 +218,14 @@ private:
         }
         if (!ends_field(peek())) {
             const std::string value = quoted_text(field);
-            std::string behind;
-            fail(column, "text after the closing quote of " + value + ": " + with_rest(behind));
+            std::string rest;
+            fail(column, "text after the closing quote of " + value + ": " + with_rest(rest));
         }
     }
     // A carriage return without line feed would otherwise become part of a value, or join two rows.
     void take_line_end(std::size_t column, const std::string& field) {
         if (take() != '\r') return;
-        if (take() != '\n') fail(column, "a carriage return without a line feed behind " + quoted_text(field));
+        if (take() != '\n') fail(column, "a carriage return without a line feed after " + quoted_text(field));
     }
     std::string with_rest(std::string& field) {
         for (int i = 0; i < 64 && !ends_field(peek()); ++i) field += static_cast<char>(take());

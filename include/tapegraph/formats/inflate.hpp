@@ -103,7 +103,7 @@ inline std::vector<std::byte> inflate_bytes(std::span<const std::byte> compresse
         const bool more = stream.unread() > 0 || !compressed.empty();
         if (stream.ended()) {
             if (!more) break;
-            if (frame != deflate_frame::gzip) throw data_error(what + ": bytes behind the end of the deflate data");
+            if (frame != deflate_frame::gzip) throw data_error(what + ": bytes after the end of the deflate data");
             stream.again();
         } else if (got == 0 && !more) {
             throw data_error(what + ": truncated deflate data");

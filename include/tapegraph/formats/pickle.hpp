@@ -79,7 +79,7 @@ public:
         if (end != nullptr)
             *end = at_;
         else if (at_ != file_.size())
-            fail("goes on behind its end");
+            fail("continues past its end");
         result_.root = stack_.back();
         return std::move(result_);
     }

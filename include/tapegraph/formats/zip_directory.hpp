@@ -182,8 +182,7 @@ inline std::vector<zip_member> parse_zip_directory(std::span<const std::byte> di
         at += bytes;
     }
     if (at != directory.size())
-        throw data_error(file + ": " + std::to_string(directory.size() - at) +
-                         " bytes behind the last directory entry");
+        throw data_error(file + ": " + std::to_string(directory.size() - at) + " bytes after the last directory entry");
 
     std::sort(order.begin(), order.end());
     for (std::size_t i = 0; i < order.size(); ++i) {

@@ -389,7 +389,7 @@ TG_DEFINITION void bound_program::connect() {
         if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
     }
     for (int i = 0; i < view_->nodes.size(); ++i)
-        if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
+        if (root(i) != i) values_[i].data = offsets_of_views_.address(values_[root(i)].data, i);
     for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
     for (int s = 0; s < view_->steps.size(); ++s)
         steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
@@ -424,7 +424,7 @@ TG_DEFINITION void bound_program::find_holders() {
 }
 
 TG_DEFINITION bool bound_program::move_input(int input, void* data) {
-    for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
+    for (const holder& h : holders_[input]) *h.address = offsets_of_views_.address(data, h.node);
     return !holders_[input].empty();
 }
 

@@ -76,7 +76,7 @@ constexpr node scan_result(trace& t, int flat, const scan_part& part) {
 }
 
 /// A value of the target's shape that starts with `front` and is filled with zeros.
-constexpr node with_zeros_behind(trace& t, const node& front, int like) {
+constexpr node padded_with_zeros(trace& t, const node& front, int like) {
     const shape target = t.dims(like);
     if (front.shape() == target) return front;
     return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
@@ -123,7 +123,7 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
         const bool packed = part.operand >= a.given(); // values that an earlier derivative reads
         flows[part.operand] =
             packed
-                ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
+                ? detail::padded_with_zeros(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
                       .id()
                 : detail::scan_result(t, flat, part).id();
     }

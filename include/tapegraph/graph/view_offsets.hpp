@@ -25,7 +25,7 @@ public:
         }
     }
     /// The address of a node in its buffer.
-    void* behind(void* buffer, int id) const {
+    void* address(void* buffer, int id) const {
         return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
     }
 

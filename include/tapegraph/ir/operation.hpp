@@ -107,7 +107,7 @@ struct operation_key {
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1301
 #endif
-    friend constexpr auto operation_behind(operation_key<Record>);
+    friend constexpr auto bound_operation(operation_key<Record>);
 #ifdef __CUDACC__
 #pragma nv_diagnostic pop
 #endif
@@ -302,13 +302,13 @@ template <class Op>
 struct operation_binding {
     // first, because circular derivatives ask for it while the line below is being instantiated
     static constexpr bool bound = true;
-    friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+    friend constexpr auto bound_operation(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
     static_assert(detail::enlists_kernels<Op>());
 };
 
 /// The type of the operation at an address.
 template <const operation* Record>
-using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
+using operation_type = typename decltype(bound_operation(operation_key<Record>{}))::type;
 
 /// The operations of leaves: nodes with given values.
 struct leaf_operation {

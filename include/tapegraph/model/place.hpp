@@ -57,7 +57,7 @@ private:
 struct place_name {
     static constexpr const char* refusal =
         "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
-        "\"/job:ps/task:0\", with a device behind it or none";
+        "\"/job:ps/task:0\", optionally followed by a device";
 
     bool valid = false;
     std::string_view task{}; ///< "/job:ps/replica:0/task:1"

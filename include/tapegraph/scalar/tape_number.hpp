@@ -42,7 +42,7 @@ inline std::uint32_t new_tape_number() {
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_position() {
     throw argument_error(
-        "real_tape::rewind: the position is of another tape, from before this one was cleared, or behind "
+        "real_tape::rewind: the position is of another tape, from before this one was cleared, or past "
         "its end");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_inactive(const char* where) {

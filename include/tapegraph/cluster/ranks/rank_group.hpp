@@ -17,17 +17,17 @@ public:
 
     /// Throws range_error for an unknown rank, argument_error for a duplicate one, or if this one
     /// is not among them.
-    rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
-        : exchange(place_in(behind, members), static_cast<int>(members.size())),
-          behind_(&behind),
+    rank_group(exchange& underlying, std::vector<int> members, int first_channel = channels)
+        : exchange(place_in(underlying, members), static_cast<int>(members.size())),
+          underlying_(&underlying),
           members_(std::move(members)),
           first_channel_(first_channel) {
-        set_deadline(behind.deadline());
+        set_deadline(underlying.deadline());
         for (std::size_t i = 0; i < members_.size(); ++i)
-            if (members_[i] == behind.chief()) set_chief(static_cast<int>(i));
+            if (members_[i] == underlying.chief()) set_chief(static_cast<int>(i));
     }
-    std::string name() const override { return std::to_string(size()) + " ranks of " + behind_->name(); }
-    double now() const override { return behind_->now(); }
+    std::string name() const override { return std::to_string(size()) + " ranks of " + underlying_->name(); }
+    double now() const override { return underlying_->now(); }
     /// The rank in the underlying exchange of a member.
     int member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
 
@@ -38,34 +38,34 @@ protected:
             throw exchange_error("exchange: a group of ranks has " + std::to_string(channels) + " channels; " +
                                  std::string(label_of(slot)) + " is one too many");
         if (requests_.size() <= static_cast<std::size_t>(slot)) requests_.resize(static_cast<std::size_t>(slot) + 1);
-        behind_->set_step(step());
+        underlying_->set_step(step());
         requests_[static_cast<std::size_t>(slot)] =
-            behind_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
+            underlying_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
     }
-    bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
-    void poll() override { behind_->progress(); }
+    bool finished(int slot) override { return underlying_->test(requests_[static_cast<std::size_t>(slot)]); }
+    void poll() override { underlying_->progress(); }
     void cancel_pair(int slot) noexcept override {
         if (static_cast<std::size_t>(slot) < requests_.size())
-            behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
+            underlying_->cancel(requests_[static_cast<std::size_t>(slot)]);
     }
 
 private:
-    static int place_in(const exchange& behind, const std::vector<int>& members) {
+    static int place_in(const exchange& underlying, const std::vector<int>& members) {
         for (std::size_t i = 0; i < members.size(); ++i) {
-            if (members[i] < 0 || members[i] >= behind.size())
+            if (members[i] < 0 || members[i] >= underlying.size())
                 throw range_error("rank_group: no rank " + std::to_string(members[i]) + " among " +
-                                  std::to_string(behind.size()));
+                                  std::to_string(underlying.size()));
             if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
                 members.begin() + static_cast<std::ptrdiff_t>(i))
                 throw argument_error("rank_group: rank " + std::to_string(members[i]) + " stands twice");
         }
-        const auto own = std::find(members.begin(), members.end(), behind.rank());
+        const auto own = std::find(members.begin(), members.end(), underlying.rank());
         if (own == members.end())
-            throw argument_error("rank_group: rank " + std::to_string(behind.rank()) + " is not in the group");
+            throw argument_error("rank_group: rank " + std::to_string(underlying.rank()) + " is not in the group");
         return static_cast<int>(own - members.begin());
     }
 
-    exchange* behind_;
+    exchange* underlying_;
     std::vector<int> members_;
     std::vector<request> requests_;
     int first_channel_;

@@ -70,7 +70,7 @@ public:
     std::string exchanges_text() const {
         const std::vector<exchange_report> all = exchanges();
         std::string text;
-        if (!all.empty()) text = "exchanges: bytes, call behind which they start, ms of a step that wait for them\n";
+        if (!all.empty()) text = "exchanges: bytes, call after which they start, ms of a step that wait for them\n";
         for (const exchange_report& e : all) {
             char line[80];
             std::snprintf(line, sizeof line, "  %9zu  %5d  %8.3f  ", e.bytes, e.after_step,

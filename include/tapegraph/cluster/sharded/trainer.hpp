@@ -249,8 +249,8 @@ inline std::size_t sharded_trainer::bytes_beside() const {
 // Runs the last shard: sums that it completes start after the call that completes them.
 inline void sharded_trainer::run_last(ir::program& p, const random_state& random) {
     over_ranks_->open(sums_);
-    const auto start = [this](int step, bool behind) {
-        if (behind) over_ranks_->start_ready(sums_, step);
+    const auto start = [this](int step, bool call_done) {
+        if (call_done) over_ranks_->start_ready(sums_, step);
     };
     try {
         {
@@ -336,8 +336,8 @@ inline step_result sharded_trainer::update_with(ir::program& p) {
         p.run(random, options_.check_finite);
     } else {
         const int calls = p.view().steps.size();
-        const auto wait = [this, calls](int step, bool behind) {
-            if (behind) return;
+        const auto wait = [this, calls](int step, bool call_done) {
+            if (call_done) return;
             if (step == calls) return over_ranks_->wait_all(sums_); // copies
             for (const int bucket : awaited_[static_cast<std::size_t>(step)])
                 over_ranks_->wait(sums_, static_cast<std::size_t>(bucket));

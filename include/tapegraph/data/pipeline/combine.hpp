@@ -100,7 +100,7 @@ struct concatenate_stage {
     static_assert(std::is_same_v<element, typename Second::element>,
                   "concatenate: the sets have elements of different types");
     struct ticket {
-        bool behind = false;
+        bool in_second = false;
         typename First::ticket first{};
         typename Second::ticket second{};
     };
@@ -111,18 +111,18 @@ struct concatenate_stage {
         cursor(const concatenate_stage& s, const walk_context& c)
             : first(s.first, c), second(s.second, c.shifted(First::stages)) {}
         bool draw(ticket& t) {
-            behind = behind || !first.draw(t.first);
-            t.behind = behind;
-            return !behind || second.draw(t.second);
+            in_second = in_second || !first.draw(t.first);
+            t.in_second = in_second;
+            return !in_second || second.draw(t.second);
         }
         typename First::cursor first;
         typename Second::cursor second;
-        bool behind = false;
+        bool in_second = false;
     };
     element make(ticket& t, const walk_context& c) const {
-        return t.behind ? second.make(t.second, c.shifted(First::stages)) : first.make(t.first, c);
+        return t.in_second ? second.make(t.second, c.shifted(First::stages)) : first.make(t.first, c);
     }
-    std::string origin(const ticket& t) const { return t.behind ? second.origin(t.second) : first.origin(t.first); }
+    std::string origin(const ticket& t) const { return t.in_second ? second.origin(t.second) : first.origin(t.first); }
     std::int64_t size() const {
         const std::int64_t a = first.size(), b = second.size();
         if (a == endless || b == endless) return endless;

@@ -95,7 +95,7 @@ private:
         if (inflating_->ended()) {
             ended_ = !more;
             if (more && kind_ != record_compression::gzip)
-                throw data_error(what_ + ": bytes behind the end of the deflate data");
+                throw data_error(what_ + ": bytes after the end of the deflate data");
             if (more) inflating_->again();
         } else if (got == 0 && !more) {
             throw data_error(what_ + ": truncated deflate data");

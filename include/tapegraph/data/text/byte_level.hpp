@@ -72,15 +72,15 @@ inline std::size_t length_of_ending(std::string_view text, std::size_t at, bool 
 /// otherwise all but the last one, which belongs to the following piece (or is a piece of its own
 /// if it is not a space).
 inline std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
-    std::size_t last = at, end = at, behind_line = at;
+    std::size_t last = at, end = at, after_line_end = at;
     for (;;) {
         const auto next = classified(text, end);
         if (next.length == 0 || next.kind != character_class::space) break;
         last = end;
         end += next.length;
-        if (next.code == '\n' || next.code == '\r') behind_line = end;
+        if (next.code == '\n' || next.code == '\r') after_line_end = end;
     }
-    if (lines_apart && behind_line > at) return behind_line;
+    if (lines_apart && after_line_end > at) return after_line_end;
     return end == text.size() || last == at ? end : last;
 }
 

@@ -9,7 +9,7 @@ namespace tapegraph::ir {
 namespace detail {
 
 /// The variable whose memory a node shares, looking through views; -1 when there is none.
-constexpr int variable_behind(const trace& t, int node) {
+constexpr int underlying_variable(const trace& t, int node) {
     while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
     return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
 }
@@ -29,10 +29,11 @@ constexpr void snapshot_variables(trace& t) {
         return copies[id];
     };
     for (output_entry& output : t.outputs)
-        if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)
+        if (const int v = detail::underlying_variable(t, output.node); v >= 0 && updated[v] != 0)
             output.node = held(output.node);
     for (assignment_entry& update : t.assignments)
-        if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
+        if (const int v = detail::underlying_variable(t, update.node);
+            v >= 0 && v != update.variable && updated[v] != 0)
             update.node = held(update.node);
 }
 

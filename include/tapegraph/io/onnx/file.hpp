@@ -135,16 +135,16 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
     before.add_string(2, "tapegraph");
     before.add_string(3, version_text());
     front += onnx::message_head(7, length);
-    protozero::pbf_writer behind(back);
+    protozero::pbf_writer after(back);
     {
-        protozero::pbf_writer opset(behind, 8);
+        protozero::pbf_writer opset(after, 8);
         opset.add_string(1, "");
         opset.add_int64(2, onnx::opset_version);
     }
     std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
     metadata.insert(metadata.end(), options.metadata.begin(), options.metadata.end());
     for (const auto& [key, value] : metadata) {
-        protozero::pbf_writer entry(behind, 14);
+        protozero::pbf_writer entry(after, 14);
         entry.add_string(1, key);
         entry.add_string(2, value);
     }

@@ -22,7 +22,7 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
         if (v->refused) refuse("its body is refused");
     return results;
 }
-inline node behind_one_another(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
+inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
     std::vector<node> raised;
     for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
     if (backwards) std::reverse(raised.begin(), raised.end());
@@ -79,7 +79,7 @@ inline void scan_rule(call& c) {
             const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
             if (all_parts.empty()) refuse("a body with fewer outputs");
             const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-            const node joined = behind_one_another(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+            const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
             if (old)
                 whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
             else
@@ -124,7 +124,7 @@ inline void loop_rule(call& c) {
         }
         const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
         if (all_parts.empty()) refuse("of no step");
-        c.give(k, behind_one_another(c, all_parts, 0, false), all_parts[0]->type);
+        c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
     }
 }
 

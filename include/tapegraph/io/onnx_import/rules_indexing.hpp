@@ -151,10 +151,11 @@ inline void scatter_elements(call& c) {
     for (int i = rank - 2; smaller && i >= 0; --i) { // the remainder, axis by axis
         const extent size = result.shape()[i], all_of_it = whole.shape()[i];
         if (size.value == all_of_it.value) continue;
-        node behind = part(whole, i, size, all_of_it - size);
+        node remainder = part(whole, i, size, all_of_it - size);
         for (int k = 0; k < i; ++k)
-            if (behind.shape()[k].value != result.shape()[k].value) behind = part(behind, k, 0, result.shape()[k]);
-        result = tapegraph::concat(std::vector<node>{result, behind}, i);
+            if (remainder.shape()[k].value != result.shape()[k].value)
+                remainder = part(remainder, k, 0, result.shape()[k]);
+        result = tapegraph::concat(std::vector<node>{result, remainder}, i);
     }
     c.give(0, c.on.transposed(result, order), c.type(0));
 }

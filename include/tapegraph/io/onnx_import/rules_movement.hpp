@@ -222,9 +222,9 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
                    const std::string& mode, double fill) {
     for (int i = 0; i < x.rank(); ++i) {
         const auto k = static_cast<std::size_t>(i);
-        const std::int64_t cut = std::max<std::int64_t>(-before[k], 0),
-                           cut_behind = std::max<std::int64_t>(-after[k], 0);
-        if (cut + cut_behind > 0) x = part(x, i, cut, x.shape()[i] - cut - cut_behind);
+        const std::int64_t cut_before = std::max<std::int64_t>(-before[k], 0),
+                           cut_after = std::max<std::int64_t>(-after[k], 0);
+        if (cut_before + cut_after > 0) x = part(x, i, cut_before, x.shape()[i] - cut_before - cut_after);
     }
     pad_op::attributes box = tapegraph::detail::whole_slice();
     index_map_op::attributes a;
@@ -233,14 +233,14 @@ inline node padded(call& c, node x, const std::vector<std::int64_t>& before, con
     if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") refuse("mode = '" + mode + "'");
     bool any = false;
     for (int i = 0; i < x.rank(); ++i) {
-        const std::int64_t front = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
-                           behind = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
-        if (front + behind == 0) continue;
+        const std::int64_t added_before = std::max<std::int64_t>(before[static_cast<std::size_t>(i)], 0),
+                           added_after = std::max<std::int64_t>(after[static_cast<std::size_t>(i)], 0);
+        if (added_before + added_after == 0) continue;
         any = true;
-        box.begin[i] = front;
+        box.begin[i] = added_before;
         a.map[i] = static_cast<std::int64_t>(map);
-        a.amount[i] = front;
-        target.set(i, target[i] + (front + behind));
+        a.amount[i] = added_before;
+        target.set(i, target[i] + (added_before + added_after));
     }
     (void)c;
     if (!any) return x;

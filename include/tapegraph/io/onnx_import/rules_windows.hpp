@@ -201,9 +201,9 @@ inline void conv_transpose_rule(call& c) {
         // Cuts off the front, and appends zeros where the output is longer than the result.
         const extent left = whole - front, missing = length - left;
         if (missing.known() && missing.value > 0) {
-            std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), behind = none;
-            behind[k + 1] = missing.value;
-            y = padded(c, y, none, behind, "constant", 0);
+            std::vector<std::int64_t> none(static_cast<std::size_t>(rank)), after = none;
+            after[k + 1] = missing.value;
+            y = padded(c, y, none, after, "constant", 0);
         } else if (!missing.known()) {
             refuse_symbols("an output of given length");
         }
@@ -235,16 +235,16 @@ inline node pooled_by_slices(call& c, node x, const pool& of) {
         const std::int64_t span = (w.taps[i] - 1) * w.dilations[i] + 1, stride = w.strides[i];
         const extent n = x.shape()[axis];
         extent out = outputs_of(w, i, n);
-        std::int64_t behind = w.after[i];
+        std::int64_t padding_after = w.after[i];
         if (w.ceils) {
             const std::int64_t size = known_extent(n, "ceil_mode");
             std::int64_t count = (size + w.before[i] + w.after[i] - span + stride - 1) / stride + 1;
             if ((count - 1) * stride >= size + w.before[i]) --count; // no window begins in the padding after the end
-            behind = std::max(behind, (count - 1) * stride + span - size - w.before[i]);
+            padding_after = std::max(padding_after, (count - 1) * stride + span - size - w.before[i]);
             out = count;
         }
         std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank())), after = front;
-        front[i + 1] = w.before[i], after[i + 1] = behind;
+        front[i + 1] = w.before[i], after[i + 1] = padding_after;
         const node wide = padded(c, x, front, after, "constant", fill);
         node joined;
         for (std::int64_t k = 0; k < w.taps[i]; ++k) {

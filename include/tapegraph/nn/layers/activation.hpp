@@ -36,7 +36,7 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
         extents.push_back(one || !dims[i].known() ? extent(1) : extent(dims[i].value));
     }
     const bool sensible = scope.require(dims.rank() > 1 && shared >> dims.rank() == 0 && (shared & 1) == 0,
-                                        "prelu: shared axes must be axes of x behind the batch") &&
+                                        "prelu: shared axes must be axes of x after the batch") &&
                           scope.require(known, "prelu: extents of axes that are not shared must be known");
     if (!sensible) return scope.leave("prelu", mark, input);
     const auto alpha = scope.variable_like(

@@ -90,16 +90,16 @@ constexpr H maybe_rotated(const H& x, double wavelength, std::source_location wh
     return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
 }
 
-/// Writes steps [batch, n, heads, dim] into [batch, capacity, heads, dim] where `behind`, the place
+/// Writes steps [batch, n, heads, dim] into [batch, capacity, heads, dim] where `offsets`, the place
 /// of an entry minus that of the first step, i32 [batch, capacity], is in [0, n).
 template <handle H, handle I>
-constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
+constexpr H written(const H& cache, const H& steps, const I& offsets, std::source_location where) {
     const extent n = shape_of(steps)[1];
-    const auto last = extent_number(behind, n - extent(1));
-    const auto fresh = eval(logical_and(behind >= 0, behind <= last), where);
+    const auto last = extent_number(offsets, n - extent(1));
+    const auto fresh = eval(logical_and(offsets >= 0, offsets <= last), where);
     const auto chosen = expand_dims(fresh, {2, 3}, where);
     if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
-    const auto index = eval(clip(behind, 0, last), where);
+    const auto index = eval(clip(offsets, 0, last), where);
     return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
 }
 
@@ -191,11 +191,11 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
     const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
     shape both = detail::no_axes(dims);
     for (const extent e : {dims[0], kept[1]}) both.push_back(e);
-    const auto behind = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
-    const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
-                                  detail::written(cache.values, values, behind, where)};
+    const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+    const attention_cache<H> next{detail::written(cache.keys, keys, offsets, where),
+                                  detail::written(cache.values, values, offsets, where)};
     const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
-    const auto places = expand_dims(behind, 1, where);
+    const auto places = expand_dims(offsets, 1, where);
     const auto seen = eval(places <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
     const H heads =
         detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));

@@ -21,7 +21,8 @@ struct before_after {
     std::int64_t before = 0, after = 0;
     constexpr before_after() = default;
     constexpr before_after(std::int64_t both) : before(both), after(both) {}
-    constexpr before_after(std::int64_t in_front, std::int64_t behind) : before(in_front), after(behind) {}
+    constexpr before_after(std::int64_t elements_before, std::int64_t elements_after)
+        : before(elements_before), after(elements_after) {}
 };
 
 struct up_sampling2d_options {

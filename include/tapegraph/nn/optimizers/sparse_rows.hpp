@@ -132,9 +132,9 @@ constexpr gradient_entry row_gradient(model_trace& t, int variable, const list<i
         if (indices.back().type() != indices[0].type())
             t.fail("gather_rows: indices into one variable must be of one type");
     }
-    const int behind = t.nodes[t.variables[variable].node].rank - 1;
+    const int rest_axes = t.nodes[t.variables[variable].node].rank - 1;
     const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
-    const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+    const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), rest_axes);
     return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
 }
 

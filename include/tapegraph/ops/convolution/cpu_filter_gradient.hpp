@@ -84,9 +84,9 @@ struct filter_gradient_chunk {
         images = std::min(plan.chunk_images, g.batch - image);
         // Packing pays when many tiles read the panels. At the end of dy there is nothing after it
         // to read into.
-        const std::int64_t behind = g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) -
-                                    pixels() * g.out_channels;
-        direct = plan.parts > 1 && g.groups == 1 && behind >= 2 * kernels.lanes;
+        const std::int64_t elements_after =
+            g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) - pixels() * g.out_channels;
+        direct = plan.parts > 1 && g.groups == 1 && elements_after >= 2 * kernels.lanes;
     }
     std::int64_t pixels() const { return images * rows * columns; }
     // The chunk's pixels of dy are contiguous.
@@ -119,10 +119,10 @@ struct filter_gradient_chunk {
         }
         const image_window window = plan.window(g);
         const std::int64_t i = task - panel_tasks;
-        copy_window(windows + i * window.height * window.width * g.in_channels,
-                    x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
-                    {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height,
-                     window.width});
+        copy_window(
+            windows + i * window.height * window.width * g.in_channels,
+            x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
+            {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height, window.width});
     }
 
     // One panel row: two vectors of the instruction set, 32 to 128 bytes.
@@ -143,21 +143,23 @@ struct filter_gradient_chunk {
         const bool padded = plan.padded(g);
         const std::int64_t channels = g.in_channels;
         const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
-        const T* source = padded ? windows
-                                 : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
-                                        column * g.stride_width) *
-                                           channels;
+        const T* source =
+            padded
+                ? windows
+                : x + ((image * g.in_height + row * g.stride_height) * g.in_width + column * g.stride_width) * channels;
         const panel_layout panels_of = layout();
 
         tile_job<T> job{};
-        job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
-                    columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
+        job.walk = {images,  (padded ? window.height : g.in_height) * source_row,
+                    rows,    g.stride_height * source_row,
+                    columns, g.stride_width * channels,
+                    0,       direct ? g.out_channels : 0};
         job.a_row = 1;
         job.c_row = g.out_channels;
         job.accumulate = accumulate;
         if (direct) job.b_ahead = 32 * g.out_channels; // the processor does not prefetch rows that far apart
-        const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
-                     group * g.group_in();
+        const T* a =
+            source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
         T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
         const T* b = panels + group * panels_of.size(pixels());
         for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
@@ -180,9 +182,8 @@ namespace tapegraph::cpu {
 template <class T>
 void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
     if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
-    const detail::filter_gradient_plan plan(g.batch > 0 && g.out_height > 0 && g.out_width > 0
-                                                ? g
-                                                : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
+    const detail::filter_gradient_plan plan(
+        g.batch > 0 && g.out_height > 0 && g.out_width > 0 ? g : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0) {
         std::fill_n(dw, plan.filter_elements(g), T(0));
         return;
@@ -202,8 +203,8 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
         T* windows = cut.take<T>(threads * window_elements);
         T* sums = cut.take<T>(plan.parts * filters);
         detail::for_tasks(plan.parts, parallel, [&](std::int64_t part, int thread) {
-            detail::filter_gradient_chunk<T> chunk{g,  plan, kernels, x, dy, panels + thread * panel_elements,
-                                                   windows + thread * window_elements};
+            detail::filter_gradient_chunk<T> chunk{
+                g, plan, kernels, x, dy, panels + thread * panel_elements, windows + thread * window_elements};
             const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
             for (std::int64_t i = first; i < last; ++i) {
                 chunk.select(i);

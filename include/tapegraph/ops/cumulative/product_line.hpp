@@ -60,10 +60,10 @@ TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 
 
 /// What flows back out of a block at its beginning, from what flows into its end, the product of its elements and, unless
 /// `total`, the block's own contribution.
-TG_HD wide_number before_block(const wide_number& behind, const wide_number& product, const wide_number& own,
+TG_HD wide_number before_block(const wide_number& after, const wide_number& product, const wide_number& own,
                                bool total) {
-    if (total) return behind * product;
-    return behind.part == 0 ? own : own + behind * product;
+    if (total) return after * product;
+    return after.part == 0 ? own : own + after * product;
 }
 
 /// result_k = the last coefficient of the sum over i of dy_i times the product of elements up to i (`exclusive`: before i) but k; with
@@ -99,7 +99,7 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
             left[j - begin] = left[j - 1 - begin];
             left[j - begin].multiply(p.x, p.v, p.offset(j - 1));
         }
-        const product_terms<M> behind = right;
+        const product_terms<M> after = right;
         own.set_to(0);
         product.set_to(1);
         for (std::int64_t k = end - 1; k >= begin; --k) {
@@ -112,7 +112,7 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
             }
             if (!total && exclusive) add(right, k), add(own, k);
         }
-        if constexpr (by_blocks) right.of[0] = before_block(behind.of[0], product.of[0], own.of[0], total);
+        if constexpr (by_blocks) right.of[0] = before_block(after.of[0], product.of[0], own.of[0], total);
         end = begin;
     }
 }

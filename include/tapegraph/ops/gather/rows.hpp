@@ -76,17 +76,17 @@ constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
 
 namespace detail {
 /// Joins rows from several places: each [picks..., rest...], with the same `rest`, to [all picks,
-/// rest...]. `behind` is the number of axes of the rest.
+/// rest...]. `rest_axes` is the number of axes of the rest.
 template <handle H>
-constexpr H rows_together(const H* parts, int count, int behind) {
+constexpr H rows_together(const H* parts, int count, int rest_axes) {
     const auto here = std::source_location::current();
     if (count == 1) return parts[0];
     list<H> flat;
     for (int k = 0; k < count; ++k) {
         const shape from = shape_of(parts[k]);
         shape target = no_axes(from);
-        target.push_back(from.size(0, from.rank() - behind));
-        for (int i = from.rank() - behind; i < from.rank(); ++i) target.push_back(from[i]);
+        target.push_back(from.size(0, from.rank() - rest_axes));
+        for (int i = from.rank() - rest_axes; i < from.rank(); ++i) target.push_back(from[i]);
         flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
     }
     return invoke_list<concat_op>({0}, here, flat.begin(), count);

@@ -277,14 +277,14 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
     slice_op::attributes a = whole_slice();
     shape target = from;
     target.set(axis, count);
-    const extent behind = from[axis] - before - count;
+    const extent after = from[axis] - before - count;
     if (before.known()) {
         a.begin[axis] = before.value;
-    } else if (behind.known()) {
-        a.begin[axis] = at_the_end + behind.value;
+    } else if (after.known()) {
+        a.begin[axis] = at_the_end + after.value;
     } else { // both distances are symbolic: cuts the front first, then the back
         shape rest = from;
-        rest.set(axis, count + behind);
+        rest.set(axis, count + after);
         a.begin[axis] = at_the_end;
         const H tail = invoke<slice_op>(a, &rest, where, whole);
         a.begin[axis] = 0;

@@ -23,9 +23,9 @@ TG_HD constexpr std::int32_t bisected(const T* line, std::int64_t length, T valu
     while (length > 0) {
         const std::int64_t half = length / 2;
         const T middle = line[first + half];
-        const bool behind = Right ? !stands_before(value, middle) : stands_before(middle, value);
-        first += behind ? half + 1 : 0;
-        length = behind ? length - half - 1 : half;
+        const bool middle_counts = Right ? !stands_before(value, middle) : stands_before(middle, value);
+        first += middle_counts ? half + 1 : 0;
+        length = middle_counts ? length - half - 1 : half;
     }
     return static_cast<std::int32_t>(first);
 }

@@ -44,9 +44,9 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         T* const sums = static_cast<T*>(c.workspace);
         const detail::convolution_operands<T> o{x, w, sums};
         if (is_whole(plan.algorithm)) {
-            kernel_call behind = c;
-            behind.workspace = static_cast<std::byte*>(c.workspace) + slices(g, plan);
-            pass::run_as(behind, name, g.whole, o, plan);
+            kernel_call after_slices = c;
+            after_slices.workspace = static_cast<std::byte*>(c.workspace) + slices(g, plan);
+            pass::run_as(after_slices, name, g.whole, o, plan);
         } else {
             pass::run_slices(c, name, g.whole, o, plan, sums);
         }
