@@ -77,8 +77,7 @@ ELEMENTS_BY_HAND = {
     "include/tapegraph/ir/operation.hpp": "instantiated for every operation: a visitor costs compile time",
     "include/tapegraph/ops/effect/kernel.hpp": "print knows other types than kernels",
     "include/tapegraph/io/onnx_import/importer.hpp": "what computes the narrow integers of ONNX",
-    "include/tapegraph/io/onnx_import/read_model.hpp": "numbers of ONNX",
-    "include/tapegraph/io/onnx/wire.hpp": "numbers of ONNX",
+    "include/tapegraph/io/onnx/type_number.hpp": "numbers of ONNX",
     "include/tapegraph/io/graph_def.hpp": "numbers and names of TensorFlow",
     "include/tapegraph/formats/dlpack.hpp": "codes of DLPack",
     "include/tapegraph/formats/npy_format.hpp": "what NumPy has",
@@ -88,7 +87,6 @@ ELEMENTS_BY_HAND = {
     "cuda/tapegraph/cuda/ops/product/blas.cuh": "numbers of cuBLAS",
     "cuda/tapegraph/cuda/kernels/instructions.cuh": "names of instructions",
     "cuda/tapegraph/cuda/kernels/warpgroup_instructions.cuh": "names of instructions",
-    "cuda/tapegraph/cuda/library/convolution_sm90.cu": "what the instructions multiply",
 }
 MOST_CASES = 4
 

@@ -14409,6 +14409,47 @@ private:
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_FILE_MODEL_HPP
 // -- tapegraph/io/onnx_import/file_model.hpp
 
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+// -- tapegraph/io/onnx/type_number.hpp
+
+#include <cstdint>
+#include <optional>
+
+/// ONNX's numbers of element types, for the reader and the writer.
+
+namespace tapegraph::onnx {
+
+/// ONNX's number of an element type (TensorProto.DataType).
+constexpr std::int32_t type_number(dtype type) {
+ switch (type) {
+ case dtype::f32: return 1;
+ case dtype::u8: return 2;
+ case dtype::i8: return 3;
+ case dtype::u16: return 4;
+ case dtype::i16: return 5;
+ case dtype::i32: return 6;
+ case dtype::i64: return 7;
+ case dtype::boolean: return 9;
+ case dtype::f16: return 10;
+ case dtype::f64: return 11;
+ case dtype::u32: return 12;
+ case dtype::u64: return 13;
+ case dtype::bf16: return 16;
+ }
+ return 0;
+}
+
+/// The inverse; nothing for numbers of types that this library does not have.
+constexpr std::optional<dtype> type_of_number(std::int64_t number) {
+#define TG_ROW(name, T, bytes, text) \
+ if (number == type_number(dtype::name)) return dtype::name;
+ TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+ return std::nullopt;
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_ARRAY_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_ARRAY_HPP
 // -- tapegraph/io/onnx_import/array.hpp
@@ -14744,11 +14785,10 @@ struct file_model {
  }
 };
 
-/// Converts ONNX's number of an element type to a dtype, if there is one; its name is for messages.
-std::optional<dtype> element_type(int number);
+/// Converts ONNX's number of an element type to a dtype, if there is one.
+constexpr std::optional<dtype> element_type(int number) { return onnx::type_of_number(number); }
+/// Its name, for messages.
 std::string element_type_name(int number);
-/// The inverse.
-int element_number(dtype type);
 
 /// Reads a model. Throws data_error, which names the file and the byte, for damaged files.
 file_model read_model(const files::path& path);
@@ -14845,18 +14885,16 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
   if (!p.raw.empty()) std::memcpy(to.data(), p.raw.data(), p.raw.size());
   return to;
  }
- switch (*type) {
- case dtype::f32: convert<float>(p.floats, to); break;
- case dtype::f64: convert<double>(p.doubles, to); break;
- case dtype::i64:
- case dtype::u64: convert<std::int64_t>(p.ints, to); break;
- case dtype::i32:
- case dtype::u32: convert<std::int32_t>(p.ints, to); break;
- case dtype::i8:
- case dtype::u8: convert<std::uint8_t>(p.ints, to); break;
- case dtype::boolean: convert<bool>(p.ints, to); break;
- default: convert<std::uint16_t>(p.ints, to); break;
- }
+ visit_type(*type, [&]<class T>(std::type_identity<T>) {
+  if constexpr (std::is_same_v<T, float>)
+   convert<T>(p.floats, to);
+  else if constexpr (std::is_same_v<T, double>)
+   convert<T>(p.doubles, to);
+  else if constexpr (storage_type<T>)
+   convert<std::uint16_t>(p.ints, to);
+  else
+   convert<T>(p.ints, to);
+ });
  return to;
 }
 inline std::pair<std::string, std::string> read_entry(wire_reader m) {
@@ -15028,50 +15066,25 @@ inline file_function read_function(wire_reader m, const file_place& place) {
 }
 }
 
-inline std::optional<dtype> element_type(int number) {
- static constexpr dtype types[13]{dtype::f32, dtype::u8, dtype::i8, dtype::u16,
-         dtype::i16, dtype::i32, dtype::i64, dtype::boolean /* text */,
-         dtype::boolean, dtype::f16, dtype::f64, dtype::u32,
-         dtype::u64};
- if (number == 16) return dtype::bf16;
- if (number < 1 || number > 13 || number == 8) return std::nullopt;
- return types[number - 1];
-}
 inline std::string element_type_name(int number) {
- static constexpr const char* names[]{"no type",
-          "f32",
-          "u8",
-          "i8",
-          "u16",
-          "i16",
-          "i32",
-          "i64",
-          "string",
-          "bool",
-          "f16",
-          "f64",
-          "u32",
-          "u64",
-          "complex64",
-          "complex128",
-          "bf16",
-          "float8e4m3fn",
-          "float8e4m3fnuz",
-          "float8e5m2",
-          "float8e5m2fnuz",
-          "uint4",
-          "int4",
-          "float4e2m1",
-          "float8e8m0",
-          "uint2",
-          "int2"};
- return number >= 0 && number < static_cast<int>(std::size(names)) ? names[number]
-                 : "type " + std::to_string(number);
-}
-inline int element_number(dtype type) {
- for (int k = 1; k <= 16; ++k)
-  if (element_type(k) == type) return k;
- return 0;
+ if (const auto type = element_type(number)) return name_of(*type);
+ switch (number) {
+ case 0: return "no type";
+ case 8: return "string";
+ case 14: return "complex64";
+ case 15: return "complex128";
+ case 17: return "float8e4m3fn";
+ case 18: return "float8e4m3fnuz";
+ case 19: return "float8e5m2";
+ case 20: return "float8e5m2fnuz";
+ case 21: return "uint4";
+ case 22: return "int4";
+ case 23: return "float4e2m1";
+ case 24: return "float8e8m0";
+ case 25: return "uint2";
+ case 26: return "int2";
+ default: return "type " + std::to_string(number);
+ }
 }
 
 inline file_model read_model(std::string_view bytes, const std::string& file, const files::path& folder) {
@@ -16183,7 +16196,7 @@ inline void range_rule(call& c) {
 inline void eye_like(call& c) {
  const shape s = c.dims(0);
  if (s.rank() != 2) refuse("of rank " + std::to_string(s.rank()));
- const std::int64_t number = c.integer("dtype", element_number(c.type(0)));
+ const std::int64_t number = c.integer("dtype", onnx::type_number(c.type(0)));
  const auto type = element_type(static_cast<int>(number));
  if (!type) refuse("dtype = " + element_type_name(static_cast<int>(number)));
  c.give(0, converted(eye<double>(c.on.example(), s[0], s[1], c.integer("k", 0)), dtype::f64, *type), *type);
@@ -20288,22 +20301,16 @@ void write_graph_def(const files::path& path, const Model& model, const explain_
 
 // -- tapegraph/io/onnx/wire.hpp
 
-#if !__has_include(<protozero/pbf_writer.hpp>)
-#error "tapegraph/io/onnx.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
-#endif
-#include <protozero/pbf_writer.hpp>
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+// -- tapegraph/io/onnx/type_number.hpp
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <optional>
 
-/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, IR version 8.
+/// ONNX's numbers of element types, for the reader and the writer.
 
 namespace tapegraph::onnx {
-
-inline constexpr std::int64_t ir_version = 8, opset_version = 17;
 
 /// ONNX's number of an element type (TensorProto.DataType).
 constexpr std::int32_t type_number(dtype type) {
@@ -20324,6 +20331,34 @@ constexpr std::int32_t type_number(dtype type) {
  }
  return 0;
 }
+
+/// The inverse; nothing for numbers of types that this library does not have.
+constexpr std::optional<dtype> type_of_number(std::int64_t number) {
+#define TG_ROW(name, T, bytes, text) \
+ if (number == type_number(dtype::name)) return dtype::name;
+ TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+ return std::nullopt;
+}
+}
+#endif
+
+#if !__has_include(<protozero/pbf_writer.hpp>)
+#error "tapegraph/io/onnx.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
+#endif
+#include <protozero/pbf_writer.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, IR version 8.
+
+namespace tapegraph::onnx {
+
+inline constexpr std::int64_t ir_version = 8, opset_version = 17;
 
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 class attributes {
@@ -25025,7 +25060,7 @@ struct npz_options {
 
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the
 /// same arrays give the same bytes. Throws argument_error for an invalid name, dtype_error for
-/// bf16, data_error on failure.
+/// a type that NumPy lacks, data_error on failure.
 inline void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
        const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});
@@ -26138,8 +26173,8 @@ inline std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> ten
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step
 /// count are unchanged. Layers are found by name (`encoder.fc` is the scope "encoder/fc"), the
 /// others by kind, shape and order, or as options.layers says; the report lists the matches, and
-/// the content that was not read. Layouts are converted: docs/weights_of_others.md. f16, bf16 and
-/// f64 are converted to the model's type. Throws data_error if the file cannot be read
+/// the content that was not read. Layouts are converted: docs/weights_of_others.md. Other
+/// floating types are converted to the model's. Throws data_error if the file cannot be read
 /// (read_pytorch_file) or tensors are missing or left over, shape_error if some have other shapes,
 /// listing all of them in the message, argument_error for options that match nothing; then the
 /// model is unchanged.
@@ -26330,6 +26365,47 @@ private:
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_FILE_MODEL_HPP
 // -- tapegraph/io/onnx_import/file_model.hpp
 
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_TYPE_NUMBER_HPP
+// -- tapegraph/io/onnx/type_number.hpp
+
+#include <cstdint>
+#include <optional>
+
+/// ONNX's numbers of element types, for the reader and the writer.
+
+namespace tapegraph::onnx {
+
+/// ONNX's number of an element type (TensorProto.DataType).
+constexpr std::int32_t type_number(dtype type) {
+ switch (type) {
+ case dtype::f32: return 1;
+ case dtype::u8: return 2;
+ case dtype::i8: return 3;
+ case dtype::u16: return 4;
+ case dtype::i16: return 5;
+ case dtype::i32: return 6;
+ case dtype::i64: return 7;
+ case dtype::boolean: return 9;
+ case dtype::f16: return 10;
+ case dtype::f64: return 11;
+ case dtype::u32: return 12;
+ case dtype::u64: return 13;
+ case dtype::bf16: return 16;
+ }
+ return 0;
+}
+
+/// The inverse; nothing for numbers of types that this library does not have.
+constexpr std::optional<dtype> type_of_number(std::int64_t number) {
+#define TG_ROW(name, T, bytes, text) \
+ if (number == type_number(dtype::name)) return dtype::name;
+ TG_ELEMENT_TYPES(TG_ROW)
+#undef TG_ROW
+ return std::nullopt;
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_ARRAY_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_ARRAY_HPP
 // -- tapegraph/io/onnx_import/array.hpp
@@ -26665,11 +26741,10 @@ struct file_model {
  }
 };
 
-/// Converts ONNX's number of an element type to a dtype, if there is one; its name is for messages.
-std::optional<dtype> element_type(int number);
+/// Converts ONNX's number of an element type to a dtype, if there is one.
+constexpr std::optional<dtype> element_type(int number) { return onnx::type_of_number(number); }
+/// Its name, for messages.
 std::string element_type_name(int number);
-/// The inverse.
-int element_number(dtype type);
 
 /// Reads a model. Throws data_error, which names the file and the byte, for damaged files.
 file_model read_model(const files::path& path);
@@ -26766,18 +26841,16 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
   if (!p.raw.empty()) std::memcpy(to.data(), p.raw.data(), p.raw.size());
   return to;
  }
- switch (*type) {
- case dtype::f32: convert<float>(p.floats, to); break;
- case dtype::f64: convert<double>(p.doubles, to); break;
- case dtype::i64:
- case dtype::u64: convert<std::int64_t>(p.ints, to); break;
- case dtype::i32:
- case dtype::u32: convert<std::int32_t>(p.ints, to); break;
- case dtype::i8:
- case dtype::u8: convert<std::uint8_t>(p.ints, to); break;
- case dtype::boolean: convert<bool>(p.ints, to); break;
- default: convert<std::uint16_t>(p.ints, to); break;
- }
+ visit_type(*type, [&]<class T>(std::type_identity<T>) {
+  if constexpr (std::is_same_v<T, float>)
+   convert<T>(p.floats, to);
+  else if constexpr (std::is_same_v<T, double>)
+   convert<T>(p.doubles, to);
+  else if constexpr (storage_type<T>)
+   convert<std::uint16_t>(p.ints, to);
+  else
+   convert<T>(p.ints, to);
+ });
  return to;
 }
 inline std::pair<std::string, std::string> read_entry(wire_reader m) {
@@ -26949,50 +27022,25 @@ inline file_function read_function(wire_reader m, const file_place& place) {
 }
 }
 
-inline std::optional<dtype> element_type(int number) {
- static constexpr dtype types[13]{dtype::f32, dtype::u8, dtype::i8, dtype::u16,
-         dtype::i16, dtype::i32, dtype::i64, dtype::boolean /* text */,
-         dtype::boolean, dtype::f16, dtype::f64, dtype::u32,
-         dtype::u64};
- if (number == 16) return dtype::bf16;
- if (number < 1 || number > 13 || number == 8) return std::nullopt;
- return types[number - 1];
-}
 inline std::string element_type_name(int number) {
- static constexpr const char* names[]{"no type",
-          "f32",
-          "u8",
-          "i8",
-          "u16",
-          "i16",
-          "i32",
-          "i64",
-          "string",
-          "bool",
-          "f16",
-          "f64",
-          "u32",
-          "u64",
-          "complex64",
-          "complex128",
-          "bf16",
-          "float8e4m3fn",
-          "float8e4m3fnuz",
-          "float8e5m2",
-          "float8e5m2fnuz",
-          "uint4",
-          "int4",
-          "float4e2m1",
-          "float8e8m0",
-          "uint2",
-          "int2"};
- return number >= 0 && number < static_cast<int>(std::size(names)) ? names[number]
-                 : "type " + std::to_string(number);
-}
-inline int element_number(dtype type) {
- for (int k = 1; k <= 16; ++k)
-  if (element_type(k) == type) return k;
- return 0;
+ if (const auto type = element_type(number)) return name_of(*type);
+ switch (number) {
+ case 0: return "no type";
+ case 8: return "string";
+ case 14: return "complex64";
+ case 15: return "complex128";
+ case 17: return "float8e4m3fn";
+ case 18: return "float8e4m3fnuz";
+ case 19: return "float8e5m2";
+ case 20: return "float8e5m2fnuz";
+ case 21: return "uint4";
+ case 22: return "int4";
+ case 23: return "float4e2m1";
+ case 24: return "float8e8m0";
+ case 25: return "uint2";
+ case 26: return "int2";
+ default: return "type " + std::to_string(number);
+ }
 }
 
 inline file_model read_model(std::string_view bytes, const std::string& file, const files::path& folder) {
@@ -28104,7 +28152,7 @@ inline void range_rule(call& c) {
 inline void eye_like(call& c) {
  const shape s = c.dims(0);
  if (s.rank() != 2) refuse("of rank " + std::to_string(s.rank()));
- const std::int64_t number = c.integer("dtype", element_number(c.type(0)));
+ const std::int64_t number = c.integer("dtype", onnx::type_number(c.type(0)));
  const auto type = element_type(static_cast<int>(number));
  if (!type) refuse("dtype = " + element_type_name(static_cast<int>(number)));
  c.give(0, converted(eye<double>(c.on.example(), s[0], s[1], c.integer("k", 0)), dtype::f64, *type), *type);

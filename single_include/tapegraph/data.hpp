@@ -11137,7 +11137,7 @@ inline host_array array_of_tensor(const any_tensor& value) {
 
 namespace tapegraph::io {
 
-/// The bytes of an .npy, like numpy.save. Throws dtype_error for bf16, which NumPy does not have.
+/// The bytes of an .npy, like numpy.save. Throws dtype_error for a type that NumPy lacks.
 inline std::vector<std::byte> npy_to_bytes(const host_array& array) {
  const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
  const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
@@ -11171,7 +11171,7 @@ inline any_tensor read_npy(const files::path& path) {
 }
 
 /// Writes the same bytes as numpy.save; the file replaces an older one only when complete. Throws
-/// dtype_error for bf16, which NumPy does not have, data_error on failure.
+/// dtype_error for a type that NumPy lacks, data_error on failure.
 inline void write_npy_array(const files::path& path, const host_array& array) {
  const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
  atomic_file out(path);
@@ -14949,7 +14949,7 @@ struct npz_options {
 
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the
 /// same arrays give the same bytes. Throws argument_error for an invalid name, dtype_error for
-/// bf16, data_error on failure.
+/// a type that NumPy lacks, data_error on failure.
 inline void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
        const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});

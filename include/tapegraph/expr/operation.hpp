@@ -98,7 +98,7 @@ struct map_op {
     /// Whether at most one step of the vjp rounds (selections do not). For 16-bit elements,
     /// derivatives of all other operations are computed in float and rounded once. A structure
     /// `of_storage_types` may define a vjp for these, for a formula that is accurate in all of
-    /// bfloat16's range but would slow down float and double.
+    /// their range but would slow down float and double.
     static constexpr bool vjp_rounds_once = false;
     /// Approximate number of arithmetic instructions per value.
     static constexpr int instructions = 1;

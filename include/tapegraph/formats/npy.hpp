@@ -17,7 +17,7 @@
 
 namespace tapegraph::io {
 
-/// The bytes of an .npy, like numpy.save. Throws dtype_error for bf16, which NumPy does not have.
+/// The bytes of an .npy, like numpy.save. Throws dtype_error for a type that NumPy lacks.
 inline std::vector<std::byte> npy_to_bytes(const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
     const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
@@ -51,7 +51,7 @@ inline any_tensor read_npy(const files::path& path) {
 }
 
 /// Writes the same bytes as numpy.save; the file replaces an older one only when complete. Throws
-/// dtype_error for bf16, which NumPy does not have, data_error on failure.
+/// dtype_error for a type that NumPy lacks, data_error on failure.
 inline void write_npy_array(const files::path& path, const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
     atomic_file out(path);

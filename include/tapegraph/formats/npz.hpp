@@ -104,7 +104,7 @@ struct npz_options {
 
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the
 /// same arrays give the same bytes. Throws argument_error for an invalid name, dtype_error for
-/// bf16, data_error on failure.
+/// a type that NumPy lacks, data_error on failure.
 inline void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
                              const npz_options& options = {}) {
     zip_writer writer(path, {.level = options.compressed ? 6 : 0});

@@ -224,8 +224,8 @@ inline std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> ten
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step
 /// count are unchanged. Layers are found by name (`encoder.fc` is the scope "encoder/fc"), the
 /// others by kind, shape and order, or as options.layers says; the report lists the matches, and
-/// the content that was not read. Layouts are converted: docs/weights_of_others.md. f16, bf16 and
-/// f64 are converted to the model's type. Throws data_error if the file cannot be read
+/// the content that was not read. Layouts are converted: docs/weights_of_others.md. Other
+/// floating types are converted to the model's. Throws data_error if the file cannot be read
 /// (read_pytorch_file) or tensors are missing or left over, shape_error if some have other shapes,
 /// listing all of them in the message, argument_error for options that match nothing; then the
 /// model is unchanged.

@@ -31,8 +31,8 @@ void run_of(const char* operation, void* stream, const im2col_convolution& c, co
 void run(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass, dtype element,
          const library_convolution_operands& o, void* scratch) {
     const im2col_convolution c(g, pass);
-    element_types<float, half, bfloat16>::visit(
-        element, [&]<class T>(std::type_identity<T>) { run_of<T>(operation, stream, c, o, scratch); });
+    const auto run_in = [&]<class T>(std::type_identity<T>) { run_of<T>(operation, stream, c, o, scratch); };
+    if (!storage_types::visit(element, run_in)) run_in(std::type_identity<float>{});
 }
 
 [[maybe_unused]] const bool convolutions_are_known = [] {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/extent.hpp>
+#include <tapegraph/io/onnx/type_number.hpp>
 
 #if !__has_include(<protozero/pbf_writer.hpp>)
 #error "tapegraph/io/onnx.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
@@ -19,26 +19,6 @@
 namespace tapegraph::onnx {
 
 inline constexpr std::int64_t ir_version = 8, opset_version = 17;
-
-/// ONNX's number of an element type (TensorProto.DataType).
-constexpr std::int32_t type_number(dtype type) {
-    switch (type) {
-    case dtype::f32: return 1;
-    case dtype::u8: return 2;
-    case dtype::i8: return 3;
-    case dtype::u16: return 4;
-    case dtype::i16: return 5;
-    case dtype::i32: return 6;
-    case dtype::i64: return 7;
-    case dtype::boolean: return 9;
-    case dtype::f16: return 10;
-    case dtype::f64: return 11;
-    case dtype::u32: return 12;
-    case dtype::u64: return 13;
-    case dtype::bf16: return 16;
-    }
-    return 0;
-}
 
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 class attributes {

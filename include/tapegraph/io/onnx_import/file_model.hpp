@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/formats/file.hpp>
+#include <tapegraph/io/onnx/type_number.hpp>
 #include <tapegraph/io/onnx_import/array.hpp>
 #include <tapegraph/io/onnx_import/wire_reader.hpp>
 
@@ -88,11 +89,10 @@ struct file_model {
     }
 };
 
-/// Converts ONNX's number of an element type to a dtype, if there is one; its name is for messages.
-std::optional<dtype> element_type(int number);
+/// Converts ONNX's number of an element type to a dtype, if there is one.
+constexpr std::optional<dtype> element_type(int number) { return onnx::type_of_number(number); }
+/// Its name, for messages.
 std::string element_type_name(int number);
-/// The inverse.
-int element_number(dtype type);
 
 /// Reads a model. Throws data_error, which names the file and the byte, for damaged files.
 file_model read_model(const files::path& path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/element_types.hpp>
 #include <tapegraph/io/onnx_import/file_model.hpp>
 
 #include <algorithm>
@@ -95,18 +96,16 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
         if (!p.raw.empty()) std::memcpy(to.data(), p.raw.data(), p.raw.size());
         return to;
     }
-    switch (*type) {
-    case dtype::f32: convert<float>(p.floats, to); break;
-    case dtype::f64: convert<double>(p.doubles, to); break;
-    case dtype::i64:
-    case dtype::u64: convert<std::int64_t>(p.ints, to); break;
-    case dtype::i32:
-    case dtype::u32: convert<std::int32_t>(p.ints, to); break;
-    case dtype::i8:
-    case dtype::u8: convert<std::uint8_t>(p.ints, to); break;
-    case dtype::boolean: convert<bool>(p.ints, to); break;
-    default: convert<std::uint16_t>(p.ints, to); break; // half and bfloat16 are stored as bits, too
-    }
+    visit_type(*type, [&]<class T>(std::type_identity<T>) {
+        if constexpr (std::is_same_v<T, float>)
+            convert<T>(p.floats, to);
+        else if constexpr (std::is_same_v<T, double>)
+            convert<T>(p.doubles, to);
+        else if constexpr (storage_type<T>)
+            convert<std::uint16_t>(p.ints, to); // their bits
+        else
+            convert<T>(p.ints, to);
+    });
     return to;
 }
 
@@ -290,50 +289,25 @@ inline file_function read_function(wire_reader m, const file_place& place) {
 
 } // namespace detail
 
-inline std::optional<dtype> element_type(int number) {
-    static constexpr dtype types[13]{dtype::f32,     dtype::u8,  dtype::i8,  dtype::u16,
-                                     dtype::i16,     dtype::i32, dtype::i64, dtype::boolean /* text */,
-                                     dtype::boolean, dtype::f16, dtype::f64, dtype::u32,
-                                     dtype::u64};
-    if (number == 16) return dtype::bf16;
-    if (number < 1 || number > 13 || number == 8) return std::nullopt;
-    return types[number - 1];
-}
 inline std::string element_type_name(int number) {
-    static constexpr const char* names[]{"no type",
-                                         "f32",
-                                         "u8",
-                                         "i8",
-                                         "u16",
-                                         "i16",
-                                         "i32",
-                                         "i64",
-                                         "string",
-                                         "bool",
-                                         "f16",
-                                         "f64",
-                                         "u32",
-                                         "u64",
-                                         "complex64",
-                                         "complex128",
-                                         "bf16",
-                                         "float8e4m3fn",
-                                         "float8e4m3fnuz",
-                                         "float8e5m2",
-                                         "float8e5m2fnuz",
-                                         "uint4",
-                                         "int4",
-                                         "float4e2m1",
-                                         "float8e8m0",
-                                         "uint2",
-                                         "int2"};
-    return number >= 0 && number < static_cast<int>(std::size(names)) ? names[number]
-                                                                      : "type " + std::to_string(number);
-}
-inline int element_number(dtype type) {
-    for (int k = 1; k <= 16; ++k)
-        if (element_type(k) == type) return k;
-    return 0;
+    if (const auto type = element_type(number)) return name_of(*type);
+    switch (number) {
+    case 0: return "no type";
+    case 8: return "string";
+    case 14: return "complex64";
+    case 15: return "complex128";
+    case 17: return "float8e4m3fn";
+    case 18: return "float8e4m3fnuz";
+    case 19: return "float8e5m2";
+    case 20: return "float8e5m2fnuz";
+    case 21: return "uint4";
+    case 22: return "int4";
+    case 23: return "float4e2m1";
+    case 24: return "float8e8m0";
+    case 25: return "uint2";
+    case 26: return "int2";
+    default: return "type " + std::to_string(number);
+    }
 }
 
 inline file_model read_model(std::string_view bytes, const std::string& file, const files::path& folder) {

@@ -61,7 +61,7 @@ inline void range_rule(call& c) {
 inline void eye_like(call& c) {
     const shape s = c.dims(0);
     if (s.rank() != 2) refuse("of rank " + std::to_string(s.rank()));
-    const std::int64_t number = c.integer("dtype", element_number(c.type(0)));
+    const std::int64_t number = c.integer("dtype", onnx::type_number(c.type(0)));
     const auto type = element_type(static_cast<int>(number));
     if (!type) refuse("dtype = " + element_type_name(static_cast<int>(number)));
     c.give(0, converted(eye<double>(c.on.example(), s[0], s[1], c.integer("k", 0)), dtype::f64, *type), *type);

@@ -50,8 +50,8 @@ constexpr H inside(const H& place, extent n, fill_mode mode, std::source_locatio
 }
 
 /// Samples images [batch, height, width, channels] at places (rows, columns) [batch, height,
-/// width], bilinearly between four pixels. Places are floating, numbers of pixels are integers:
-/// bfloat16 has none between 256 and 258, float none between 2^24 and 2^24 + 2.
+/// width], bilinearly between four pixels. Places are floating, numbers of pixels are integers, of
+/// which a 16-bit type may lack every other one from 256 on, and float from 2^24 on.
 template <handle H, handle P>
 constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode mode, double beyond,
                     std::source_location where) {

@@ -18,7 +18,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
     const auto mark = scope.enter();
     const bool sensible = scope.require(o.rate >= 0 && o.rate < 1, "dropout: rate must lie in [0, 1)");
     if (!sensible || !scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
-    const auto drawn = scope.uniform_like(input); // at least float, because in bfloat16 a rate of 0.999 is 1
+    const auto drawn = scope.uniform_like(input); // at least float, because in 16 bits a rate of 0.999 may be 1
     return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
 template <layer_scope Scope>

@@ -110,7 +110,7 @@ constexpr auto lp_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
 template <tensor_like X>
 constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
                             std::source_location where = std::source_location::current()) {
-    return detail::in_float(x, where, [&](const auto& images) { // because powers leave the range of half and bfloat16
+    return detail::in_float(x, where, [&](const auto& images) { // because powers leave the range of 16-bit types
         return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
     });
 }

@@ -80,8 +80,8 @@ struct normal_law {
 
 namespace detail {
 /// Draws numbers in the element type of `like`, but in float where that has 16 bits, for comparison
-/// with a rate or conversion to an index. Of 2^24 numbers bfloat16 distinguishes 2^15, and none of
-/// [0.998, 1) from 1.
+/// with a rate or conversion to an index. Of 2^24 numbers the coarser 16-bit type distinguishes
+/// 2^15, and none of [0.998, 1) from 1.
 template <handle H>
 constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
                             std::source_location where) {

@@ -21,7 +21,7 @@ struct library_convolution_operands {
     bool relu = false;
 };
 
-/// Elements are f32 (factors are rounded to TF32), bf16 or f16; sums are float. The functions
+/// Elements are f32 (factors are rounded to TF32) or have 16 bits; sums are float. The functions
 /// neither wait for the device nor allocate.
 struct library_convolution {
     static constexpr std::size_t scratch_alignment = 256;

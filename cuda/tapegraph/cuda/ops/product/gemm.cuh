@@ -12,8 +12,8 @@
 namespace tapegraph::cuda {
 
 /// C = relu(op(A) op(B) + bias), row-major: op(A) is m by k, op(B) k by n; leading dimensions are
-/// the number of elements between two rows in memory. T is float, double, bfloat16 or half (the
-/// last two accumulate in float). `accumulate` adds to C; `bias` of n elements is added to every
+/// the number of elements between two rows in memory. T is a floating type (those of 16
+/// bits accumulate in float). `accumulate` adds to C; `bias` of n elements is added to every
 /// row; the products of a `batch` are `stride_*` elements apart, and a stride of 0 reads the same
 /// matrix again.
 template <class T>
