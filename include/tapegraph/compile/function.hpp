@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/compile/plain_values.hpp>
 #include <tapegraph/compile/verdict.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/graph/compile.hpp>
@@ -27,6 +28,41 @@ struct elements_of_stage {
     }
 };
 
+/// The results of a call as tensors, on the tape from place `first` on. `at<I>()` makes the I-th.
+template <class Elements>
+struct tensor_results {
+    call_results& from;
+    tape_index first;
+
+    template <int I>
+    auto at() const {
+        auto value = Elements::template typed<I>(from.take(I));
+        if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + I});
+        return value;
+    }
+};
+/// The same as numbers and std::arrays.
+template <class Stage>
+struct plain_results {
+    const ir::program& from;
+
+    template <int I>
+    auto at() const {
+        using output = plain_output<Stage, I>;
+        static_assert(output::fixed,
+                      "the extents of a result are known only at run time: pass tensors, not std::arrays");
+        return output::from(from.output(I));
+    }
+};
+/// The same of tensors that exist.
+template <class Stage>
+struct plain_copies {
+    template <int I, class T>
+    static auto at(const tensor<T>& value) {
+        return plain_output<Stage, I>::from(value.view_on(nullptr));
+    }
+};
+
 /// The permitted results of a traced function: a tensor, a tuple of these, or the result of
 /// value_and_gradient, jvp and similar functions.
 template <class R>
@@ -36,11 +72,14 @@ template <tensor_like R>
 struct returned<R> {
     static constexpr int count = 1;
     static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
-    template <class Elements, int First>
-    static auto rebuild(call_results& from, tape_index first) {
-        auto value = Elements::template typed<First>(from.take(First));
-        if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
-        return value;
+    template <int First, class Results>
+    static auto rebuild(const Results& results) {
+        return results.template at<First>();
+    }
+    /// The same of a result that exists: `results.at<I>(part)` makes each of its parts.
+    template <int First, class Results, class Given>
+    static auto convert(const Results& results, const Given& given) {
+        return results.template at<First>(given);
     }
 };
 
@@ -52,12 +91,21 @@ struct returned<std::tuple<R...>> {
             [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
             values);
     }
-    template <class Elements, int First>
-    static auto rebuild(call_results& from, tape_index first) {
+    template <int First, class Results>
+    static auto rebuild(const Results& results) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             // The type is spelled out, so that a tuple within a tuple stays two levels.
-            return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
-                returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
+            return std::tuple<decltype(returned<R>::template rebuild<First + before(I)>(results))...>{
+                returned<R>::template rebuild<First + before(I)>(results)...};
+        }
+        (std::index_sequence_for<R...>{});
+    }
+    template <int First, class Results, class Given>
+    static auto convert(const Results& results, const Given& given) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return std::tuple<decltype(returned<R>::template convert<First + before(I)>(results,
+                                                                                        std::get<I>(given)))...>{
+                returned<R>::template convert<First + before(I)>(results, std::get<I>(given))...};
         }
         (std::index_sequence_for<R...>{});
     }
@@ -77,10 +125,20 @@ struct returned<R<P...>> {
     using parts = returned<std::tuple<P...>>;
     static constexpr int count = parts::count;
     static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
-    template <class Elements, int First>
-    static auto rebuild(call_results& from, tape_index first) {
+    template <int First, class Results>
+    static auto rebuild(const Results& results) {
+        return named(parts::template rebuild<First>(results));
+    }
+    template <int First, class Results, class Given>
+    static auto convert(const Results& results, const Given& given) {
+        return named(parts::template convert<First>(results, given.parts()));
+    }
+
+private:
+    template <class Tuple>
+    static auto named(Tuple&& tuple) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-                          parts::template rebuild<Elements, First>(from, first));
+                          std::move(tuple));
     }
 };
 
@@ -104,12 +162,21 @@ struct function_trace {
 
 } // namespace detail
 
+/// An overload for calls with a std::array that fits no spec, or beside tensors.
+#define TG_ARRAYS_OF_OTHER_EXTENTS                                                                                     \
+    template <class... X>                                                                                              \
+        requires(detail::has_array<std::tuple<X...>> &&                                                                \
+                 !detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>)                                 \
+    void operator()(const X&...) TG_REFUSES("tg::function: std::arrays of the specs' extents and element types, and "  \
+                                            "numbers for scalars; or tensors alone");
+
 /// A function compiled into a static graph for arguments of given types and shapes; the compiler
 /// checks shapes.
 template <class F, class... Specs>
 class graph_function {
     using trace = detail::function_trace<F, Specs...>;
-    using elements = detail::elements_of_stage<ir::compile_stage<ir::detail::traced<trace>>>;
+    using stage = ir::compile_stage<ir::detail::traced<trace>>;
+    using elements = detail::elements_of_stage<stage>;
 
 public:
     graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
@@ -121,6 +188,7 @@ public:
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         const device_scope on(program_->device());
         int index = 0;
+        plain_is_set_ = false;
         (program_->set_input(index++, arguments.view()), ...);
         const random_state random = random_.next();
         detail::call_results results(*program_);
@@ -129,8 +197,27 @@ public:
         tape_index place;
         if constexpr (differentiable)
             if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-        return detail::returned<typename trace::result>::template rebuild<elements, 0>(results, place);
+        return detail::returned<typename trace::result>::template rebuild<0>(
+            detail::tensor_results<elements>{results, place});
     }
+    /// The same of numbers and std::arrays, where all specs have fixed extents: a scalar is a number, other values are
+    /// std::arrays as deep as their rank, std::array<std::array<double, 3>, 2> for spec<double, 2, 3>. Results are such
+    /// values, too, and nothing is allocated: short arrays cost least this way. No tape follows such a call.
+    template <class... X>
+        requires detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>
+    auto operator()(const X&... arguments) {
+        using inputs = detail::plain_inputs<Specs...>;
+        if (plain_ == nullptr) plain_ = std::make_shared<inputs>();
+        inputs& plain = *static_cast<inputs*>(plain_.get());
+        plain.assign(arguments...);
+        if (!plain_is_set_) {
+            plain.for_each([this](int index, const buffer_view& view) { program_->set_input(index, view); });
+            plain_is_set_ = true;
+        }
+        program_->run(random_.next());
+        return detail::returned<typename trace::result>::template rebuild<0>(detail::plain_results<stage>{*program_});
+    }
+    TG_ARRAYS_OF_OTHER_EXTENTS
 
     /// Makes calls draw from this seed, counted from here, instead of the thread's
     /// (random::set_seed).
@@ -151,6 +238,8 @@ private:
 
     std::unique_ptr<ir::program> program_;
     std::shared_ptr<detail::program_pool> gradients_;
+    std::shared_ptr<void> plain_; // plain_inputs<Specs...>, a type that not all specs have
+    bool plain_is_set_ = false;   // the program's inputs are those of plain_
     detail::call_counter random_;
 };
 
@@ -169,6 +258,22 @@ public:
         const detail::random_scope draws(stream);
         return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
     }
+    /// The same of numbers and std::arrays, as graph_function.
+    template <class... X>
+        requires detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>
+    auto operator()(const X&... arguments) {
+        detail::plain_inputs<Specs...> plain;
+        plain.assign(arguments...);
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            const auto results = (*this)(tensor<typename Specs::element_type>(
+                reinterpret_cast<const typename Specs::element_type*>(&std::get<I>(plain.values)),
+                shape(Specs::rank, Specs::extents))...);
+            return detail::returned<typename detail::function_trace<F, Specs...>::result>::template convert<0>(
+                detail::plain_copies<trace_stage>{}, results);
+        }
+        (std::index_sequence_for<Specs...>{});
+    }
+    TG_ARRAYS_OF_OTHER_EXTENTS
     /// Works like graph_function::set_seed; equal seeds give equal numbers in both modes.
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
@@ -176,6 +281,8 @@ private:
     ir::input_rules rules_{ir::stage_view<trace_stage>()};
     detail::call_counter random_;
 };
+
+#undef TG_ARRAYS_OF_OTHER_EXTENTS
 
 template <class F, class... Specs>
 class traced_function; // compile/traced_function.hpp

@@ -250,6 +250,29 @@ struct driver {
     }
 };
 
+// The number of elements if they are few and all of them are reduced to one value, which needs no plan: plan::short_rows
+// of one row; otherwise 0.
+inline constexpr std::int64_t few_elements = 256;
+inline std::int64_t one_short_row(int rank, const std::int64_t* extents, std::uint32_t axes) {
+    std::int64_t total = 1;
+    for (int i = 0; i < rank; ++i) {
+        if (extents[i] != 1 && (axes >> i & 1) == 0) return 0;
+        total *= extents[i];
+        if (total > few_elements) return 0;
+    }
+    return total > 1 ? total : 0;
+}
+static_assert(few_elements <= tile_elements / 2);
+
+template <reduction R, class T>
+void reduce_short_row(std::int64_t count, const reduce_source<T>& source, T* out) {
+    alignas(64) T values[few_elements];
+    if (source.produce != nullptr) source.produce(source.state, 0, count, values);
+    accumulator<T> folded;
+    run_rows<R, T>(source.direct != nullptr ? source.direct : values, 1, count, &folded);
+    *out = static_cast<T>(folded);
+}
+
 } // namespace reduce_detail
 
 /// Reduces several values of a domain at once: out[k][kept axes] equals the result of `reduce_axes`
@@ -285,6 +308,8 @@ std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::u
 template <reduction R, class T>
 void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_source<T>& source, T* out,
                  void* workspace) {
+    if (const std::int64_t count = reduce_detail::one_short_row(rank, extents, axes); count > 0)
+        return reduce_detail::reduce_short_row<R, T>(count, source, out);
     reduce_several<R, T>(rank, extents, axes, {1, {source.direct}, source.produce, source.state}, &out, workspace);
 }
 

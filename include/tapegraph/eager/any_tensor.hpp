@@ -41,6 +41,11 @@ public:
         dims_.attach(nullptr);
     }
 
+    /// A new tensor of the element type and extents of a buffer. The shape is made where it stays: a copy of one that
+    /// has just been written waits for the stores.
+    explicit any_tensor(const buffer_view& like)
+        : storage_(like.bytes()), dims_(like.rank, like.extents), type_(like.type) {}
+
     /// A tensor over external elements, row-major, which `owner` keeps alive, in the CPU's memory
     /// or in that of `where`; see eager/borrow.hpp and cuda/device_elements.hpp.
     static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,

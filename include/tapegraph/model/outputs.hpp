@@ -87,12 +87,11 @@ auto result_tensors(const Fill& fill) {
 TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
     const device_scope on(p.device());
     const buffer_view& from = p.device_output(index);
-    any_tensor result(from.type, shape(from.rank, from.extents));
-    const buffer_view to = result.view();
+    any_tensor result(from);
     if (p.device() == nullptr)
-        std::memcpy(to.data, from.data, from.bytes());
+        std::memcpy(result.view_on(nullptr).data, from.data, from.bytes());
     else
-        p.device()->copy(to.data, from.data, from.bytes());
+        p.device()->copy(result.view().data, from.data, from.bytes());
     return result;
 }
 

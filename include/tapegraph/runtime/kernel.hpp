@@ -202,6 +202,42 @@ struct reduced_element<Op, T> {
     using type = std::make_unsigned_t<T>;
 };
 
+// Up to so many elements preparing a region_reader takes longer than what it reads.
+inline constexpr std::int64_t few_elements = 256;
+
+/// What a region makes of few elements whose operands are all read in place. One thread reads it.
+template <class T>
+class few_values {
+public:
+    few_values(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results)
+        : evaluate_(evaluate), wanted_(wanted), inputs_(call.inputs) {
+        tile_.region = call.region;
+        for (int k = 0; k < results; ++k) tile_.out[k] = nullptr;
+        const std::int64_t elements = call.domain.elements();
+        for (int s = 0; s < inputs_; ++s) {
+            in_place_ = in_place_ && cpu::detail::has_all(call.in[s], elements);
+            first_[s] = call.in[s].as<const std::byte>();
+            sizes_[s] = static_cast<std::int64_t>(size_of(call.in[s].type));
+        }
+    }
+    bool in_place() const { return in_place_; }
+    static void produce(const void* opaque, std::int64_t begin, std::int64_t count, T* out) {
+        auto& v = *static_cast<few_values*>(const_cast<void*>(opaque));
+        for (int s = 0; s < v.inputs_; ++s) v.tile_.in[s] = v.first_[s] + begin * v.sizes_[s];
+        v.tile_.out[v.wanted_] = out;
+        v.tile_.count = count;
+        v.evaluate_(v.tile_);
+    }
+
+private:
+    cpu::tile_function evaluate_;
+    int wanted_, inputs_;
+    bool in_place_ = true;
+    cpu::tile tile_;
+    const std::byte* first_[cpu::most_slots];
+    std::int64_t sizes_[cpu::most_slots];
+};
+
 /// A reduction over call.domain of values from a region; reduces result `wanted` of the region.
 template <class T>
 void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
@@ -210,6 +246,13 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
     if (evaluate == nullptr) {
         const cpu::reduce_source<T> source{call.in[0].as<const T>(), nullptr, nullptr};
         return reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+    }
+    if (call.domain.elements() <= few_elements) {
+        few_values<T> few(call, evaluate, wanted, results);
+        if (few.in_place()) {
+            const cpu::reduce_source<T> source{nullptr, &few_values<T>::produce, &few};
+            return reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+        }
     }
     struct state {
         cpu::region_reader reader;

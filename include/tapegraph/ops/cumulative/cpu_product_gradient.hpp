@@ -26,6 +26,7 @@ struct product_gradient {
         return blocks() > 1 ? static_cast<std::size_t>(2 * outer.size * blocks()) * sizeof(wide) : 0;
     }
     void run(const T* dy, const T* x, void* workspace, T* result) const {
+        if (total && along.count <= 1 && outer.size * along.size <= few_elements && run_few(dy, x, result)) return;
         const std::int64_t count = outer.size * blocks(), tasks = (count + in_task - 1) / in_task;
         const bool parallel = outer.size * along.size >= 16384;
         auto* const before = static_cast<wide*>(workspace);
@@ -69,6 +70,43 @@ struct product_gradient {
     }
 
 private:
+    // So few elements take less time one after the other than filling the lanes does.
+    static constexpr std::int64_t few_elements = rows;
+    static constexpr int safe_exponent = 400;
+
+    /// The derivatives of a few totals without exponents beside the numbers: the bits are the same where no product of
+    /// the elements' sizes can leave the range of double. Returns false otherwise.
+    bool run_few(const T* dy, const T* x, T* result) const {
+        const std::int64_t n = along.size, step = along.count == 0 ? 0 : along.stride[0];
+        double left[rows];
+        for (std::int64_t line = 0; line < outer.size; ++line) {
+            const std::int64_t origin = outer.offset(line);
+            const double first = static_cast<double>(dy[line]);
+            double high = 1, low = 1, so_far = 1;
+            const auto look = [&](double value) {
+                const double size = tile::size_of(value);
+                high = size <= high ? high : size; // NaN too
+                low = size < low && size != 0 ? size : low;
+            };
+            look(first);
+            for (std::int64_t j = 0; j < n; ++j) {
+                const double factor = static_cast<double>(x[origin + element(j) * step]);
+                look(factor);
+                left[j] = so_far;
+                so_far *= factor;
+            }
+            const std::int64_t largest = std::max(tile::exponent_of(high) + 1, 1 - tile::exponent_of(low));
+            if (!(high <= tile::most) || (n + 1) * largest > safe_exponent) return false;
+            double right = first;
+            for (std::int64_t j = n; j-- > 0;) {
+                const std::int64_t place = origin + element(j) * step;
+                const double factor = static_cast<double>(x[place]);
+                result[place] = static_cast<T>(left[j] * right);
+                right *= factor;
+            }
+        }
+        return true;
+    }
     static wide normalized(const wide& x) { return wide::of(x.part, x.exponent); }
 
     static constexpr std::int64_t in_task = 8 * lanes;

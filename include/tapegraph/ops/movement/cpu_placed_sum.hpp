@@ -17,6 +17,8 @@ namespace placed_detail {
 
 inline constexpr int most_operands = 16;
 inline constexpr std::int64_t piece_elements = 16384, parallel_elements = 32768;
+// Up to so many elements finding segments takes longer than adding twice.
+inline constexpr std::int64_t few_elements = 128;
 
 /// Rows of the result, [axis, inner] as one run, are divided into segments, within which the same
 /// operands have elements.
@@ -93,6 +95,27 @@ struct rows {
     }
 };
 
+/// All rows of a small result. An element that some operand does not have starts at +0, one that all have at -0, to
+/// which anything may be added without a change: so the bits are those of segments, where a single operand is added to +0.
+template <class T>
+inline void add_few(const rows<T>& r, std::int64_t elements, T* out) {
+    std::int64_t common = 0, end_of_common = r.operands > 1 ? r.length : 0;
+    for (int k = 0; k < r.operands; ++k) {
+        common = std::max(common, r.begin[k]);
+        end_of_common = std::min(end_of_common, r.begin[k] + r.width[k]);
+    }
+    for (std::int64_t row = 0, at = 0; at < elements; ++row, at += r.length) {
+        T* const to = out + at;
+        for (std::int64_t i = 0; i < r.length; ++i) to[i] = T(0);
+        for (std::int64_t i = common; i < end_of_common; ++i) to[i] = -T(0);
+        for (int k = 0; k < r.operands; ++k) {
+            const T* const from = r.in[k] + row * r.width[k];
+            T* const part = to + r.begin[k];
+            for (std::int64_t i = 0; i < r.width[k]; ++i) part[i] += from[i];
+        }
+    }
+}
+
 /// Computes elements [at, end) of the result.
 template <class T>
 struct piece {
@@ -131,6 +154,7 @@ void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int
         r.begin[k] = begin[k] * inner;
         r.width[k] = in[k].extents[axis] * inner;
     }
+    if (elements <= few_elements) return add_few(r, elements, out.as<T>());
     r.cut();
     const std::int64_t pieces = (elements + piece_elements - 1) / piece_elements;
     parallel_for(pieces, elements >= parallel_elements, [&](std::int64_t i) {
