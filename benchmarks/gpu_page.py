@@ -22,7 +22,7 @@ def table(head, rows):
     print()
 
 
-def told(results):
+def print_stages(results):
     """Returns a line for each stage, and one for each that failed."""
     for stage in dict.fromkeys(row[0] for row in results):
         rows = [row for row in results if row[0] == stage and row[1] != "all"]
@@ -46,7 +46,7 @@ def main():
     print("\n\n".join([f"# {about[0]}", *about[1:]]) + "\n")
     if results:
         print("## What ran\n")
-        told([row for row in results if len(row) == 5])
+        print_stages([row for row in results if len(row) == 5])
     if len(steps) > 1:
         print("## Steps\n\nMicroseconds, medians of turns; floor: the products alone at the measured rate; ratio: the faster of PyTorch's "
               "two over graph mode (benchmarks/gpu_steps.py).\n")

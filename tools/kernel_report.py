@@ -28,8 +28,8 @@ def compile_and_keep(log, command):
     kept = []
     for line in done.stderr.splitlines(keepends=True):
         # Function properties are on a line of their own, without the prefix.
-        told = line.startswith("ptxas info") or SPILLS.search(line)
-        (kept.append if told else sys.stderr.write)(line)
+        about_kernels = line.startswith("ptxas info") or SPILLS.search(line)
+        (kept.append if about_kernels else sys.stderr.write)(line)
     pathlib.Path(log).write_text("".join(kept), encoding="utf-8")
     return done.returncode
 

@@ -112,9 +112,9 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     if (verb == "prepare") {
         now = {};
         give_back();
-        const row requested = row_of(a);
-        tg::set_math_mode(requested.math);
-        now = make(requested, b == "check", c == "-" ? std::string() : c);
+        const row requested_row = row_of(a);
+        tg::set_math_mode(requested_row.math);
+        now = make(requested_row, b == "check", c == "-" ? std::string() : c);
     } else if (verb == "forget") {
         now = {};
         give_back();

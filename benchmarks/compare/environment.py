@@ -39,7 +39,7 @@ print(json.dumps([sum(all for all, _ in packages.values()),
 """
 
 
-def said(command, **options):
+def output_of(command, **options):
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
 
 
@@ -61,7 +61,7 @@ class Peers:
         the others."""
         if not self.python.is_file():
             try:
-                said([self.base, "-m", "venv", str(self.folder)])
+                output_of([self.base, "-m", "venv", str(self.folder)])
             except (subprocess.CalledProcessError, OSError) as e:
                 self.complaints = dict.fromkeys(peers, f"no virtual environment: {tail(e)}")
                 return []
@@ -74,7 +74,7 @@ class Peers:
             command = [str(self.python), "-m", "pip", "install", "-q", "-c", str(HERE / "requirements.txt")]
             command += ["--extra-index-url", self.index] if self.index else []
             try:
-                said([*command, *PACKAGES[peer], "numpy", "safetensors"])
+                output_of([*command, *PACKAGES[peer], "numpy", "safetensors"])
                 stamp.write_text(wanted, encoding="utf-8")
             except (subprocess.CalledProcessError, OSError) as e:
                 self.complaints[peer] = f"not installed: {tail(e)}"
@@ -84,8 +84,8 @@ class Peers:
         """Returns versions, and bytes on the disk with all dependencies: in total, and without
         those that only GPUs use."""
         program = "import importlib.metadata as m, json, sys; print(json.dumps({p: m.version(p) for p in sys.argv[1:]}))"
-        versions = json.loads(said([str(self.python), "-c", program, *PACKAGES[peer], "numpy"]))
-        everything, on_cpu = json.loads(said([str(self.python), "-c", SIZES, PACKAGES[peer][0]]))
+        versions = json.loads(output_of([str(self.python), "-c", program, *PACKAGES[peer], "numpy"]))
+        everything, on_cpu = json.loads(output_of([str(self.python), "-c", SIZES, PACKAGES[peer][0]]))
         return {"versions": versions, "bytes": everything, "bytes_without_gpu": on_cpu}
 
 
@@ -104,7 +104,7 @@ def compiled_programs(folder, programs, compiler):
                 return target
         print(f"compiling {program}, {mode} mode", file=sys.stderr, flush=True)
         try:
-            said([compiler, *FLAGS, f"-DCOMPARE_MODE={mode}", f"-I{ROOT / 'include'}", "-MMD", "-MF", str(listed),
+            output_of([compiler, *FLAGS, f"-DCOMPARE_MODE={mode}", f"-I{ROOT / 'include'}", "-MMD", "-MF", str(listed),
                   str(HERE / f"{program}.cpp"), "-o", str(target)])
             return target
         except (subprocess.CalledProcessError, OSError) as e:
@@ -124,8 +124,8 @@ def compiled_libtorch(folder, python, compiler):
     print("compiling with_libtorch", file=sys.stderr, flush=True)
     try:
         program = "import torch, os; print(os.path.dirname(torch.__file__), int(torch.compiled_with_cxx11_abi()))"
-        torch, abi = said([str(python), "-c", program]).split()
-        said([compiler, "-std=c++20", "-O2", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", f"-I{torch}/include",
+        torch, abi = output_of([str(python), "-c", program]).split()
+        output_of([compiler, "-std=c++20", "-O2", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", f"-I{torch}/include",
               f"-I{torch}/include/torch/csrc/api/include", str(source), "-o", str(target), f"-L{torch}/lib", "-ltorch_cpu",
               "-lc10", f"-Wl,-rpath,{torch}/lib"])
         return target
@@ -139,9 +139,9 @@ def shipped(folder, compiler):
     target = pathlib.Path(folder) / "shipped"
     before = os.times()
     start = time.perf_counter()
-    said([compiler, *FLAGS, f"-I{ROOT / 'include'}", str(ROOT / "benchmarks/compile_time/cnn_graph.cpp"), "-o", str(target)])
+    output_of([compiler, *FLAGS, f"-I{ROOT / 'include'}", str(ROOT / "benchmarks/compile_time/cnn_graph.cpp"), "-o", str(target)])
     after = os.times()
-    said(["strip", str(target)])
+    output_of(["strip", str(target)])
     return {"program": "benchmarks/compile_time/cnn_graph.cpp", "bytes": target.stat().st_size,
             "compile_processor_seconds": after.children_user + after.children_system - before.children_user - before.children_system,
             "compile_seconds": time.perf_counter() - start}
@@ -149,7 +149,7 @@ def shipped(folder, compiler):
 
 def processor_name():
     try:
-        text = said(["lscpu"], env={**os.environ, "LC_ALL": "C"})
+        text = output_of(["lscpu"], env={**os.environ, "LC_ALL": "C"})
         fields = dict(re.findall(r"^([^:]+):\s*(.+)$", text, re.MULTILINE))
         return f"{fields.get('Model name', 'unknown')}, family {fields.get('CPU family', '?')}, model {fields.get('Model', '?')}"
     except (OSError, subprocess.CalledProcessError):
@@ -163,9 +163,9 @@ def memory(field="MemTotal"):
 
 def machine(compiler):
     has_git = shutil.which("git") and (ROOT / ".git").exists()
-    commit = said(["git", "-C", str(ROOT), "rev-parse", "HEAD"]).strip() if has_git else "unknown"
+    commit = output_of(["git", "-C", str(ROOT), "rev-parse", "HEAD"]).strip() if has_git else "unknown"
     return {"processor": processor_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "system": platform.platform(),
-            "compiler": said([compiler, "--version"]).splitlines()[0], "flags": list(FLAGS), "commit": commit}
+            "compiler": output_of([compiler, "--version"]).splitlines()[0], "flags": list(FLAGS), "commit": commit}
 
 
 def process_environment(threads, cache):

@@ -101,10 +101,10 @@ class Contestant:
         try:
             with open(self.log, "rb") as log:
                 lines = log.read()[-4000:].decode(errors="replace").split("\n")
-            said = [line.strip() for line in lines if line.strip()]
+            messages = [line.strip() for line in lines if line.strip()]
         except (OSError, TypeError):
-            said = []
-        return f"{ending}: {said[-1][:200]}" if said else ending
+            messages = []
+        return f"{ending}: {messages[-1][:200]}" if messages else ending
 
     def peak_memory(self, reset=False):
         """Returns the process's memory high-water mark in bytes, or None. `reset` restarts the

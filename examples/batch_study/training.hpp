@@ -39,7 +39,7 @@ tapegraph::epoch_result take_memory(Model& model, const training_sets& sets, std
         try {
             rehearse(model, sets, batch_size, 1);
         } catch (const tapegraph::out_of_memory& step) {
-            throw tapegraph::out_of_memory(step.what(), evaluation.requested + step.requested, step.in_use);
+            throw tapegraph::out_of_memory(step.what(), evaluation.requested_bytes + step.requested_bytes, step.in_use);
         }
         throw;
     }

@@ -85,9 +85,9 @@ void train(tg::distributed::exchange& ranks, const settings& s) {
 int main(int argc, char** argv) {
     settings s;
     if (!parse(argc, argv, s)) {
-        const bool requested = argc == 2 && std::string_view(argv[1]) == "--help";
-        std::fputs(usage, requested ? stdout : stderr);
-        return requested ? 0 : 2;
+        const bool help_requested = argc == 2 && std::string_view(argv[1]) == "--help";
+        std::fputs(usage, help_requested ? stdout : stderr);
+        return help_requested ? 0 : 2;
     }
     return tg::mpi_run(argc, argv, [&](tg::distributed::exchange& ranks) { train(ranks, s); });
 }

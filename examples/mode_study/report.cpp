@@ -61,7 +61,7 @@ std::string entry(const json* row, const options& o) {
 
 /// The meaning of the table's marks, once each, with the cells that they apply to.
 std::string notes(const study::results& all, const options& o) {
-    std::vector<std::pair<std::string, std::string>> reported; // the note, and its cells
+    std::vector<std::pair<std::string, std::string>> notes_with_cells; // the note, and its cells
     for (const cell& c : o.cells()) {
         const json* const row = all.find(key_of(c));
         const std::string which = c.mode + ", " + configuration{c.training, c.source}.name();
@@ -75,16 +75,16 @@ std::string notes(const study::results& all, const options& o) {
                     with_digits(number(*row, "warm_up")) + " of warm-up were all the time there was (*)";
         else
             continue;
-        const auto found =
-            std::find_if(reported.begin(), reported.end(), [&](const auto& note) { return note.first == what; });
-        if (found == reported.end())
-            reported.emplace_back(what, which);
+        const auto found = std::find_if(notes_with_cells.begin(), notes_with_cells.end(),
+                                        [&](const auto& note) { return note.first == what; });
+        if (found == notes_with_cells.end())
+            notes_with_cells.emplace_back(what, which);
         else
             found->second += "; " + which;
     }
     std::string text;
     const std::size_t in_row = configurations(o).size() * o.modes.size();
-    for (const auto& [what, which] : reported) {
+    for (const auto& [what, which] : notes_with_cells) {
         const auto cells = static_cast<std::size_t>(std::count(which.begin(), which.end(), ';')) + 1;
         text += "- " + what + (cells == in_row ? "" : " [" + which + "]") + "\n";
     }

@@ -32,10 +32,10 @@ namespace {
 std::string read_all(int end, pid_t child) {
     std::string text;
     char block[4096];
-    for (bool reported = false;;) {
-        if (interrupted() && !reported) {
+    for (bool terminated = false;;) {
+        if (interrupted() && !terminated) {
             ::kill(child, SIGTERM);
-            reported = true;
+            terminated = true;
         }
         const ssize_t n = ::read(end, block, sizeof block);
         if (n > 0)
@@ -118,7 +118,8 @@ void serve(const common_options& o, const std::function<json()>& measure) {
     } catch (const tapegraph::out_of_memory& e) {
         // A compiled program asks for all of its memory at once, before its first step; eager mode
         // asks for one buffer after the other.
-        row = out_of_memory_row(e.requested + e.in_use, limit, o.only.find("graph") != o.only.npos ? "" : "at least");
+        row = out_of_memory_row(e.requested_bytes + e.in_use, limit,
+                                o.only.find("graph") != o.only.npos ? "" : "at least");
     }
     write_all(o.report_to, row.dump());
 }

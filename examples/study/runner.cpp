@@ -75,8 +75,8 @@ int run_study(const std::string& study, const std::function<int()>& run) {
     return error != EXIT_SUCCESS ? error : status;
 }
 
-tapegraph::device chosen_device(tapegraph::device requested) {
-    const tapegraph::device device = tapegraph::available_or_cpu(requested);
+tapegraph::device chosen_device(tapegraph::device requested_device) {
+    const tapegraph::device device = tapegraph::available_or_cpu(requested_device);
     if (device.is_cuda())
         for (const tapegraph::device_report& r : tapegraph::list_devices())
             if (r.id == device) std::cout << "on " << device.name() << ", " << r.name << "\n\n";

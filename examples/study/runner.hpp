@@ -27,7 +27,7 @@ bool conduct(const std::string& study, const common_options& o, int argc, char**
 int run_study(const std::string& study, const std::function<int()>& run);
 
 /// Prints which device computes if it is a GPU. Returns `asked` or, without such a GPU, the CPU.
-tapegraph::device chosen_device(tapegraph::device requested);
+tapegraph::device chosen_device(tapegraph::device requested_device);
 
 /// The exit status of a study that was interrupted, the one shells use for SIGINT.
 inline constexpr int interrupted_status = 130;

@@ -31,7 +31,7 @@ namespace tapegraph {
 /// argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
     cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
-    if (choice.requested.load() && choice.chosen.load() != algorithm)
+    if (choice.memory_planned.load() && choice.chosen.load() != algorithm)
         throw argument_error(
             "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other");
     choice.chosen.store(algorithm);

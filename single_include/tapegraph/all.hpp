@@ -6697,12 +6697,12 @@ public:
  int shards() const { return shards_; }
  int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
  int use_shards(std::int64_t batch_size, int shards) {
-  const int requested = shards != 0 ? shards : shards_;
-  check_shards(requested, rank_count());
-  if (batch_size < requested)
+  const int requested_shards = shards != 0 ? shards : shards_;
+  check_shards(requested_shards, rank_count());
+  if (batch_size < requested_shards)
    throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
-        std::to_string(requested) + " shards that it is cut into");
-  shards_ = requested;
+        std::to_string(requested_shards) + " shards that it is cut into");
+  shards_ = requested_shards;
   if (ranks_ == nullptr) return shards_;
   this->writes_files_ = ranks_->is_chief();
   distributed::barrier(*ranks_, "begin of fit"); // waits for the chief's files before others look for them
@@ -8267,7 +8267,7 @@ public:
    if (name.empty() || name.find_first_of("/:") != name.npos)
     throw argument_error("cluster_spec: '" + name + "' names no job");
    for (std::size_t k = 0; k < i; ++k)
-    if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' stands twice");
+    if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
    if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
    for (const std::string& address : tasks)
     if (host_of(address).empty())
@@ -8527,7 +8527,7 @@ private:
         std::to_string(underlying.size()));
    if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
     members.begin() + static_cast<std::ptrdiff_t>(i))
-    throw argument_error("rank_group: rank " + std::to_string(members[i]) + " stands twice");
+    throw argument_error("rank_group: rank " + std::to_string(members[i]) + " appears twice");
   }
   const auto own = std::find(members.begin(), members.end(), underlying.rank());
   if (own == members.end())
@@ -9732,8 +9732,8 @@ inline int lock_folder(const files::path& folder) {
    ::close(file);
    return -1;
   }
-  const bool requested = ::fcntl(file, F_GETLK, &lock) == 0;
-  if (requested && lock.l_type == F_UNLCK) {
+  const bool lock_known = ::fcntl(file, F_GETLK, &lock) == 0;
+  if (lock_known && lock.l_type == F_UNLCK) {
    ::close(file);
    continue;
   }
@@ -9742,7 +9742,7 @@ inline int lock_folder(const files::path& folder) {
   std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
   holder = holder.substr(0, holder.find('\n'));
   const auto space = holder.find(' ');
-  const std::string number = requested && lock.l_pid > 0 ? std::to_string(lock.l_pid) : holder.substr(0, space);
+  const std::string number = lock_known && lock.l_pid > 0 ? std::to_string(lock.l_pid) : holder.substr(0, space);
   const std::string host = space == holder.npos || space + 1 == holder.size() ? "" : holder.substr(space + 1);
   throw data_error(
    quoted(folder) + ": process " + (number.empty() ? "?" : number) +
@@ -11290,7 +11290,7 @@ template <class T, class X>
 strided_memory<T> memory_of_mat(X& x) {
  if (dtype_of_depth(x.depth()) != dtype_of<T>)
   throw dtype_error(std::string("borrow: the matrix is of depth ") + std::to_string(x.depth()) + " (" +
-      name_of(dtype_of_depth(x.depth())) + "), asked for " + name_of(dtype_of<T>));
+      name_of(dtype_of_depth(x.depth())) + "), not of " + name_of(dtype_of<T>));
  if (x.rows < 0 || x.cols < 0) throw shape_error("borrow: a matrix of more than two axes");
  const auto channels = static_cast<std::int64_t>(x.channels());
  const auto step = static_cast<std::int64_t>(static_cast<std::size_t>(x.step));
@@ -11621,7 +11621,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
         dlpack_copies copies) {
  if (a.device.type != 1 && a.device.type != 3)
   throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
-       "; only the CPU's memory (1, or 3, pinned) is taken");
+       "; only the CPU's memory (1, or 3, pinned) is supported");
  if (a.ndim < 0 || a.ndim > max_rank)
   throw shape_error("from_dlpack: " + std::to_string(a.ndim) + " axes, tensors have at most " +
       std::to_string(max_rank));
@@ -13504,14 +13504,14 @@ private:
 };
 
 /// While it lives, eager layers report which of them runs.
-class layers_told {
+class scoped_layer_names {
 public:
- layers_told() : before_(std::exchange(tapegraph::detail::numeric_check::layers_wanted(), true)) {
+ scoped_layer_names() : before_(std::exchange(tapegraph::detail::numeric_check::layers_wanted(), true)) {
   tapegraph::detail::numeric_check::scope().clear();
  }
- layers_told(const layers_told&) = delete;
- layers_told& operator=(const layers_told&) = delete;
- ~layers_told() { tapegraph::detail::numeric_check::layers_wanted() = before_; }
+ scoped_layer_names(const scoped_layer_names&) = delete;
+ scoped_layer_names& operator=(const scoped_layer_names&) = delete;
+ ~scoped_layer_names() { tapegraph::detail::numeric_check::layers_wanted() = before_; }
 
 private:
  bool before_;
@@ -13787,7 +13787,7 @@ profile_result profiled(const profile_options& options, const Step& step) {
  if (options.warm_up < 0)
   throw argument_error("profile: warm_up must not be negative, given " + std::to_string(options.warm_up));
  recorder r(options.clock, options.counters);
- const layers_told reported;
+ const scoped_layer_names layer_names;
  const runtime::observer_scope watched(r);
  for (int s = -options.warm_up; s < options.steps; ++s) {
   r.begin_step(s >= 0);

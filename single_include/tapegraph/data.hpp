@@ -635,8 +635,8 @@ template <class... E>
 class chain {
  static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
  static_assert(detail::gradients_first<E...>(),
-    "chain: what transforms gradients, accumulates or skips stands before the optimizer");
- static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
+    "chain: what transforms gradients, accumulates or skips must come before the optimizer");
+ static_assert(detail::unscaled_first<E...>, "chain: loss_scaling must come first");
  static_assert(detail::states_differ<E...>(),
     "chain: two elements keep state of the same name; one of each kind is possible");
 
@@ -9497,7 +9497,7 @@ T record_field(const column_spec& column) {
  } else {
   if (sizeof(T) != column.record_bytes())
    throw shape_error("records: column '" + column.name + "' has records of shape " + text_of(column.shape) +
-       ", asked for " + std::to_string(sizeof(T) / sizeof(value)) + " values");
+       ", its field " + std::to_string(sizeof(T) / sizeof(value)) + " values");
   return T{};
  }
 }
@@ -9551,8 +9551,8 @@ auto records(dataset set, const std::vector<std::string>& columns = {}) {
  if (set.batches()) throw argument_error("records: the data set is a pipeline already");
  const std::size_t count = columns.empty() ? set.columns().size() : columns.size();
  if (count != sizeof...(Fields))
-  throw argument_error("records: " + std::to_string(sizeof...(Fields)) + " fields are asked for, of " +
-       std::to_string(count) + " columns");
+  throw argument_error("records: " + std::to_string(sizeof...(Fields)) + " fields for " + std::to_string(count) +
+       " columns");
  std::vector<std::size_t> places;
  for (std::size_t c = 0; c < count; ++c)
   places.push_back(columns.empty() ? c : detail::find_column(set.columns(), columns[c]));
@@ -10849,8 +10849,8 @@ private:
  template <class T>
  void check() const {
   if (dtype_of<T> != type)
-   throw dtype_error(std::string("host_array ") + shape_text(shape) + ": holds " + name_of(type) +
-       ", asked for " + name_of(dtype_of<T>));
+   throw dtype_error(std::string("host_array ") + shape_text(shape) + ": holds " + name_of(type) + ", not " +
+       name_of(dtype_of<T>));
  }
 };
 struct unread_value {
@@ -10866,8 +10866,8 @@ struct array_view {
  template <class T>
  std::span<const T> values() const {
   if (dtype_of<T> != type)
-   throw dtype_error(std::string("array_view ") + shape_text(shape) + ": holds " + name_of(type) +
-       ", asked for " + name_of(dtype_of<T>));
+   throw dtype_error(std::string("array_view ") + shape_text(shape) + ": holds " + name_of(type) + ", not " +
+       name_of(dtype_of<T>));
   if (!is_aligned())
    throw argument_error(std::string("array_view ") + shape_text(shape) + ": " + name_of(type) +
         " at an address that is no multiple of " + std::to_string(size_of(type)) +
@@ -13025,9 +13025,9 @@ public:
   const std::int64_t first = first_word();
   for (std::size_t i = 0; i < vocabulary_.size(); ++i) {
    if (!indices_.emplace(vocabulary_[i], first + static_cast<std::int64_t>(i)).second)
-    throw argument_error("lookup: " + text_of(vocabulary_[i]) + " stands twice in the vocabulary");
+    throw argument_error("lookup: " + text_of(vocabulary_[i]) + " appears twice in the vocabulary");
    if (options_.mask_token && vocabulary_[i] == *options_.mask_token)
-    throw argument_error("lookup: the mask token " + text_of(vocabulary_[i]) + " stands in the vocabulary");
+    throw argument_error("lookup: the mask token " + text_of(vocabulary_[i]) + " is in the vocabulary");
   }
  }
  /// Uses the most frequent categories seen; of equally frequent ones the greater comes first, as
@@ -16852,7 +16852,7 @@ private:
     throw argument_error("byte_pair_encoding: two tokens have the id " + std::to_string(id) + ", one is " +
          io::quoted_text(token));
    if (!written.emplace(token, id).second)
-    throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " stands twice");
+    throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " appears twice");
    const bool plain =
     byte_level_bytes(token, bytes);
    if (plain) ids_.emplace(bytes, id);
@@ -17266,7 +17266,7 @@ public:
   for (std::size_t i = 0; i < words.size(); ++i) {
    const auto& each = words[i];
    if (!result.numbers_.emplace(each.word, i).second)
-    throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " stands twice");
+    throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " appears twice");
    if (each.index < 1 || each.index >= limit)
     throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " has the index " +
          std::to_string(each.index) + ", not one of [1, " + std::to_string(limit) + ")");

@@ -1755,14 +1755,14 @@ struct device_error : error {
  using error::error;
 };
 
-/// A device's memory is exhausted; the message names the size asked for, the limit and the largest
+/// A device's memory is exhausted; the message names the requested size, the limit and the largest
 /// buffers.
 struct out_of_memory : device_error {
- explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-  : device_error(text), requested(asked_for), in_use(held) {}
+ explicit out_of_memory(const std::string& text, std::size_t bytes_of_request = 0, std::size_t bytes_in_use = 0)
+  : device_error(text), requested_bytes(bytes_of_request), in_use(bytes_in_use) {}
 
- std::size_t requested; ///< bytes requested
- std::size_t in_use; ///< bytes in use by other buffers
+ std::size_t requested_bytes;
+ std::size_t in_use; ///< bytes of the other buffers
 };
 }
 
@@ -3161,10 +3161,10 @@ inline void check_available(device d) {
 inline device available_or_cpu(device wanted) {
  const std::string why = detail::why_unavailable(wanted);
  if (why.empty()) return wanted;
- static const bool reported = [&] {
+ static const bool warned = [&] {
   return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
  }();
- static_cast<void>(reported);
+ static_cast<void>(warned);
  return device::cpu();
 }
 }
@@ -3317,7 +3317,7 @@ struct arena_counters {
   return counters;
  }
 };
-[[noreturn]] void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit);
+[[noreturn]] void refuse_arena(std::size_t requested_bytes, std::size_t in_use, std::size_t limit);
 class arena {
 public:
  arena() = default;
@@ -3355,11 +3355,11 @@ private:
  void* data_ = nullptr;
  std::size_t size_ = 0;
 };
-[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(requested) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
+[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t requested_bytes, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(requested_bytes) +
+       " requested, " + tapegraph::detail::readable_bytes(in_use) + " in use" +
        (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      requested, in_use);
+      requested_bytes, in_use);
 }
 }
 inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
@@ -6209,7 +6209,7 @@ struct reshape_op {
    return;
   case two_open: io.fail("reshape: -1 stands for one extent only"); return;
   case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be derived from symbolic extents"); return;
   case negative: io.fail("reshape: an extent is negative"); return;
   case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
   default: break;
@@ -8881,7 +8881,7 @@ struct window_attributes {
  }
  /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
  /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
- constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+ constexpr bool window_fits(int i, extent in, std::int64_t size, const char* operation) const {
   const extent out = output(i, in, size);
   if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
   const bool always = output(i, extent(1), size).value > 0;
@@ -8943,7 +8943,7 @@ struct convolution_op : detail::convolution_operation {
   io.result.push_back(x[0]);
   for (int i = 0; i < spatial; ++i) {
    const int axis = i + 2 - spatial;
-   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
+   if (!io.require(a.window_fits(axis, x[i + 1], w[i].value, "convolution"),
        "convolution: kernel larger than padded input"))
     return;
    io.result.push_back(a.output(axis, x[i + 1], w[i].value));
@@ -9131,7 +9131,7 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
   const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
   const extent from = x[i + spatial - 1];
   if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+   !io.require(a.window_fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
    return;
   io.result.push_back(a.output(i, from, a.window[i]));
  }
@@ -9539,7 +9539,7 @@ struct convolution_texts {
  }
 };
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& fits) {
+        std::int64_t output_padding, bool& padding_valid) {
  const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
  const bool same = a.is(padding_mode::same);
  const bool valid = a.is(padding_mode::valid);
@@ -9549,7 +9549,8 @@ constexpr extent transposed_length(const window_attributes& a, int i, extent in,
   output_padding = 0;
  }
  const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+ padding_valid =
+  padding_valid && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
  return (in - 1) * stride + rest;
 }
 template <tensor_like X, tensor_like W>
@@ -9565,18 +9566,18 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
  shape target;
  target.attach(from.table());
  target.push_back(from[0]);
- bool fits = true, some = true, pixels = true;
+ bool padding_valid = true, not_empty = true, has_pixels = true;
  for (int i = 0; i < spatial; ++i) {
   const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], padding_valid);
+  not_empty = not_empty && (!size.known() || size.value >= 0) && taps[i].value > 0;
+  has_pixels = has_pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
   target.push_back(size);
  }
  target.push_back(taps[spatial] * a.groups);
- if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+ if (!padding_valid) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+ if (!has_pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+ if (!not_empty) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
  return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
 }
 template <class Convolution, tensor_like X, tensor_like W, class Options>
@@ -9923,8 +9924,8 @@ public:
  void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
  void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
  void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index requested) const {
-  const std::size_t at = number(requested.index);
+ const any_tensor* find(tape_index place) const {
+  const std::size_t at = number(place.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
  void run(const any_tensor& y, int first, const std::vector<char>& keep) {
@@ -10600,12 +10601,12 @@ constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<in
   }
   list<int> args(t.nodes[i].arguments);
   for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
-  std::uint64_t requested = 0;
+  std::uint64_t wanted_operands = 0;
   for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
-   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) requested |= std::uint64_t{1} << k;
+   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) wanted_operands |= std::uint64_t{1} << k;
   for (int k = 0; k < t.nodes[i].arguments; ++k) {
    if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-   t.wanted = requested;
+   t.wanted = wanted_operands;
    const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
    if (flow >= 0) add(args[k], flow);
   }
@@ -15173,11 +15174,12 @@ inline bool fourier_pays(const convolution_geometry& g) {
  return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
   g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
-inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm requested) {
+inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g,
+            convolution_algorithm requested_algorithm) {
  using enum convolution_algorithm;
- const bool open = requested == automatic;
- if ((open || requested == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
- if ((open || requested == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
+ const bool open = requested_algorithm == automatic;
+ if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+ if ((open || requested_algorithm == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
  return direct;
 }
 struct fast_plan {
@@ -15284,7 +15286,7 @@ inline constexpr convolution_algorithm_passes fast_convolution{
 namespace detail {
 struct convolution_choice {
  std::atomic<convolution_algorithm> chosen{convolution_algorithm::automatic};
- std::atomic<bool> requested{false};
+ std::atomic<bool> memory_planned{false};
 };
 inline convolution_choice& chosen_convolution() {
  static convolution_choice choice;
@@ -15301,7 +15303,8 @@ template <class T>
 const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
  if constexpr (std::is_same_v<T, float>) {
   detail::convolution_choice& choice = detail::chosen_convolution();
-  if (!choice.requested.load(std::memory_order_relaxed)) choice.requested.store(true, std::memory_order_relaxed);
+  if (!choice.memory_planned.load(std::memory_order_relaxed))
+   choice.memory_planned.store(true, std::memory_order_relaxed);
  }
  g.algorithm = detail::resolved<T>(g);
  return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
@@ -20899,12 +20902,12 @@ struct kernel<tapegraph::detail::lp_pool_slope_op, T> {
 namespace tapegraph::cpu {
 inline std::int64_t l2_bytes() {
  static const std::int64_t bytes = [] {
-  std::int64_t reported = 0;
+  std::int64_t cache_bytes = 0;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-  reported = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
   constexpr std::int64_t most = std::int64_t{1} << 20;
-  return reported > 0 && reported < most ? reported : most;
+  return cache_bytes > 0 && cache_bytes < most ? cache_bytes : most;
  }();
  return bytes;
 }
@@ -24837,7 +24840,7 @@ std::size_t find_column(const std::vector<column_spec>& columns, std::string_vie
 template <class T>
 void check_column_type(const column_spec& column) {
  if (column.type != dtype_of<T>)
-  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
+  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", not " +
       name_of(dtype_of<T>));
 }
 TG_DEFINITION std::string text_of(const std::vector<std::int64_t>& shape) {
@@ -26438,7 +26441,7 @@ struct frozen {
  failure error{};
  int groups = 0, ordinals = 0;
  bool training = true, differentiated = false;
- bool reported = false;
+ bool message_printed = false;
 };
 namespace detail {
 template <class T, int Count>
@@ -26481,7 +26484,7 @@ constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
  f.ordinals = t.ordinals;
  f.training = t.training;
  f.differentiated = t.differentiated;
- f.reported = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
+ f.message_printed = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
  return f;
 }
 template <capacity C, capacity From>
@@ -26496,7 +26499,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
  f.ordinals = from.ordinals;
  f.training = from.training;
  f.differentiated = from.differentiated;
- f.reported = from.reported;
+ f.message_printed = from.message_printed;
  return f;
 }
 template <capacity C>
@@ -26535,7 +26538,7 @@ constexpr auto unevaluated() {
  frozen<nothing_but_a_line> f{};
  f.error.what = unevaluated_text;
 #if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
- f.reported = true;
+ f.message_printed = true;
 #endif
  return f;
 }
@@ -28089,7 +28092,7 @@ using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
  std::make_integer_sequence<int, detail::facts_of_advice<Text>::get().count>{}));
 template <class Stage>
 constexpr void refuse() {
- if constexpr (!Stage::value.reported) static_cast<void>(sizeof(facts_of<Stage>));
+ if constexpr (!Stage::value.message_printed) static_cast<void>(sizeof(facts_of<Stage>));
 }
 }
 
@@ -29069,7 +29072,7 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
     throw argument_error("variable '" + path + "': this path is already taken (scope.reuse() shares it)");
    if (u.handle.type() != type || !(u.handle.shape() == dims))
     throw shape_error("variable '" + path + "': it is shared, and has shape " +
-        to_string(u.handle.shape()) + ", asked for with " + to_string(dims));
+        to_string(u.handle.shape()) + ", requested with " + to_string(dims));
    return u.handle;
   }
  any_tensor handle = v.data().viewed(dims);
@@ -33766,17 +33769,17 @@ inline std::atomic<bool>& hints_setting() {
  static std::atomic<bool> on{environment_flag("TAPEGRAPH_HINTS", true)};
  return on;
 }
-void tell_once(const std::string& text);
+void print_hint_once(const std::string& text);
 int origin_of(const ir::program_view& v, int node);
 std::string hint_of(const ir::model_view& v, const ir::output_entry& output, const use_of_name& by);
 void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::size_t count);
-TG_DEFINITION void tell_once(const std::string& text) {
+TG_DEFINITION void print_hint_once(const std::string& text) {
  static std::mutex one_at_a_time;
- static std::vector<std::string> reported;
+ static std::vector<std::string> printed_hints;
  const std::lock_guard lock(one_at_a_time);
- for (const std::string& each : reported)
+ for (const std::string& each : printed_hints)
   if (each == text) return;
- reported.push_back(text);
+ printed_hints.push_back(text);
  std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
 TG_DEFINITION int origin_of(const ir::program_view& v, int node) {
@@ -33818,7 +33821,7 @@ TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* p
   if (by == nullptr || by->use == output_use::elements) continue;
   for (const ir::output_entry& output : v.outputs)
    if (parts[k].output.empty() || parts[k].output == output.name)
-    if (const std::string text = hint_of(v, output, *by); !text.empty()) tell_once(text);
+    if (const std::string text = hint_of(v, output, *by); !text.empty()) print_hint_once(text);
  }
 }
 }
@@ -34030,9 +34033,9 @@ TG_DEFINITION void hint_of_scopes(const ir::model_view& v) {
    if (!same_weights(v, v.layers[i], v.layers[k])) continue;
    const std::string a = path_of(v.scopes, v.layers[i].scope), b = path_of(v.scopes, v.layers[k].scope);
    if (paths_look_misspelt(a, b))
-    tell_once("layers '" + a + "' and '" + b +
-      "' have weights of the same shapes, and each its own: to share "
-      "them, make the scope once and give it to both");
+    print_hint_once("layers '" + a + "' and '" + b +
+        "' have weights of the same shapes, and each its own: to share "
+        "them, make the scope once and give it to both");
   }
 }
 }
@@ -35037,10 +35040,10 @@ struct refusing_record : tape_record {
  static void backward(tape_record& base, backward_pass& walk, const any_tensor&);
  static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
 private:
- template <class Walk, class Look>
- void look(const Walk& walk, Look asked_for) const {
+ template <class Walk, class Predicate>
+ void throw_if_any(const Walk& walk, Predicate needs_derivative) const {
   for (const any_tensor& t : operands)
-   if ((walk.*asked_for)(t)) throw argument_error(what);
+   if ((walk.*needs_derivative)(t)) throw argument_error(what);
  }
 };
 void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what);
@@ -35063,10 +35066,10 @@ struct output_record : tape_record {
 };
 tape_index record_program(const taped_call& call);
 TG_DEFINITION void refusing_record::backward(tape_record& base, backward_pass& walk, const any_tensor&) {
- static_cast<refusing_record&>(base).look(walk, &backward_pass::wants);
+ static_cast<refusing_record&>(base).throw_if_any(walk, &backward_pass::wants);
 }
 TG_DEFINITION bool refusing_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
- static_cast<refusing_record&>(base).look(walk, &jvp_pass::find);
+ static_cast<refusing_record&>(base).throw_if_any(walk, &jvp_pass::find);
  return false;
 }
 TG_DEFINITION void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands,
@@ -36080,7 +36083,7 @@ constexpr bool accepts() {
   };
 }
 struct valid {};
-struct reported {};
+struct mistake_printed {};
 #ifndef __CUDACC__
 using traced_undefined = ir::advice<"tg::traced needs #include <tapegraph/traced.hpp>">;
 template <class Mode>
@@ -36093,8 +36096,8 @@ template <class Stage>
 constexpr auto stage_verdict() {
  if constexpr (ir::well_formed<Stage>)
   return std::type_identity<valid>{};
- else if constexpr (Stage::value.reported)
-  return std::type_identity<reported>{};
+ else if constexpr (Stage::value.message_printed)
+  return std::type_identity<mistake_printed>{};
  else if constexpr (Stage::value.used.scopes == 0)
   return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
  else
@@ -36117,7 +36120,7 @@ constexpr bool can_be_run() {
 }
 struct never_called {
  template <class>
- static reported call(int);
+ static mistake_printed call(int);
 };
 template <class Verdict, class Made, class Silent>
 struct checked_result {
@@ -36128,7 +36131,7 @@ struct checked_result<valid, Made, Silent> {
  using type = Made;
 };
 template <class Made, class Silent>
-struct checked_result<reported, Made, Silent> {
+struct checked_result<mistake_printed, Made, Silent> {
  using type = Silent;
 };
 template <class Result>
@@ -36167,14 +36170,14 @@ struct one_input {
  template <class M>
  static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_node));
  template <class>
- static reported call(...);
+ static mistake_printed call(...);
 };
 template <class... Inputs>
 struct several_inputs {
  template <class M>
  static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
  template <class>
- static reported call(...);
+ static mistake_printed call(...);
 };
 template <class Model, class T, auto... Extents>
 struct called_model<Model, spec<T, Extents...>>
@@ -36194,7 +36197,7 @@ struct formula_of_a_loss {
  template <class L>
  static auto call(int) -> decltype(L{}(some_node, some_node));
  template <class>
- static reported call(...);
+ static mistake_printed call(...);
 };
 struct another_loss {
  template <class>
@@ -36218,14 +36221,14 @@ template <class Loss>
 using loss_result = decltype(called_loss<Loss>::template call<Loss>(0));
 template <class Result, class Model, class Spec, class Called>
 constexpr auto call_verdict() {
- if constexpr (!std::is_same_v<Result, reported>)
+ if constexpr (!std::is_same_v<Result, mistake_printed>)
   return std::type_identity<valid>{};
  else if constexpr (!called_model<Model, Spec>::accepted)
   return std::type_identity<Called>{};
  else if constexpr (called_model<Model, Spec>::changes)
   return std::type_identity<const_missing>{};
  else
-  return std::type_identity<reported>{};
+  return std::type_identity<mistake_printed>{};
 }
 using call_of_one_input = ir::advice<"a model is called with a scope and its input, nodes or tensors: "
          "constexpr auto operator()(auto scope, auto x) const">;
@@ -36276,8 +36279,8 @@ constexpr auto one_loss_verdict() {
  } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); }) {
   return std::type_identity<ir::advice<"a loss says what labels are: static constexpr tg::tensor_spec "
            "labels(tg::dtype type, const tg::shape& output)">>{};
- } else if constexpr (std::is_same_v<loss_result<Loss>, reported>) {
-  return std::type_identity<reported>{};
+ } else if constexpr (std::is_same_v<loss_result<Loss>, mistake_printed>) {
+  return std::type_identity<mistake_printed>{};
  } else if constexpr (!tensor_like<std::remove_cvref_t<loss_result<Loss>>>) {
   return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
  } else {
@@ -36368,8 +36371,8 @@ template <class Mode, class Result, class LossResult, class Model, class Spec>
 constexpr auto traced_verdict() {
  if constexpr (!is_defined<Mode>)
   return std::type_identity<traced_undefined>{};
- else if constexpr (std::is_same_v<LossResult, reported>)
-  return std::type_identity<reported>{};
+ else if constexpr (std::is_same_v<LossResult, mistake_printed>)
+  return std::type_identity<mistake_printed>{};
  else
   return call_verdict<Result, Model, Spec, traced_call>();
 }
@@ -37394,7 +37397,7 @@ struct call_of_function {
  template <class F>
  static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
  template <class>
- static reported call(...);
+ static mistake_printed call(...);
 };
 template <class F, class... Specs>
 struct called_function
@@ -37408,11 +37411,11 @@ constexpr auto function_verdict() {
   return std::type_identity<
    ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
      "tg::function<tg::traced>">>{};
- } else if constexpr (std::is_same_v<Result, reported> && !accepts<F, node_for<Specs>...>()) {
+ } else if constexpr (std::is_same_v<Result, mistake_printed> && !accepts<F, node_for<Specs>...>()) {
   return std::type_identity<ir::advice<
    "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
- } else if constexpr (std::is_same_v<Result, reported>) {
-  return std::type_identity<reported>{};
+ } else if constexpr (std::is_same_v<Result, mistake_printed>) {
+  return std::type_identity<mistake_printed>{};
  } else if constexpr (std::is_void_v<Result>) {
   return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
  } else if constexpr (!requires { returned<std::remove_cvref_t<Result>>::count; }) {
@@ -39712,7 +39715,8 @@ public:
  constexpr batched() = default;
  constexpr explicit batched(const Handle& whole) : whole_(whole) {}
  template <expression E>
- constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+ constexpr batched(const E& e, std::source_location where = std::source_location::current())
+  : batched(eval(e, where)) {}
  template <expression E>
  static constexpr batched sealed(const E& e) {
   return batched(e);
@@ -39746,7 +39750,8 @@ template <class Op>
 struct batching_rule {
  template <class Context>
  static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
-  static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
+  static_assert(always_false<Op>,
+     "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
   return c.whole(first);
  }
 };
@@ -39754,7 +39759,8 @@ namespace detail {
 template <class First, class Second>
 inline constexpr bool encloses = false;
 template <class Mode, class Tag, class Second>
-inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> =
+ std::is_same_v<Mode, Second> || encloses<Mode, Second>;
 template <class Mode>
 inline constexpr bool is_batched_mode = false;
 template <class Mode, class Tag>
@@ -39770,11 +39776,12 @@ struct one_mode<First, Second> {
  using type = Second;
 };
 template <class First, class Second>
- requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
+ requires(is_batched_mode<First>&& is_batched_mode<Second> && !std::is_same_v<First, Second> &&
    !encloses<First, Second> && !encloses<Second, First>)
 struct one_mode<First, Second> {
- static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
-         "one's value to the inner vmap as an argument");
+ static_assert(always_false<First>,
+    "values of two vmaps meet and neither runs inside the other's values: hand the outer "
+    "one's value to the inner vmap as an argument");
  using type = First;
 };
 template <class Tag, class T>
@@ -39849,8 +39856,8 @@ struct batch_context {
  }
  constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
  template <class Op>
- constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
-  return invoke<Op>(attributes, shape_asked, where, x...);
+ constexpr auto run(const typename Op::attributes& attributes, const shape* result_shape, const auto&... x) const {
+  return invoke<Op>(attributes, result_shape, where, x...);
  }
  constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
  constexpr auto move_axis(const auto& x, int from, int to) const {
@@ -39888,8 +39895,9 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
   return run<Op>(attributes, target, where, eval(args, where)...);
  }
  template <class Op, class Handle>
- static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
-             const batched<Handle, Tag>* parts, int count) {
+ static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes,
+             std::source_location where, const batched<Handle, Tag>* parts,
+             int count) {
   auto shifted = attributes;
   ++shifted.axis;
   list<Handle> wholes;
@@ -39900,7 +39908,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
  static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
   auto shifted = attributes;
   shifted.axes <<= 1;
-  return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
+  return wrapped(
+   Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
  }
  template <class Handle>
  static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
@@ -39921,7 +39930,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
     bool ok = true;
     ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
     return result;
-   }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
+   }
+   (std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
   }
  }
  template <class F, tensor_like... Args>
@@ -39932,7 +39942,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
     const auto of_wholes = [&](const auto&... h) {
      return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
     };
-    const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
+    const auto r =
+     Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
     const auto gradient = each_wrapped(r.gradient);
     return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
      wrapped(r.value), gradient};
@@ -39959,15 +39970,14 @@ private:
   return f(detail::first_batched<Tag>(x...), x...);
  }
  template <class Op, class... Args>
- static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
-       const Args&... args) {
+ static constexpr auto run(const typename Op::attributes& attributes, const shape* target,
+       std::source_location where, const Args&... args) {
   const auto& like = detail::first_batched<Tag>(args...);
   constexpr int count = sizeof...(Args);
   const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
   inference io{in, count, target, in[0].type, {}, nullptr};
   Op::infer(attributes, io);
-  if (io.error != nullptr)
-   mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
+  if (io.error != nullptr) mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
   const detail::batch_context<batched_mode> context{like.count(), target, where};
   return wrapped(batching_rule<Op>::apply(context, attributes, args...));
  }
@@ -42442,7 +42452,7 @@ template <class Cell>
 struct recurrent_third_texts {
  static constexpr const char* text(std::int64_t) {
   return cell_text<Cell,
-      ": has first and second derivatives; a third, or the tangent of a tangent, was asked for">;
+      ": has first and second derivatives; a third, or the tangent of a tangent, was requested">;
  }
 };
 }
@@ -47924,7 +47934,7 @@ namespace tapegraph {
 /// argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
- if (choice.requested.load() && choice.chosen.load() != algorithm)
+ if (choice.memory_planned.load() && choice.chosen.load() != algorithm)
   throw argument_error(
    "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other");
  choice.chosen.store(algorithm);

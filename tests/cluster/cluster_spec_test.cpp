@@ -66,7 +66,7 @@ TEST_CASE("from text, JSON, a file and TF_CONFIG") {
 
 TEST_CASE("specifications that are none") {
     using spec = tg::cluster_spec;
-    CHECK_THROWS_WITH_AS((spec{{"worker", {"a"}}, {"worker", {"b"}}}), "cluster_spec: job 'worker' stands twice",
+    CHECK_THROWS_WITH_AS((spec{{"worker", {"a"}}, {"worker", {"b"}}}), "cluster_spec: job 'worker' appears twice",
                          tg::argument_error);
     CHECK_THROWS_WITH_AS((spec{{"worker", {}}}), "cluster_spec: job 'worker' has no task", tg::argument_error);
     CHECK_THROWS_WITH_AS((spec{{"", {"a"}}}), "cluster_spec: '' names no job", tg::argument_error);
@@ -105,7 +105,7 @@ TEST_CASE("a server joins: every rank is its task, or every rank hears why not")
         const tg::server named(ranks, two_jobs, two_jobs.task_of(ranks.rank()));
         REQUIRE(named.task() == server.task());
     });
-    const auto reported = [](int size, auto make) {
+    const auto messages = [](int size, auto make) {
         std::vector<std::string> result(static_cast<std::size_t>(size));
         td::run_ranks(size, [&](td::exchange& ranks) {
             try {
@@ -116,9 +116,9 @@ TEST_CASE("a server joins: every rank is its task, or every rank hears why not")
         });
         return result;
     };
-    CHECK(reported(2, [](td::exchange& ranks) { tg::server(ranks, two_jobs); }) ==
+    CHECK(messages(2, [](td::exchange& ranks) { tg::server(ranks, two_jobs); }) ==
           std::vector<std::string>(2, "server: 2 ranks cannot be the 4 tasks of the cluster"));
-    CHECK(reported(4,
+    CHECK(messages(4,
                    [](td::exchange& ranks) {
                        tg::server(ranks, two_jobs,
                                   ranks.rank() == 3 ? tg::task_name{"worker", 2} : two_jobs.task_of(ranks.rank()));
@@ -126,7 +126,7 @@ TEST_CASE("a server joins: every rank is its task, or every rank hears why not")
           std::vector<std::string>(
               4, "ranks do not agree: rank 3 has tasks /job:worker/task:2, rank 0 has in order of ranks"));
     CHECK(
-        reported(2, [](td::exchange& ranks) {
+        messages(2, [](td::exchange& ranks) {
             tg::server(ranks, ranks.rank() == 0 ? tg::cluster_spec{{"worker", {"a", "b"}}}
                                                 : tg::cluster_spec{{"worker", {"a", "c"}}});
         }) == std::vector<std::string>(2, "ranks do not agree: rank 1 has cluster worker=a,c, rank 0 has worker=a,b"));

@@ -2,7 +2,7 @@
 #include <tapegraph/cluster/ranks/thread_exchange.hpp>
 #include <tapegraph/cluster/sharded.hpp>
 
-#include <cluster/told.hpp>
+#include <cluster/error_on_ranks.hpp>
 #include <nn/models.hpp>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace job_names_test {
 
 using namespace nn_test;
-using distributed_test::reported;
+using distributed_test::error_on_ranks;
 using tg::detail::place_name;
 namespace td = tg::distributed;
 
@@ -103,7 +103,7 @@ TEST_CASE("variables lie on the servers that with_device names, in both modes; t
 TEST_CASE("a job or a task that the cluster does not have is refused by name, and `placed` comes first") {
     const thread_limit one(1);
     const auto refusal = [](auto model_of, const tg::parameter_options& options = {}) {
-        return reported(4, [&](td::exchange& ranks) {
+        return error_on_ranks(4, [&](td::exchange& ranks) {
             tg::server server(ranks, cluster);
             auto model = model_of(server.workers());
             tg::parameter_servers of(server, model, optimizer, options);

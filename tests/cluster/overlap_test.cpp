@@ -74,13 +74,13 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
         td::run_on_network(8, {.bits_per_second = bits_per_second}, [&](td::imitated_exchange& mine) {
             auto model = cnn(&mine, 8);
             constexpr double step = 0.117; // seconds on one core
-            double before = 0, reported = 0;
+            double exposed_before = 0, exposed_after = 0;
             charged all(mine, 0);
             {
                 const tg::runtime::observer_scope scope(all);
                 model.train_on_batch(x, y); // agreement, plans
             }
-            for (const tg::exchange_report& e : model.exchanges()) before += e.exposed;
+            for (const tg::exchange_report& e : model.exchanges()) exposed_before += e.exposed;
             const double waited = mine.waited();
             charged clock(mine, step / all.total);
             {
@@ -95,7 +95,7 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
             for (const tg::exchange_report& e : model.exchanges()) {
                 CHECK(e.steps == 2);
                 CHECK(e.bytes <= 1 << 20);
-                reported += e.exposed;
+                exposed_after += e.exposed;
                 bytes += e.bytes;
                 early = early || (e.name.find("(conv2/kernel") != std::string::npos && e.after_step < 60);
             }
@@ -107,7 +107,7 @@ TEST_CASE("what of the CNN's communication is exposed under its compiled step: 8
             }
             CHECK(bytes >= 1'674'701 * sizeof(float));
             CHECK(clock.waits <= static_cast<int>(model.exchanges().size())); // a profiler sees each wait as a call
-            CHECK(reported - before ==
+            CHECK(exposed_after - exposed_before ==
                   doctest::Approx(mine.waited() - waited).epsilon(0.05)); // and looks at the network
         });
         const double most = *std::max_element(exposed.begin(), exposed.end());

@@ -261,18 +261,18 @@ TEST_CASE("who holds what, and what is refused") {
     });
     CHECK(text == "hidden/kernel=0;hidden/bias=1;norm/gamma=1;norm/beta=1;norm/moving_mean=0;norm/moving_variance=1;"
                   "out/kernel=1;out/bias=1;");
-    const auto reported = [](const tg::parameter_options& options) {
+    const auto refusal_of = [](const tg::parameter_options& options) {
         return refusal(3, [&](td::exchange& ranks) {
             tg::server server(ranks, cluster(2, 1));
             auto model = single_model();
             tg::parameter_servers of(server, model, optimizer, options);
         });
     };
-    CHECK(reported({.placed = {{"gone", "/job:ps/task:1"}}}) == "parameter_servers: no variable matches 'gone'");
-    CHECK(reported({.placed = {{"out", "/job:worker/task:0"}}}) ==
+    CHECK(refusal_of({.placed = {{"gone", "/job:ps/task:1"}}}) == "parameter_servers: no variable matches 'gone'");
+    CHECK(refusal_of({.placed = {{"out", "/job:worker/task:0"}}}) ==
           "parameter_servers: 'out/kernel' is placed on /job:worker/task:0; tasks of job 'ps' hold variables");
     CHECK(
-        reported({.placed = {{"out", "/job:ps/task:2"}}}) ==
+        refusal_of({.placed = {{"out", "/job:ps/task:2"}}}) ==
         "parameter_servers: 'out/kernel' is placed on /job:ps/task:2; cluster_spec: no /job:ps/task:2; job 'ps' has 2 "
         "tasks");
     CHECK(refusal(3,

@@ -4,7 +4,7 @@
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/train/callbacks.hpp>
 
-#include <cluster/told.hpp>
+#include <cluster/error_on_ranks.hpp>
 #include <nn/models.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -19,7 +19,7 @@
 namespace rank_checkpoints_test {
 
 using namespace nn_test;
-using distributed_test::reported;
+using distributed_test::error_on_ranks;
 namespace td = tg::distributed;
 namespace fs = std::filesystem;
 
@@ -178,16 +178,16 @@ TEST_CASE("ranks that cannot write, or do not fit together: all are told, and wh
             here.close();
         };
     };
-    CHECK(reported(2, saves([](auto&, auto&) {})) == "");
-    CHECK(reported(4, saves([](auto& m, auto& ranks) { m.set_step(ranks.rank() == 3 ? 6 : 5); }))
+    CHECK(error_on_ranks(2, saves([](auto&, auto&) {})) == "");
+    CHECK(error_on_ranks(4, saves([](auto& m, auto& ranks) { m.set_step(ranks.rank() == 3 ? 6 : 5); }))
               .find("rank 3 has model ") != std::string::npos);
-    CHECK(reported(2, saves([](auto& m, auto& ranks) {
-                       m.set_step(5);
-                       if (ranks.rank() == 1) m.variables().add("more", noise<float>({3}, 1), false, false);
-                   }))
+    CHECK(error_on_ranks(2, saves([](auto& m, auto& ranks) {
+                             m.set_step(5);
+                             if (ranks.rank() == 1) m.variables().add("more", noise<float>({3}, 1), false, false);
+                         }))
               .find("'" + kept + "/step-000005': rank 1 has model ") == 0);
     // A name that no file can hold, on the rank whose part has it: of two tensors of a size the second.
-    const std::string printed = reported(2, [&](td::exchange& ranks) {
+    const std::string printed = error_on_ranks(2, [&](td::exchange& ranks) {
         const auto parts = tg::by_rank(ranks);
         const float values[2]{1, 2};
         parts->take({{{"first", tg::dtype::f32, {2}, values}, {"__metadata__", tg::dtype::f32, {2}, values}}, {}});
@@ -199,14 +199,14 @@ TEST_CASE("ranks that cannot write, or do not fit together: all are told, and wh
     CHECK(tg::checkpoint_manager(kept).steps() == std::vector<std::int64_t>{0});
     // A folder that cannot be.
     folder.write("file", "text");
-    CHECK(reported(2, [&](td::exchange& ranks) {
+    CHECK(error_on_ranks(2, [&](td::exchange& ranks) {
               auto model = made(&ranks);
               const auto parts = tg::by_rank(ranks);
               tg::detail::weight_snapshot unused;
               model.save(tg::detail::snapshot_place{unused, parts.get()});
               parts->begin(folder.path().string() + "/file/step", "", false, {});
           }) == "'" + folder.path().string() + "/file/step': cannot be written: Not a directory");
-    CHECK(reported(1, [&](td::exchange& ranks) {
+    CHECK(error_on_ranks(1, [&](td::exchange& ranks) {
               tg::checkpoint_manager(kept, {.max_shard_bytes = 8, .parts = tg::by_rank(ranks)});
           }) == "checkpoint_manager: max_shard_bytes is 8, and files are one for each rank");
 }

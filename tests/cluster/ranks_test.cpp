@@ -5,7 +5,7 @@
 #include <tapegraph/nn/metrics/accuracy.hpp>
 #include <tapegraph/nn/optimizers/loss_scaling.hpp>
 
-#include <cluster/told.hpp>
+#include <cluster/error_on_ranks.hpp>
 #include <nn/models.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -16,7 +16,7 @@
 namespace ranks_test {
 
 using namespace nn_test;
-using distributed_test::reported;
+using distributed_test::error_on_ranks;
 using std::int64_t;
 namespace td = tg::distributed;
 
@@ -119,17 +119,17 @@ TEST_CASE("a program without the loss's scale between two with it: each waits fo
 
 TEST_CASE("ranks that do not fit together are refused, on every rank alike") {
     const thread_limit one(1);
-    CHECK(reported(3, [](td::exchange& ranks) { made<tg::graph>(&ranks); }) ==
+    CHECK(error_on_ranks(3, [](td::exchange& ranks) { made<tg::graph>(&ranks); }) ==
           "shards: 3 ranks cannot share 8 shards; expected a power of two from 1 to 8");
-    CHECK(reported(4, [](td::exchange& ranks) { made<tg::graph>(&ranks, 2); }) ==
+    CHECK(error_on_ranks(4, [](td::exchange& ranks) { made<tg::graph>(&ranks, 2); }) ==
           "shards: 4 ranks cannot share 2 shards; expected a power of two from 1 to 2");
-    CHECK(reported(2, [](td::exchange& ranks) {
+    CHECK(error_on_ranks(2, [](td::exchange& ranks) {
               made<tg::graph>(&ranks).fit(texts(67), {.batch_size = 4, .verbose = 0});
           }) == "fit: batch_size is 4, less than the 8 shards that it is cut into");
-    CHECK(reported(2, [](td::exchange& ranks) {
+    CHECK(error_on_ranks(2, [](td::exchange& ranks) {
               made<tg::graph>(&ranks, ranks.rank() == 0 ? 8 : 4).fit(texts(67), {.batch_size = 16, .verbose = 0});
           }) == "ranks do not agree: rank 1 has shards 4, rank 0 has 8");
-    const std::string other_data = reported(2, [](td::exchange& ranks) {
+    const std::string other_data = error_on_ranks(2, [](td::exchange& ranks) {
         made<tg::graph>(&ranks).fit(texts(60 + ranks.rank()), {.batch_size = 16, .verbose = 0});
     });
     CHECK(other_data.find("ranks do not agree: rank 1 has") == 0);

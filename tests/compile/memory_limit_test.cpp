@@ -22,7 +22,7 @@ constexpr std::size_t kib = 1024, mib = 1024 * kib;
 
 } // namespace
 
-TEST_CASE("a buffer beyond the memory limit is refused, and what was asked is said") {
+TEST_CASE("a buffer beyond the memory limit is refused, and the error has the requested bytes") {
     const memory_limit limit(mib);
     const std::size_t before = in_use();
     {
@@ -33,9 +33,9 @@ TEST_CASE("a buffer beyond the memory limit is refused, and what was asked is sa
             const tg::runtime::arena more(1);
         } catch (const tg::out_of_memory& e) {
             thrown = true;
-            CHECK(e.requested == 1);
+            CHECK(e.requested_bytes == 1);
             CHECK(e.in_use == before + mib);
-            CHECK(support::contains(e.what(), "out of memory on the CPU: 1 bytes asked"));
+            CHECK(support::contains(e.what(), "out of memory on the CPU: 1 bytes requested"));
             CHECK(support::contains(e.what(), "limit"));
         }
         CHECK(thrown);
@@ -87,18 +87,18 @@ TEST_CASE("the plan of a program says what it would have needed") {
                                         tg::sgd{.learning_rate = 0.1}, {.seed = 2});
     const auto x = noise<float>({4096, 6}, 1);
     const auto y = classes(4096, 3, 1);
-    std::size_t requested = 0;
+    std::size_t requested_bytes = 0;
     {
         const memory_limit limit(64 * kib);
         try {
             model.train_on_batch(x, y);
         } catch (const tg::out_of_memory& e) {
-            requested = e.requested;
+            requested_bytes = e.requested_bytes;
         }
     }
     model.train_on_batch(x, y);
-    CHECK(requested > 64 * kib);
-    CHECK(requested == model.arena_bytes());
+    CHECK(requested_bytes > 64 * kib);
+    CHECK(requested_bytes == model.arena_bytes());
 }
 
 } // namespace memory_limit_test

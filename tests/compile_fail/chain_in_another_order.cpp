@@ -1,5 +1,5 @@
 // A transformation of gradients after the optimizer.
-// expect: chain: what transforms gradients, accumulates or skips stands before the optimizer
+// expect: chain: what transforms gradients, accumulates or skips must come before the optimizer
 // expect-elsewhere: a static_assert in the class
 #include <tapegraph/tapegraph.hpp>
 

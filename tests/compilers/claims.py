@@ -55,9 +55,9 @@ def main():
                           ("README.md", r"g\+\+ (\d+) and newer, clang (\d+) and newer"),
                           ("CONTRIBUTING.md", r"g\+\+ (\d+) \(or clang\+\+ (\d+)\) at least"),
                           ("CONTRIBUTING.md", r"C\+\+20, g\+\+ (\d+) and clang\+\+ (\d+),")):
-        said = re.search(pattern, " ".join((ROOT / name).read_text(encoding="utf-8").split()))
-        if said is None or (int(said[1]), int(said[2])) != (oldest.get("g++"), oldest.get("clang")):
-            errors.append(f"{name}: the oldest compilers are {said[0] if said else 'not named'}, "
+        claim = re.search(pattern, " ".join((ROOT / name).read_text(encoding="utf-8").split()))
+        if claim is None or (int(claim[1]), int(claim[2])) != (oldest.get("g++"), oldest.get("clang")):
+            errors.append(f"{name}: the oldest compilers are {claim[0] if claim else 'not named'}, "
                           f"built were g++ {oldest.get('g++')} and clang {oldest.get('clang')}")
     for name in ("README.md", "CMakeLists.txt"):
         words = " ".join((ROOT / name).read_text(encoding="utf-8").split())

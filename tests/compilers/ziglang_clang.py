@@ -19,8 +19,8 @@ import sys
 
 def folders_of_gcc():
     """Where g++ looks for headers, in its order, without its own folder of intrinsics, which are for g++ alone."""
-    said = subprocess.run([os.environ.get("GXX", "g++"), "-x", "c++", "-E", "-v", "-"], input="", capture_output=True, text=True, check=True).stderr
-    listed = re.search(r"search starts here:\n(.*?)End of search list", said, re.DOTALL)[1]
+    log = subprocess.run([os.environ.get("GXX", "g++"), "-x", "c++", "-E", "-v", "-"], input="", capture_output=True, text=True, check=True).stderr
+    listed = re.search(r"search starts here:\n(.*?)End of search list", log, re.DOTALL)[1]
     folders = [line.strip() for line in listed.splitlines() if line.startswith(" ")]
     return [folder for folder in folders if not re.search(r"/lib/gcc/.*/include(-fixed)?$", folder)]
 

@@ -34,10 +34,10 @@ std::vector<float> noise(std::int64_t count, std::uint32_t seed) {
 
 using tapegraph::convolution_algorithm;
 
-geometry resolved(const geometry& given, convolution_algorithm requested = convolution_algorithm::automatic) {
+geometry resolved(const geometry& given, convolution_algorithm algorithm = convolution_algorithm::automatic) {
     if (given.algorithm != convolution_algorithm::automatic) return given;
     geometry g = given; // g++ 12.2 at -O1 changes a parameter that is passed by value before its caller has filled it
-    g.algorithm = cpu::detail::algorithm_for_shape(given, requested);
+    g.algorithm = cpu::detail::algorithm_for_shape(given, algorithm);
     return g;
 }
 
@@ -113,8 +113,8 @@ private:
 };
 
 /// Every instruction set the processor has, on one thread and on three: within the bound, and the same bits on any number of threads.
-void check(const geometry& given, convolution_algorithm requested = convolution_algorithm::automatic) {
-    const geometry g = resolved(given, requested);
+void check(const geometry& given, convolution_algorithm algorithm = convolution_algorithm::automatic) {
+    const geometry g = resolved(given, algorithm);
     INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
                   << g.kernel_height << " out " << g.out_height << "x" << g.out_width << "x" << g.out_channels
                   << " pad " << g.pad_top << "," << g.pad_left << " kernel width " << g.kernel_width << " stride "

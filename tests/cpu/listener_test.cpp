@@ -12,11 +12,11 @@ namespace cpu = tapegraph::cpu;
 
 namespace {
 
-struct reported {
+struct task_counter {
     std::thread::id expected = std::this_thread::get_id();
     int calls = 0, elsewhere = 0;
     static void call(void* of) noexcept {
-        auto& mine = *static_cast<reported*>(of);
+        auto& mine = *static_cast<task_counter*>(of);
         ++mine.calls;
         mine.elsewhere += std::this_thread::get_id() != mine.expected;
     }
@@ -25,10 +25,10 @@ struct reported {
 } // namespace
 
 TEST_CASE("a listener is called after each task of its thread, and of no other") {
-    reported mine;
+    task_counter mine;
     const auto nothing = [](std::int64_t) {};
     {
-        const cpu::listen_between_tasks scope(&reported::call, &mine);
+        const cpu::listen_between_tasks scope(&task_counter::call, &mine);
         cpu::parallel_for(7, false, nothing);
         CHECK(mine.calls == 7);
         cpu::parallel_for(0, true, nothing);
@@ -44,9 +44,9 @@ TEST_CASE("a listener is called after each task of its thread, and of no other")
         CHECK(mine.calls == 7 + own.load());
         CHECK(mine.elsewhere == 0);
 
-        reported inner;
+        task_counter inner;
         {
-            const cpu::listen_between_tasks within(&reported::call, &inner);
+            const cpu::listen_between_tasks within(&task_counter::call, &inner);
             cpu::parallel_for(3, false, nothing);
         }
         CHECK(inner.calls == 3);

@@ -205,7 +205,7 @@ TEST_CASE("convolution plans: what has been planned is known, and is nobody else
         CHECK(plans.workspace == most);
     };
     // More shapes than there are entries, each requested twice in a row and again later.
-    std::int64_t requested = 0;
+    std::int64_t shapes = 0;
     for (int time = 0; time < 2; ++time)
         for (int batch = 1; batch <= 50; ++batch)
             for (auto pass : passes)
@@ -215,9 +215,9 @@ TEST_CASE("convolution plans: what has been planned is known, and is nobody else
                         check(third_layer(batch), pass, sizeof(float), {multiprocessors, true});
                         if (again == 1) CHECK(known.made() - before <= 1);
                     }
-                    requested += 1;
+                    shapes += 1;
                 }
-    CHECK(known.made() >= requested / 2); // each of them at least once
+    CHECK(known.made() >= shapes / 2); // each of them at least once
     const std::int64_t before = known.made();
     check(second_layer(3), convolution_pass::forward, sizeof(float), {132, true});
     check(second_layer(3), convolution_pass::forward, sizeof(double), {132, true});

@@ -152,9 +152,9 @@ TEST_CASE("pooled convolution on a device: NaN stays, and reaches its windows on
 // given plan.
 namespace {
 
-class reported {
+class pooled_convolution {
 public:
-    explicit reported(const convolution_geometry& whole) : g_(even(whole)), e_(g_), at_{e_.x, e_.w, e_.bias} {
+    explicit pooled_convolution(const convolution_geometry& whole) : g_(even(whole)), e_(g_), at_{e_.x, e_.w, e_.bias} {
         const std::int64_t across = g_.out_width / 2, count = g_.batch * g_.out_height / 2 * across * g_.out_channels;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t channel = i % g_.out_channels, column = i / g_.out_channels % across * 2,
@@ -194,7 +194,7 @@ private:
 
 TEST_CASE("pooled convolution on a device: both orders of pixels, on both kinds of cores") {
     for (const auto& g : shapes) {
-        const reported problem(g);
+        const pooled_convolution problem(g);
         cuda::convolution_plan plan;
         for (plan.batch_innermost = false;; plan.batch_innermost = true) {
             for (auto algorithm :
@@ -210,7 +210,7 @@ TEST_CASE("pooled convolution on a device: both orders of pixels, on both kinds 
 }
 
 TEST_CASE("pooled convolution on a device: every tile that a plan may name") {
-    const reported problem(geometry(1, 6, 7, 12, 3, 2, 20, 1, 1, 1, 0, 1, 1));
+    const pooled_convolution problem(geometry(1, 6, 7, 12, 3, 2, 20, 1, 1, 1, 0, 1, 1));
     const auto check = [&](cuda::convolution_algorithm algorithm, std::span<const cuda::product_tile> tiles,
                            bool exact) {
         int kernels_run = 0;

@@ -244,9 +244,9 @@ TEST_CASE("library plans: the clock decides for them, unless they are wrong") {
     const auto wrong = geometry(2, 9, 8, 12, 3, 3, 24);
     driver::rules().cost = [](const auto& l) { return is_of_library(l) ? 2.0 : 8.0; };
     driver::rules().wrong = [](const auto& l) { return l.shape.block.x == 384; };
-    const std::string reported = test::captured_stderr([&] { plans<forward>(wrong); });
+    const std::string printed = test::captured_stderr([&] { plans<forward>(wrong); });
     CHECK(name(wrong, math_mode::tf32) != "warpgroups");
-    CHECK(reported.find("tapegraph: 'warpgroups' is not used for convolution forward f32 tf32 images 2x9x8x12") == 0);
+    CHECK(printed.find("tapegraph: 'warpgroups' is not used for convolution forward f32 tf32 images 2x9x8x12") == 0);
 }
 #endif
 

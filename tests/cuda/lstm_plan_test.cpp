@@ -137,12 +137,12 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     CHECK(launches() == std::pair{1, 1}); // a grid
     cuda::driver::use(2);
     CHECK(launches() == std::pair{3, 4}); // a launch a step
-    const int requested = device.questions;
+    const int questions_before = device.questions;
     for (int i = 0; i < 3; ++i) {
         cuda::driver::use(i);
         CHECK(launches() == (i < 2 ? std::pair{1, 1} : std::pair{3, 4})); // the cached answers
     }
-    CHECK(device.questions == requested); // nothing is asked twice
+    CHECK(device.questions == questions_before); // no question is repeated
     device.devices = 1;
     cuda::driver::use(0);
 }

@@ -63,7 +63,7 @@ TEST_CASE("measured plans: every candidate of awkward shapes agrees with the mul
 #else
     constexpr std::size_t each = 1;
 #endif
-    const std::string reported = test::captured_stderr([&] {
+    const std::string printed = test::captured_stderr([&] {
         for (auto pass : passes) {
             for (std::size_t i = 0; i < std::size(geometries); i += each) {
                 const convolution_plans& all = plans<float>(geometries[i], pass);
@@ -74,7 +74,7 @@ TEST_CASE("measured plans: every candidate of awkward shapes agrees with the mul
             plans<float>(geometry(1, 4, 5, 32, 3, 3, 24), pass);
         }
     });
-    CHECK(reported == "");
+    CHECK(printed == "");
     CHECK_FALSE(plan_memory::instance().empty());
 }
 
@@ -181,13 +181,13 @@ TEST_CASE("measured plans: a kernel that computes something else is never chosen
     const auto g = geometry(2, 8, 7, 12, 3, 3, 28);
     std::string chosen;
     const auto ask = [&] { chosen = name_of(plans<float>(g, convolution_pass::forward)[math_mode::fp32]); };
-    const std::string reported = test::captured_stderr(ask);
+    const std::string printed = test::captured_stderr(ask);
     CHECK(chosen != "multiply_adds 128x128x8");
-    CHECK(reported.find(
+    CHECK(printed.find(
               "tapegraph: 'multiply_adds 128x128x8' is not used for convolution forward f32 fp32 images 2x8x7x12 "
               "filters 3x3x28") != std::string::npos);
-    CHECK(reported.find("its results differ by inf from those of multiply_adds ") != std::string::npos);
-    CHECK(reported.find(", of which rounding explains") != std::string::npos);
+    CHECK(printed.find("its results differ by inf from those of multiply_adds ") != std::string::npos);
+    CHECK(printed.find(", of which rounding explains") != std::string::npos);
     CHECK(test::captured_stderr(ask) == "");
 }
 
@@ -204,10 +204,10 @@ TEST_CASE("measured plans: nothing is measured while a graph is captured, nor wi
     CHECK(launches() == before);
     const std::size_t memory = driver::imitation::instance().memory;
     driver::imitation::instance().memory = driver::imitation::instance().taken + (std::size_t{1} << 20);
-    const std::string reported = test::captured_stderr([&] { plans<float>(large, convolution_pass::forward); });
+    const std::string printed = test::captured_stderr([&] { plans<float>(large, convolution_pass::forward); });
     driver::imitation::instance().memory = memory;
-    CHECK(reported.find("tapegraph: the plan for convolution forward f32 fp32 images 64x99x99x12") == 0);
-    CHECK(reported.find("is predicted, not measured: out of memory on cuda:0") != std::string::npos);
+    CHECK(printed.find("tapegraph: the plan for convolution forward f32 fp32 images 64x99x99x12") == 0);
+    CHECK(printed.find("is predicted, not measured: out of memory on cuda:0") != std::string::npos);
     CHECK(plan_memory::instance().empty());
 }
 
@@ -243,15 +243,15 @@ TEST_CASE("measured plans: of any work, by its largest difference") {
             });
         };
         int best = 0;
-        const std::string reported = test::captured_stderr([&] { best = choose(); });
+        const std::string printed = test::captured_stderr([&] { best = choose(); });
         CHECK(made == 1);
         if (count == 1) { // zero times anything
-            CHECK(reported == "");
+            CHECK(printed == "");
             continue;
         }
         CHECK(best != 0);
-        CHECK(reported.find("tapegraph: 'off by a tenth' is not used for counting to " + std::to_string(count)) == 0);
-        CHECK(reported.find("off by little") == std::string::npos);
+        CHECK(printed.find("tapegraph: 'off by a tenth' is not used for counting to " + std::to_string(count)) == 0);
+        CHECK(printed.find("off by little") == std::string::npos);
         CHECK(choose() == best);
         CHECK(made == 1);
         work.name += " again"; // and with a single candidate

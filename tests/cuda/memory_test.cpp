@@ -62,14 +62,14 @@ TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of
     auto& device = tg::cuda::driver::imitation::instance();
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib, .reuse = 6 * mib});
-    const auto requested = [&](const auto& f) { // how often the driver is asked for memory, and given some back
+    const auto driver_calls = [&](const auto& f) { // how often the driver allocates and frees memory
         const int allocations = device.allocations, frees = device.frees;
         f();
         return std::pair{device.allocations - allocations, device.frees - frees};
     };
     void* a = pool.allocate(1000, "first");
     pool.release(a);
-    CHECK(requested([&] {
+    CHECK(driver_calls([&] {
               for (std::size_t bytes : {1000u, 900u, 1024u}) { // all of 1,024 bytes
                   CHECK(pool.allocate(bytes, "second") == a);
                   CHECK(pool.statistics().in_use == 1024);
@@ -81,34 +81,34 @@ TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of
           }) == std::pair{0, 0});
     CHECK(pool.statistics().allocations == 4);
     CHECK(has(message_of<tg::device_error>([&] { pool.release(a); }), "not live"));
-    CHECK(requested([&] { pool.release(pool.allocate(2000)); }) == std::pair{1, 0});        // another size
-    CHECK(requested([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to keep
-    CHECK(requested([&] {
+    CHECK(driver_calls([&] { pool.release(pool.allocate(2000)); }) == std::pair{1, 0});        // another size
+    CHECK(driver_calls([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to keep
+    CHECK(driver_calls([&] {
               void *const b = pool.allocate(1000), *const c = pool.allocate(1000); // one is kept
               CHECK(b != c);
               pool.release(b), pool.release(c);
           }) == std::pair{1, 0});
     // More than may be kept: all go back.
-    CHECK(requested([&] {
+    CHECK(driver_calls([&] {
               void *const b = pool.allocate(3 * mib), *const c = pool.allocate(3 * mib);
               pool.release(b);
               pool.release(c);
           }) == std::pair{2, 4});
     // The limit applies to all memory that the driver has given.
-    CHECK(requested([&] { pool.release(pool.allocate(8 * mib)); }) == std::pair{1, 2});
+    CHECK(driver_calls([&] { pool.release(pool.allocate(8 * mib)); }) == std::pair{1, 2});
     pool.release(pool.allocate(1000));
-    CHECK(requested([&] {
+    CHECK(driver_calls([&] {
               pool.recording(true);
               void* const b = pool.allocate(1000);
               pool.release(b);
               pool.recording(false);
           }) == std::pair{1, 1});
-    CHECK(requested([&] { pool.trim(); }) == std::pair{0, 1});
+    CHECK(driver_calls([&] { pool.trim(); }) == std::pair{0, 1});
     CHECK(pool.statistics().reserved == 0);
 
     memory_pool without(0);
     without.configure({.reuse = 0});
-    CHECK(requested([&] { without.release(without.allocate(1000)); }) == std::pair{1, 1});
+    CHECK(driver_calls([&] { without.release(without.allocate(1000)); }) == std::pair{1, 1});
 }
 
 TEST_CASE_FIXTURE(balanced, "device memory: buffers that wait go before memory runs out") {
@@ -122,12 +122,13 @@ TEST_CASE_FIXTURE(balanced, "device memory: buffers that wait go before memory r
     pool.release(pool.allocate(available - mib)); // nothing was free
 }
 
-TEST_CASE_FIXTURE(balanced, "device memory: running out says what was asked, the limit, and who has the rest") {
+TEST_CASE_FIXTURE(balanced, "device memory: running out names the request, the limit, and the largest buffers") {
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib});
     void* held[]{pool.allocate(4 * mib, "conv2/kernel"), pool.allocate(3 * mib, "images"), pool.allocate(mib)};
     const std::string text = message_of<tg::out_of_memory>([&] { pool.allocate(5 * mib, "dense/kernel"); });
-    CHECK(has(text, "out of memory on cuda:0: 5.00 MiB asked for dense/kernel; limit 10.00 MiB, in use 8.00 MiB in 3"));
+    CHECK(has(text,
+              "out of memory on cuda:0: 5.00 MiB requested for dense/kernel; limit 10.00 MiB, in use 8.00 MiB in 3"));
     CHECK(has(text, "largest: conv2/kernel 4.00 MiB, images 3.00 MiB, (unnamed) 1.00 MiB"));
     CHECK(pool.statistics().in_use == 8 * mib); // and nothing else has happened
     held[2] = (pool.release(held[2]), pool.allocate(3 * mib));

@@ -127,14 +127,14 @@ constexpr auto careful = [](auto x) {
 
 // From the second call on a captured graph is replayed.
 TEST_CASE("effects and faults in a step that is captured") {
-    static std::string reported;
-    const tg::print_sink before = tg::set_print_sink([](std::string_view text) { reported += text; });
+    static std::string printed;
+    const tg::print_sink before = tg::set_print_sink([](std::string_view text) { printed += text; });
     const tg::device_scope on(tg::device::cuda(0));
     auto f = tg::function<tg::graph>(careful, tg::spec<float, 3>{});
     for (int times = 0; times < 4; ++times) {
-        reported.clear();
+        printed.clear();
         CHECK(f(tensor<float>{1, 2, 1}).item() == doctest::Approx(std::log(2.0) * 2));
-        CHECK(reported == "y: f32[3] [0.        0.6931472 0.       ]\n");
+        CHECK(printed == "y: f32[3] [0.        0.6931472 0.       ]\n");
     }
     CHECK_THROWS_WITH_AS((void)f(tensor<float>{1, 2, 3}).item(), "gather: index 3 at position 2 is outside [0, 3)",
                          tg::range_error);

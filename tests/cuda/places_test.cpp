@@ -74,8 +74,8 @@ TEST_CASE_TEMPLATE("searchsorted on a device: one row goes to a library that is 
             for (const std::int64_t right : {0, 1}) {
                 CAPTURE(n);
                 CAPTURE(m);
-                const argument sorted = sorted_rows<T>({n}), requested = disorder<T>({m});
-                const auto line = values_of<T>(sorted), values = values_of<T>(requested);
+                const argument sorted = sorted_rows<T>({n}), searched = disorder<T>({m});
+                const auto line = values_of<T>(sorted), values = values_of<T>(searched);
                 const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
                 places want;
                 for (const T v : values)
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("searchsorted on a device: one row goes to a library that is 
                                                               : std::lower_bound(line.begin(), line.end(), v, before)) -
                                                   line.begin()));
                 const names calls(n > 0 && m > 0 ? 1 : 0, call(right != 0 ? "upper_bound" : "lower_bound", m));
-                library_same<searchsorted_op, T, T>({right}, {sorted, requested}, {m}, want, calls);
+                library_same<searchsorted_op, T, T>({right}, {sorted, searched}, {m}, want, calls);
             }
     // Only equal elements.
     for (const T value : {std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()}) {
@@ -236,7 +236,7 @@ TEST_CASE("places on a device: a library's are parts of a graph") {
     auto line = floats(9);
     std::sort(line.begin(), line.end());
     const on_device::device_array<float> sorted(line);
-    on_device::device_array<float> requested(floats(1));
+    on_device::device_array<float> searched(floats(1));
     on_device::device_array<std::uint8_t> marks(bytes(1));
     on_device::device_array<std::int32_t> counted(numbers(1)), stretches(runs(1));
     const on_device::device_array<std::int32_t> at(n), marked(n), counts(100), sizes(n);
@@ -245,7 +245,7 @@ TEST_CASE("places on a device: a library's are parts of a graph") {
         v.type = dtype::boolean;
         return v;
     }();
-    const buffer_view in[]{on_device::view(sorted.data(), {n}), on_device::view(requested.data(), {n}), of_marks,
+    const buffer_view in[]{on_device::view(sorted.data(), {n}), on_device::view(searched.data(), {n}), of_marks,
                            on_device::view(counted.data(), {n}), on_device::view(stretches.data(), {n})};
     buffer_view out[]{on_device::view(at.data(), {n}), on_device::view(marked.data(), {n}),
                       on_device::view(counts.data(), {100}), on_device::view(sizes.data(), {n})};
@@ -279,7 +279,7 @@ TEST_CASE("places on a device: a library's are parts of a graph") {
         const auto x = floats(seed);
         const auto m = bytes(seed);
         const auto c = numbers(seed), r = runs(seed);
-        requested.assign(x.data()), marks.assign(m.data()), counted.assign(c.data()), stretches.assign(r.data());
+        searched.assign(x.data()), marks.assign(m.data()), counted.assign(c.data()), stretches.assign(r.data());
         cuda::driver::wait(nullptr);
         cuda::driver::launch_graph(graph, stream);
         cuda::driver::wait(stream);

@@ -135,7 +135,7 @@ TEST_CASE("a generator writes through checked places") {
     CHECK(out.values<float>(0).size() == 2);
     CHECK(out.values<float>(0)[1] == 2.5f);
     CHECK(support::message_of<dtype_error>([&] { (void)out.values<double>("x"); }) ==
-          "data set: column 'x' holds f32, asked for f64");
+          "data set: column 'x' holds f32, not f64");
     CHECK(support::message_of<argument_error>([&] { (void)out.values<float>("y"); }) ==
           "data set: no column 'y', there are 'x'");
     CHECK_THROWS_AS((void)out.values<float>(1), argument_error);

@@ -189,7 +189,7 @@ TEST_CASE("matrices of the shape of OpenCV's") {
                             "strides are [12, 3, 1]; copy_of(x)"));
     CHECK(tg::copy_of<std::uint8_t>(part)(1, 0, 0) == 15);
     CHECK(support::contains(support::message_of<tg::dtype_error>([&] { tg::borrow<float>(whole); }),
-                            "the matrix is of depth 0 (u8), asked for f32"));
+                            "the matrix is of depth 0 (u8), not of f32"));
     mat many{-1, -1, bytes.data(), {12}, 0, 3};
     CHECK(support::contains(support::message_of<tg::shape_error>([&] { tg::borrow<std::uint8_t>(many); }),
                             "more than two axes"));

@@ -42,9 +42,9 @@ int understood(const words& sentence) {
         if (sentence[i] == "but" || (sentence[i] == "although" && i == 0)) main = 1;
         if (sentence[i] != "but" && sentence[i] != "although") clauses.back().push_back(sentence[i]);
     }
-    const words& reported = clauses.at(main);
-    if (reported.front() == "was" || among(reported, "leaves")) return 1;
-    return among(grammar::good, reported.back()) != among(reported, "not") ? 2 : 0;
+    const words& clause = clauses.at(main);
+    if (clause.front() == "was" || among(clause, "leaves")) return 1;
+    return among(grammar::good, clause.back()) != among(clause, "not") ? 2 : 0;
 }
 
 } // namespace

@@ -37,7 +37,7 @@ TEST_CASE("host_array holds 16-bit numbers") {
 TEST_CASE("host_array refuses other types and shapes") {
     auto array = host_array::of<float>({3}, {1, 2, 3});
     CHECK(support::message_of<dtype_error>([&] { (void)array.values<double>(); }) ==
-          "host_array [3]: holds f32, asked for f64");
+          "host_array [3]: holds f32, not f64");
     CHECK(support::message_of<shape_error>([] {
               host_array::of<float>({2, 2}, {1, 2, 3});
           }) == "host_array: 3 values do not fill shape [2,2]");

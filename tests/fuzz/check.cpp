@@ -191,12 +191,12 @@ finding check_forward(const program& p, const std::vector<any_tensor>& leaves, c
 // h^4 f'''''; their distance from each other bounds what a large third derivative does. A kink between the points parts
 // the two slopes; one at the point itself shows in second differences, which fall by two instead of four when h is
 // halved.
-struct reported {
+struct derivative {
     const char* what;
     double value;
 };
 template <class F>
-finding check_slope(const F& at, std::initializer_list<reported> exact, double scale, std::int64_t& taken,
+finding check_slope(const F& at, std::initializer_list<derivative> exact, double scale, std::int64_t& taken,
                     std::int64_t& kinks) {
     constexpr double h = 2e-5, tolerance = 1e-7;
     const double middle = at(0), high = at(h), low = at(-h), near_high = at(h / 2), near_low = at(-h / 2);
@@ -210,7 +210,7 @@ finding check_slope(const F& at, std::initializer_list<reported> exact, double s
     }
     ++taken;
     const double difference = (4 * near - wide) / 3;
-    for (const reported& each : exact)
+    for (const derivative& each : exact)
         if (!(std::abs(difference - each.value) <= tolerance * scale + std::abs(wide - near)))
             return {"differences", std::string(each.what) + " is " + number_text(each.value) + ", finite difference " +
                                        number_text(difference) + ", magnitudes " + number_text(scale)};

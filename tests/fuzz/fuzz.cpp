@@ -11,12 +11,12 @@ namespace tapegraph::fuzz {
 program shrink_failure(const program& p, const finding& found, const check_options& options) {
     statistics ignored;
     // One exception is not another: what a message says before the operands' shapes must stay.
-    const auto reported = [](const finding& f) {
+    const auto kind_of = [](const finding& f) {
         return f.what == "error" ? f.text.substr(0, f.text.rfind(": ")) : f.what;
     };
     program smallest = shrink(p, [&](program& candidate) {
         const finding f = check(candidate, ignored, options);
-        return f.what == found.what && reported(f) == reported(found);
+        return f.what == found.what && kind_of(f) == kind_of(found);
     });
     check(smallest, ignored, options); // types and extents as they are now
     return smallest;

@@ -14,10 +14,10 @@ using namespace tapegraph;
 
 namespace {
 
-/// Says what it was asked for.
-class device_of_words final : public runtime::device_runtime {
+/// Logs the calls that it receives.
+class logging_device final : public runtime::device_runtime {
 public:
-    std::string reported;
+    std::string calls;
     bool capturing = false, makes_graphs = true;
 
     device id() const override { return device::cuda(0); }
@@ -35,19 +35,19 @@ public:
     void* fault() override { return nullptr; }
     std::int64_t publish(const void*, std::size_t) override { return 0; }
     const void* published(std::int64_t) override { return nullptr; }
-    void begin_capture() override { reported += "begin ", capturing = true; }
+    void begin_capture() override { calls += "begin ", capturing = true; }
     void* end_capture() override {
-        reported += "end ", capturing = false;
+        calls += "end ", capturing = false;
         return makes_graphs ? this : nullptr;
     }
-    void replay(void*) override { reported += "replay "; }
-    void drop(void*) noexcept override { reported += "drop "; }
+    void replay(void*) override { calls += "replay "; }
+    void drop(void*) noexcept override { calls += "drop "; }
 };
 
 struct recorded {
-    device_of_words device;
+    logging_device device;
     std::string errors;
-    /// What four runs of `launch` ask for.
+    /// The calls of four runs of `launch`.
     template <class F>
     recorded(bool makes_graphs, const F& launch) {
         device.makes_graphs = makes_graphs;
@@ -56,11 +56,11 @@ struct recorded {
             for (int i = 0; i < 4; ++i) {
                 try {
                     steps.run({7}, [&] {
-                        device.reported += "launch ";
+                        device.calls += "launch ";
                         launch(device);
                     });
                 } catch (const std::exception&) {
-                    device.reported += "error ";
+                    device.calls += "error ";
                 }
             }
         });
@@ -71,17 +71,17 @@ struct recorded {
 
 TEST_CASE("captured steps: launched, recorded, then replayed") {
     const recorded r(true, [](const auto&) {});
-    CHECK(r.device.reported == "launch begin launch end replay replay replay drop ");
+    CHECK(r.device.calls == "launch begin launch end replay replay replay drop ");
     CHECK(r.errors.empty());
 }
 
 TEST_CASE("captured steps: what cannot be captured is launched, and said once") {
     const recorded none(false, [](const auto&) {});
-    CHECK(none.device.reported == "launch begin launch end launch launch launch ");
-    const recorded refused(true, [](const device_of_words& d) {
+    CHECK(none.device.calls == "launch begin launch end launch launch launch ");
+    const recorded refused(true, [](const logging_device& d) {
         if (d.capturing) throw device_error("not in a capture");
     });
-    CHECK(refused.device.reported == "launch begin launch end drop launch launch launch ");
+    CHECK(refused.device.calls == "launch begin launch end drop launch launch launch ");
     CHECK(refused.errors ==
           "tapegraph: a program's steps are launched one by one, they cannot be captured: not in a capture\n");
 }
@@ -91,7 +91,7 @@ TEST_CASE("captured steps: a mistake of the caller is thrown, and the capture en
     const recorded r(true, [&](const auto&) {
         if (++runs == 2) throw argument_error("no");
     });
-    CHECK(r.device.reported == "launch begin launch end drop error begin launch end replay replay drop ");
+    CHECK(r.device.calls == "launch begin launch end drop error begin launch end replay replay drop ");
 }
 
 } // namespace captured_steps_test

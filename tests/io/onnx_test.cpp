@@ -276,9 +276,9 @@ TEST_CASE("what is added where indices point, and means of spread windows") {
     for (const char* op : {"ScatterND", "ScatterElements", "reduction", "Conv", "dilations"})
         CHECK(support::contains(file, op));
     CHECK(!support::contains(file, "AveragePool"));
-    const std::string reported = support::message_of<tg::argument_error>(
+    const std::string message = support::message_of<tg::argument_error>(
         [&] { tg::io::export_onnx(tg::instance(scatters_in_batches{}, images{}), folder.path() / "no.onnx"); });
-    CHECK(support::contains(reported, "'scatter_add', with batch axes, (onnx_test.cpp:"));
+    CHECK(support::contains(message, "'scatter_add', with batch axes, (onnx_test.cpp:"));
     CHECK(!std::filesystem::exists(folder.path() / "no.onnx"));
 }
 
@@ -316,15 +316,15 @@ TEST_CASE("operations of one's own have rules; all that have none are named, bef
 
     auto none = tg::compile<tg::eager>(not_in_onnx{}, tg::spec<float, tg::dyn>{});
     static_assert(!tg::onnx::exportable<decltype(none)>);
-    std::string reported;
+    std::string message;
     try {
         tg::io::export_onnx(none, folder.path() / "n.onnx");
     } catch (const tg::argument_error& e) {
-        reported = e.what();
+        message = e.what();
     }
-    CHECK(reported.find("export_onnx: ONNX (opset 17) has nothing for 'cumulative_product' (onnx_test.cpp:") == 0);
-    CHECK(reported.find("'tripled' (onnx_test.cpp:") != std::string::npos);
-    CHECK(reported.find('\n') == std::string::npos);
+    CHECK(message.find("export_onnx: ONNX (opset 17) has nothing for 'cumulative_product' (onnx_test.cpp:") == 0);
+    CHECK(message.find("'tripled' (onnx_test.cpp:") != std::string::npos);
+    CHECK(message.find('\n') == std::string::npos);
     CHECK_FALSE(std::filesystem::exists(folder.path() / "n.onnx"));
     CHECK_THROWS_AS(tg::io::export_onnx(own, folder.path() / "no" / "o.onnx"), tg::data_error);
 }

@@ -248,9 +248,9 @@ TEST_CASE("a disk that takes nothing is an error that names the file and what is
     file.add([](std::string& to) { to += "x"; });
     const int full = ::open("/dev/full", O_WRONLY);
     file.replace_descriptor(full);
-    const std::string reported = support::message_of<tg::data_error>([&] { file.flush(); });
-    CHECK(support::contains(reported,
-                            "'" + file.path().string() + "': writing failed, 1 events are lost: No space left"));
+    const std::string message = support::message_of<tg::data_error>([&] { file.flush(); });
+    CHECK(
+        support::contains(message, "'" + file.path().string() + "': writing failed, 1 events are lost: No space left"));
 }
 
 TEST_CASE("scalars come back") {

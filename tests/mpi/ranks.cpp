@@ -74,9 +74,9 @@ void collectives(td::exchange& ranks) {
             require(gather.block(r).size() == sizeof(int) * static_cast<std::size_t>(r + turn), "a block has its size");
     }
     for (int root = 0; root < ranks.size(); ++root) {
-        double reported = ranks.rank() == root ? 1.5 + root : 0;
-        td::broadcast(ranks, root, std::as_writable_bytes(std::span(&reported, 1)));
-        require(reported == 1.5 + root, "a broadcast arrives");
+        double sent = ranks.rank() == root ? 1.5 + root : 0;
+        td::broadcast(ranks, root, std::as_writable_bytes(std::span(&sent, 1)));
+        require(sent == 1.5 + root, "a broadcast arrives");
     }
     std::vector<double> metrics{1.0, 0.25};
     td::sum_over_ranks(ranks, std::span(metrics));

@@ -56,7 +56,7 @@ std::vector<float> own_sum(int rank, int size, std::size_t count) {
     return {folded.sum(), folded.sum() + count};
 }
 template <class F>
-std::string reported(const F& f) {
+std::string error_text(const F& f) {
     try {
         f();
     } catch (const tg::error& e) {
@@ -106,7 +106,7 @@ TEST_CASE("sums over NCCL have the bits of one rank, and nobody waits before fin
 TEST_CASE("what fails names the rank, the step and the sum") {
     const td::nccl_library library;
     const auto sum_on_two = [&](const auto& between) {
-        return reported([&] {
+        return error_text([&] {
             td::run_ranks(2, [&](td::exchange& threads) {
                 td::nccl_exchange ranks(threads, device(), library);
                 ranks.set_step(3);
@@ -143,7 +143,7 @@ TEST_CASE("what fails names the rank, the step and the sum") {
         std::vector<float> data(5000);
         td::tree_sum sum(ranks, data.size(), td::sum_of<float>, "bucket 2");
         sum.start_all_reduce(data.data());
-        late[ranks.rank()] = reported([&] { ranks.finish(); });
+        late[ranks.rank()] = error_text([&] { ranks.finish(); });
     });
     int own = 0;
     for (const std::string& each : late) {
@@ -156,19 +156,19 @@ TEST_CASE("what fails names the rank, the step and the sum") {
 }
 
 TEST_CASE("a library that is missing, old or another one is one clear line") {
-    const std::string missing = reported([] { td::nccl_library("libnothing.so.2"); });
+    const std::string missing = error_text([] { td::nccl_library("libnothing.so.2"); });
     CHECK(missing.find("NCCL: libnothing.so.2 cannot be loaded: libnothing.so.2: cannot open shared object file") == 0);
     CHECK(missing.find("; install it (pip install nvidia-nccl-cu13) and name it in TAPEGRAPH_NCCL") != missing.npos);
-    CHECK(reported([] { td::nccl_library("libm.so.6"); }) == "NCCL: libm.so.6 has no ncclGetVersion");
+    CHECK(error_text([] { td::nccl_library("libm.so.6"); }) == "NCCL: libm.so.6 has no ncclGetVersion");
     const std::string file = std::getenv("TAPEGRAPH_NCCL");
     for (const auto& [number, text] : {std::pair{2708, "2.7.8"}, {20800, "2.8.0"}}) {
         tell("imitated_nccl_is", number);
-        CHECK(reported([] { td::nccl_library(); }) ==
+        CHECK(error_text([] { td::nccl_library(); }) ==
               "NCCL: " + file + " is version " + text + "; expected 2.9 or newer");
     }
     tell("imitated_nccl_is", 23203);
     td::run_ranks(1, [](td::exchange& threads) {
-        CHECK(reported([&] { td::nccl_exchange(threads, {}, td::nccl_library()); }) ==
+        CHECK(error_text([&] { td::nccl_exchange(threads, {}, td::nccl_library()); }) ==
               "nccl_exchange: the device lacks a function; see nccl_device");
     });
 }

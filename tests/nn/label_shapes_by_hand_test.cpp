@@ -19,7 +19,7 @@ namespace {
 
 /// What call(x, z) says of tensors of ones; empty where it is content.
 template <class T, class Call>
-std::string said_by_tensors(const Call& call, const tg::shape& output, const tg::shape& labels) {
+std::string message_from_tensors(const Call& call, const tg::shape& output, const tg::shape& labels) {
     const auto x = tg::ones<float>(output);
     const auto z = tg::ones<T>(labels);
     return support::message_of<tg::shape_error>([&] { call(x, z); });
@@ -38,13 +38,13 @@ TEST_CASE("a loss of labels of another shape is refused by hand") {
         INFO(Loss::name);
         const tg::shape output = std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 3, 4} : tg::shape{3, 4};
         const tg::tensor_spec right = Loss::labels(dtype::f32, output);
-        const auto reported = [&](const tg::shape& labels) {
+        const auto message = [&](const tg::shape& labels) {
             constexpr bool numbers = Loss::labels(dtype::f32, tg::shape{3, 4}).type == dtype::f32;
-            return said_by_tensors<std::conditional_t<numbers, float, std::int32_t>>(loss, output, labels);
+            return message_from_tensors<std::conditional_t<numbers, float, std::int32_t>>(loss, output, labels);
         };
-        CHECK(reported(std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 1} : right.dims).empty());
+        CHECK(message(std::is_same_v<Loss, tg::ctc> ? tg::shape{3, 1} : right.dims).empty());
         for (const tg::shape& labels : {tg::shape{1}, tg::shape{4}, tg::shape{1, 4}, tg::shape{1, 3}})
-            CHECK(is_one_of(reported(labels), {"output and labels differ in shape", "labels are not"}));
+            CHECK(is_one_of(message(labels), {"output and labels differ in shape", "labels are not"}));
     });
 }
 

@@ -56,7 +56,7 @@ tg::graph::node input(builders::trace& t, std::string_view name, dtype type, con
 }
 /// What a trace says of call(x, z) with inputs of these shapes; empty where it is content.
 template <class Call>
-std::string reported_by_trace(const Call& call, const tg::shape& output, dtype type, const tg::shape& labels) {
+std::string message_from_trace(const Call& call, const tg::shape& output, dtype type, const tg::shape& labels) {
     builders::trace t;
     const auto x = input(t, "x", dtype::f32, output), z = input(t, "z", type, labels);
     call(x, z);
@@ -100,13 +100,13 @@ TEST_CASE("a loss of labels of another shape is refused by a trace, whatever is 
                     // Labels of ctc are as long as the longest.
                     const bool valid = std::is_same_v<Loss, tg::ctc> ? labels.rank() == 2 && labels[0] == output[0]
                                                                      : labels == right.dims;
-                    const std::string reported = reported_by_trace(call, output, right.type, labels);
+                    const std::string message = message_from_trace(call, output, right.type, labels);
                     const bool has = !std::is_void_v<decltype(call(std::declval<tg::graph::node>(),
                                                                    std::declval<tg::graph::node>()))>;
                     if (!has || valid)
-                        CHECK(reported.empty());
+                        CHECK(message.empty());
                     else
-                        CHECK(is_one_of(reported, {"output and labels differ in shape", "labels are not"}));
+                        CHECK(is_one_of(message, {"output and labels differ in shape", "labels are not"}));
                 }
             }
         });
@@ -136,9 +136,9 @@ TEST_CASE("a metric of labels or weights of other shapes is refused, by a trace 
                                                                        : alike || classes;
                 if (valid && type == dtype::f32 && !alike) continue; // class numbers are integers
                 if (valid && type == dtype::i32 && kind == labels_of_metric::elements) continue;
-                const std::string reported = reported_by_trace(updating(metric, no_weights), output, type, labels);
-                CHECK(reported.empty() == valid);
-                if (!valid) CHECK(is_one_of(reported, {"output and labels differ in shape", "labels are n"}));
+                const std::string message = message_from_trace(updating(metric, no_weights), output, type, labels);
+                CHECK(message.empty() == valid);
+                if (!valid) CHECK(is_one_of(message, {"output and labels differ in shape", "labels are n"}));
             }
         }
         const tg::shape right = kind == labels_of_metric::elements ? output : tg::shape{3};
@@ -146,12 +146,12 @@ TEST_CASE("a metric of labels or weights of other shapes is refused, by a trace 
         for (const tg::shape& weights : candidates) {
             CAPTURE(tg::to_string(weights));
             const auto given = [&](const auto& x) { return input(x.owner(), "w", dtype::f32, weights); };
-            const std::string reported = reported_by_trace(updating(metric, given), output, type, right);
+            const std::string message = message_from_trace(updating(metric, given), output, type, right);
             // Weights of elements stand beside metrics of elements.
             if (weights == tg::shape{} || weights == tg::shape{3})
-                CHECK(reported.empty());
+                CHECK(message.empty());
             else if (!(weights == output))
-                CHECK(support::contains(reported, "weights have not the first extents"));
+                CHECK(support::contains(message, "weights have not the first extents"));
         }
     });
     tg::metric_accumulator<tg::root_mean_squared_error> by_hand;

@@ -185,7 +185,7 @@ row multiplied(attributes with, shape_list shapes, std::vector<interval> domains
             .ulps = 64,
             .floor = floor};
 }
-row requested(attributes with = over()) {
+row compared(attributes with = over()) {
     return {.with = std::move(with),
             .shapes = {{{}}, {{1}}, {{7}}, {{0}}, {{3, 5}}, {{513}}, {{33, 1021}}},
             .ulps = 0,
@@ -292,7 +292,7 @@ std::vector<operation> reduction_operations() {
                 return real(
                     std::any_of(v.begin(), v.end(), [&](real x) { return x > static_cast<real>(with.real[0]); }));
             },
-            {requested(of_order(1.9))}),
+            {compared(of_order(1.9))}),
         reduction<floating>(
             "all_below", "all_of($ < K, @})",
             [](const auto& x, const attributes& with) { return all_of(x < with.real[0], axes_from(with), kept(with)); },
@@ -301,10 +301,10 @@ std::vector<operation> reduction_operations() {
                 return real(
                     std::all_of(v.begin(), v.end(), [&](real x) { return x < static_cast<real>(with.real[0]); }));
             },
-            {requested(of_order(1.9))}),
+            {compared(of_order(1.9))}),
         reduction<floating>("count_nonzero of x > 0", "count_nonzero($ > 0, @})",
                             not_drawn{[](const auto& x, const attributes&) { return count_nonzero(x > 0); }}, {},
-                            counted([](real x, const attributes&) { return x > 0; }), {requested()}),
+                            counted([](real x, const attributes&) { return x > 0; }), {compared()}),
         reduction<double>(
             "count_fractions", "cast<element>(count_nonzero(trunc($), @}))",
             [](const auto& x,

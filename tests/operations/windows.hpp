@@ -37,12 +37,12 @@ template <class Options>
 Options options_from(const attributes& with) {
     const window_words v = window_of(with);
     Options options;
-    const auto set = [](auto& option, const height_width& reported, std::int64_t by_default) {
-        if (reported[0] == by_default && reported[1] == by_default) return;
+    const auto set = [](auto& option, const height_width& value, std::int64_t by_default) {
+        if (value[0] == by_default && value[1] == by_default) return;
         if constexpr (std::is_same_v<decltype(option), height_width&>)
-            option = reported;
+            option = value;
         else
-            option = reported[1];
+            option = value[1];
     };
     constexpr bool pools = requires { options.pool_size; };
     set(options.stride, v.stride, pools ? 0 : 1);

@@ -42,9 +42,9 @@ TEST_CASE("searchsorted: on the left and on the right of equals") {
     CHECK(searchsorted(sorted, values).to_vector() == places{0, 0, 1, 3, 4});
     CHECK(searchsorted(sorted, values, right).to_vector() == places{0, 1, 3, 3, 4});
     // np.searchsorted([1, inf, nan], [-inf, inf, nan], side)
-    const tensor<float> ends{1, infinity, nan}, requested{-infinity, infinity, nan};
-    CHECK(searchsorted(ends, requested).to_vector() == places{0, 1, 2});
-    CHECK(searchsorted(ends, requested, right).to_vector() == places{0, 2, 3});
+    const tensor<float> ends{1, infinity, nan}, searched{-infinity, infinity, nan};
+    CHECK(searchsorted(ends, searched).to_vector() == places{0, 1, 2});
+    CHECK(searchsorted(ends, searched, right).to_vector() == places{0, 2, 3});
     CHECK(searchsorted(tensor<float>(tg::zeros<float>({0})), values).to_vector() == places(5, 0));
     CHECK(searchsorted(sorted, tensor<float>(tg::zeros<float>({0}))).shape() == tg::shape{0});
     CHECK(searchsorted(tensor<std::int64_t>{1, 4, 9}, tensor<std::int64_t>{4, 5}).to_vector() == places{1, 2});
@@ -55,13 +55,13 @@ TEST_CASE("searchsorted: as the standard library's bounds, row by row") {
         CAPTURE(n);
         const tensor<float> sorted = tg::stack({tensor<float>(sort(ties(n, 1))), tensor<float>(sort(ties(n, 2)))}, 0);
         const tensor<float> values = drawn<float>({2, 37}, 3, -6, 6), whole = floor(values);
-        for (const auto& requested : {values, tensor<float>(whole)}) {
-            const auto lower = searchsorted(sorted, requested), upper = searchsorted(sorted, requested, right);
+        for (const auto& searched : {values, tensor<float>(whole)}) {
+            const auto lower = searchsorted(sorted, searched), upper = searchsorted(sorted, searched, right);
             for (std::int64_t row = 0; row < 2; ++row) {
                 const float* const line = sorted.data() + row * n;
                 for (std::int64_t i = row * 37; i < (row + 1) * 37; ++i) {
-                    CHECK(lower.data()[i] == std::lower_bound(line, line + n, requested.data()[i]) - line);
-                    CHECK(upper.data()[i] == std::upper_bound(line, line + n, requested.data()[i]) - line);
+                    CHECK(lower.data()[i] == std::lower_bound(line, line + n, searched.data()[i]) - line);
+                    CHECK(upper.data()[i] == std::upper_bound(line, line + n, searched.data()[i]) - line);
                 }
             }
         }

@@ -58,9 +58,9 @@ const std::map<std::string, real (*)(real)> values{
     {"gelu_tanh", [](real x) { return x / (1 + std::exp(-1.59576912160573071176L * (x + 0.044715L * x * x * x))); }},
 };
 
-/// What is not asked, and why.
+/// Whether a case is compared; the exceptions say why.
 template <tg::storage_type T>
-bool requested(const std::string& name, const real* x, std::size_t count, real want) {
+bool compared(const std::string& name, const real* x, std::size_t count, real want) {
     // docs/accuracy.md: beyond, the argument's reduction loses digits in float.
     if (name == "sin" || name == "cos" || name == "tan") return std::abs(x[0]) <= 524288;
     // The floor of -0 is -1 beside an infinite divisor, as in Python.
@@ -71,7 +71,7 @@ bool requested(const std::string& name, const real* x, std::size_t count, real w
     if (name == "hard_sigmoid")
         return std::abs(x[0]) >= 3 ||
                std::abs(x[0] + 3) < 6 - 6 * static_cast<float>(std::numeric_limits<T>::epsilon());
-    // bfloat16 has float's range, and at its ends float's steps leave it, for float itself as well. Half is asked everywhere.
+    // bfloat16 has float's range, and at its ends float's steps leave it, for float itself as well. Half is compared everywhere.
     if constexpr (std::is_same_v<T, tg::bfloat16>) {
         if (std::abs(want) > 0x1p120L) return false;
         for (std::size_t k = 0; k < count; ++k)
@@ -233,7 +233,7 @@ int sweep(const operation& op) {
                 want = own->second(at[0]);
             else if (k > 0)
                 want = slope[k][i];
-            if (requested<T>(op.name, at, x.size(), want)) compare(f, x, i, got[k][i], want);
+            if (compared<T>(op.name, at, x.size(), want)) compare(f, x, i, got[k][i], want);
         }
         CHECK_MESSAGE(f.wrong == 0, op.name << (k == 0 ? "" : ", derivative " + std::to_string(k)) << " in "
                                             << std::string(tg::name_of(tg::dtype_of<T>)) << ": " << f.wrong << " of "

@@ -121,11 +121,11 @@ def theirs(folder):
         writer.add_event(event_pb2.Event(wall_time=12.5, step=step, summary=summary_pb2.Summary(value=[value])))
         writer.add_event(event_pb2.Event(wall_time=13.5, step=step, summary=scalar.scalar_pb("new", step / 8)))
     writer.close()
-    said = subprocess.run([PROGRAM, "read", str(folder)], check=True, capture_output=True, text=True).stdout.split("\n")
-    old = [line.split() for line in said if line.startswith("old ")]
-    new = [line.split() for line in said if line.startswith("new")]
-    assert [(int(f[1]), float(f[2]), float(f[3])) for f in old] == [(s, s / 4, 12.5) for s in range(5)], said
-    assert [(int(f[1]), float(f[2])) for f in new] == [(s, s / 8) for s in range(5)], said
+    lines = subprocess.run([PROGRAM, "read", str(folder)], check=True, capture_output=True, text=True).stdout.split("\n")
+    old = [line.split() for line in lines if line.startswith("old ")]
+    new = [line.split() for line in lines if line.startswith("new")]
+    assert [(int(f[1]), float(f[2]), float(f[3])) for f in old] == [(s, s / 4, 12.5) for s in range(5)], lines
+    assert [(int(f[1]), float(f[2])) for f in new] == [(s, s / 8) for s in range(5)], lines
 
 
 with tempfile.TemporaryDirectory() as root:

@@ -64,7 +64,7 @@ void write_array(std::ostream& out, const any_tensor& x) {
               static_cast<std::streamsize>(static_cast<std::size_t>(x.size()) * tapegraph::size_of(x.type())));
 }
 
-struct requested {
+struct test_case {
     any_tensor (*run)(const any_tensor*, const attributes&) = nullptr;
     attributes with;
     int derivatives = 0;
@@ -74,7 +74,7 @@ struct requested {
 
 /// The value and, of the operands of type T, the gradient and the derivative of what the cotangents make of it.
 template <class T>
-std::vector<any_tensor> answer(requested of) {
+std::vector<any_tensor> answer(test_case of) {
     const dtype type = tapegraph::dtype_of<T>;
     if (of.derivatives == 0) return {of.run(of.operands.data(), of.with)};
     std::vector<std::size_t> places;
@@ -112,7 +112,7 @@ void run(std::istream& in, std::ostream& out) {
     const std::map<std::string, operation> known = operations();
     for (std::string name, line; std::getline(in, name) && std::getline(in, line);) {
         std::istringstream words(line);
-        requested of;
+        test_case of;
         std::string type, number;
         std::size_t count = 0, operands = 0, cotangents = 0;
         words >> type >> of.derivatives >> count;

@@ -8,10 +8,10 @@ namespace tapegraph::testing {
 
 namespace {
 
-// Builders are types; this one does what it is told on the side.
-thread_local const std::function<void(ir::trace&)>* reported = nullptr;
-struct told_builder {
-    static void build(ir::trace& t) { (*reported)(t); }
+// Builders are types, so this one finds the function to call in a variable.
+thread_local const std::function<void(ir::trace&)>* current_build = nullptr;
+struct forwarding_builder {
+    static void build(ir::trace& t) { (*current_build)(t); }
 };
 
 } // namespace
@@ -22,8 +22,8 @@ struct run_time_graph::parts {
 };
 
 run_time_graph::run_time_graph(const std::function<void(ir::trace&)>& build) : parts_(std::make_unique<parts>()) {
-    reported = &build;
-    parts_->made = ir::traced_program::of<told_builder>();
+    current_build = &build;
+    parts_->made = ir::traced_program::of<forwarding_builder>();
     parts_->runs = std::make_unique<ir::program>(parts_->made->view());
 }
 run_time_graph::~run_time_graph() = default;

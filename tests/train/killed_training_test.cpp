@@ -127,8 +127,8 @@ path made(const path& folder) {
 
 TEST_CASE_TEMPLATE("killed at random moments and started again, training ends in the same bits", Mode, tg::graph,
                    tg::eager) {
-    const char* const reported = std::getenv("TAPEGRAPH_KILLS");
-    const int kills = reported != nullptr ? std::atoi(reported) : 10;
+    const char* const kills_text = std::getenv("TAPEGRAPH_KILLS");
+    const int kills = kills_text != nullptr ? std::atoi(kills_text) : 10;
     const support::temporary_folder folder;
     const path whole = made(folder.path() / "whole");
     const auto begin = std::chrono::steady_clock::now();

@@ -44,7 +44,7 @@ struct two_outputs {
 using input = tg::spec<float, tg::dyn, 4>;
 
 template <class Mode, class Model, class... More>
-std::string reported(const Model& model, const More&... more) {
+std::string hints_from(const Model& model, const More&... more) {
     return test::captured_stderr([&] { tg::compile<Mode>(model, input{}, more...); });
 }
 long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
@@ -61,35 +61,35 @@ struct two_layers {
 } // namespace
 
 TEST_CASE("hints: an activation that the loss applies itself is told once, in graph and in eager mode") {
-    const std::string first = reported<tg::graph>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{});
+    const std::string first = hints_from<tg::graph>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{});
     CHECK(
         first ==
         "tapegraph: hint: the output is softmax of layer 'block/score', and softmax_cross_entropy takes logits: it "
         "applies "
         "softmax itself. Return what softmax is given, or train with categorical_cross_entropy (TAPEGRAPH_HINTS=0: no "
         "hints)\n");
-    CHECK(reported<tg::graph>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty());
-    CHECK(
-        reported<tg::eager>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty()); // the same words
+    CHECK(hints_from<tg::graph>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{})
+              .empty()); // the same words
 
-    const std::string second = reported<tg::eager>(ending<last::sigmoid>{}, tg::sigmoid_cross_entropy{}, tg::sgd{});
+    const std::string second = hints_from<tg::eager>(ending<last::sigmoid>{}, tg::sigmoid_cross_entropy{}, tg::sgd{});
     CHECK(support::contains(second,
                             "the output is sigmoid of layer 'block/score', and sigmoid_cross_entropy takes logits"));
     CHECK(support::contains(second, "or train with binary_cross_entropy"));
     CHECK(lines(second) == 1);
-    CHECK(reported<tg::eager>(ending<last::sigmoid>{}, tg::sigmoid_cross_entropy{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::sigmoid>{}, tg::sigmoid_cross_entropy{}, tg::sgd{}).empty());
 
     const std::string sparse =
-        reported<tg::eager>(ending<last::softmax>{}, tg::weighted{tg::sparse_softmax_cross_entropy{}}, tg::sgd{},
-                            tg::metrics{tg::sparse_categorical_accuracy{}});
+        hints_from<tg::eager>(ending<last::softmax>{}, tg::weighted{tg::sparse_softmax_cross_entropy{}}, tg::sgd{},
+                              tg::metrics{tg::sparse_categorical_accuracy{}});
     CHECK(support::contains(sparse, "or train with sparse_categorical_cross_entropy"));
     CHECK(lines(sparse) == 1);
     const std::string logarithm =
-        reported<tg::eager>(ending<last::log_softmax>{}, tg::categorical_cross_entropy{}, tg::sgd{});
+        hints_from<tg::eager>(ending<last::log_softmax>{}, tg::categorical_cross_entropy{}, tg::sgd{});
     CHECK(support::contains(logarithm,
                             "takes probabilities: it applies the logarithm itself. Return what log_softmax is given "
                             "and train with softmax_cross_entropy"));
-    const std::string named = reported<tg::eager>(
+    const std::string named = hints_from<tg::eager>(
         two_outputs{},
         tg::losses{tg::on<"class">(tg::smoothed<tg::softmax_cross_entropy>{}), tg::on<"box">(tg::huber{})}, tg::sgd{});
     CHECK(support::contains(named, "output 'class' is softmax of layer 'class', and softmax_cross_entropy"));
@@ -98,30 +98,30 @@ TEST_CASE("hints: an activation that the loss applies itself is told once, in gr
 
 TEST_CASE("hints: one class is none") {
     CHECK(support::contains(
-        reported<tg::eager>(ending<last::nothing, 1>{}, tg::softmax_cross_entropy{}, tg::sgd{}),
+        hints_from<tg::eager>(ending<last::nothing, 1>{}, tg::softmax_cross_entropy{}, tg::sgd{}),
         "the output has one class, of which softmax_cross_entropy is always 0: give as many outputs as there "
         "are classes, or train with sigmoid_cross_entropy"));
-    CHECK(support::contains(reported<tg::eager>(ending<last::nothing, 1>{}, tg::mean_squared_error{}, tg::sgd{},
-                                                tg::metrics{tg::categorical_accuracy{}}),
+    CHECK(support::contains(hints_from<tg::eager>(ending<last::nothing, 1>{}, tg::mean_squared_error{}, tg::sgd{},
+                                                  tg::metrics{tg::categorical_accuracy{}}),
                             "the output has one class, of which categorical_accuracy is always 1"));
 }
 
 TEST_CASE("hints: nothing is said of what is right, of prediction alone, and where hints are off") {
-    CHECK(reported<tg::eager>(ending<last::nothing>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty());
-    CHECK(reported<tg::eager>(ending<last::log_softmax>{}, tg::sparse_softmax_cross_entropy{}, tg::sgd{})
+    CHECK(hints_from<tg::eager>(ending<last::nothing>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::log_softmax>{}, tg::sparse_softmax_cross_entropy{}, tg::sgd{})
               .empty()); // changes nothing
-    CHECK(reported<tg::eager>(ending<last::softmax>{}, tg::categorical_cross_entropy{}, tg::sgd{}).empty());
-    CHECK(reported<tg::eager>(ending<last::sigmoid>{}, tg::binary_cross_entropy{}, tg::sgd{}).empty());
-    CHECK(reported<tg::eager>(ending<last::sigmoid>{}, tg::mean_squared_error{}, tg::sgd{},
-                              tg::metrics{tg::binary_accuracy{}, tg::categorical_accuracy{}})
+    CHECK(hints_from<tg::eager>(ending<last::softmax>{}, tg::categorical_cross_entropy{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::sigmoid>{}, tg::binary_cross_entropy{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::sigmoid>{}, tg::mean_squared_error{}, tg::sgd{},
+                                tg::metrics{tg::binary_accuracy{}, tg::categorical_accuracy{}})
               .empty());
-    CHECK(reported<tg::eager>(ending<last::relu>{}, tg::poisson{}, tg::sgd{}).empty());
-    CHECK(reported<tg::graph>(ending<last::sigmoid, 2>{}).empty());
+    CHECK(hints_from<tg::eager>(ending<last::relu>{}, tg::poisson{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::graph>(ending<last::sigmoid, 2>{}).empty());
     tg::show_hints(false);
-    const std::string off = reported<tg::eager>(ending<last::softmax>{}, tg::sigmoid_cross_entropy{}, tg::sgd{});
+    const std::string off = hints_from<tg::eager>(ending<last::softmax>{}, tg::sigmoid_cross_entropy{}, tg::sgd{});
     tg::show_hints(true);
     CHECK(off.empty());
-    CHECK(support::contains(reported<tg::eager>(ending<last::softmax>{}, tg::sigmoid_cross_entropy{}, tg::sgd{}),
+    CHECK(support::contains(hints_from<tg::eager>(ending<last::softmax>{}, tg::sigmoid_cross_entropy{}, tg::sgd{}),
                             "applies sigmoid"));
 }
 
@@ -134,13 +134,13 @@ TEST_CASE("hints: what every loss does with its output is known") {
 
 TEST_CASE("hints: two names that look like one and a misspelling") {
     const std::string first =
-        reported<tg::eager>(two_layers<"encoder", "encodre">{}, tg::mean_squared_error{}, tg::sgd{});
+        hints_from<tg::eager>(two_layers<"encoder", "encodre">{}, tg::mean_squared_error{}, tg::sgd{});
     CHECK(support::contains(first,
                             "layers 'block/encoder' and 'block/encodre' have weights of the same shapes, and each "
                             "its own: to share them, make the scope once and give it to both"));
     CHECK(lines(first) == 1);
-    CHECK(reported<tg::eager>(two_layers<"decoder", "decodre", 2>{}, tg::mean_squared_error{}, tg::sgd{}).empty());
-    CHECK(reported<tg::eager>(two_layers<"left", "right">{}, tg::mean_squared_error{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(two_layers<"decoder", "decodre", 2>{}, tg::mean_squared_error{}, tg::sgd{}).empty());
+    CHECK(hints_from<tg::eager>(two_layers<"left", "right">{}, tg::mean_squared_error{}, tg::sgd{}).empty());
 
     using tg::detail::look_misspelt;
     CHECK(look_misspelt("embedding", "embeding"));

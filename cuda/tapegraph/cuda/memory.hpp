@@ -311,7 +311,7 @@ private:
     std::string report(std::size_t bytes, std::string_view label) const {
         std::string text =
             "out of memory on cuda:" + std::to_string(device_) + ": " + tapegraph::detail::readable_bytes(bytes) +
-            " asked" + (label.empty() ? "" : " for " + std::string(label)) + "; limit " +
+            " requested" + (label.empty() ? "" : " for " + std::string(label)) + "; limit " +
             tapegraph::detail::readable_bytes(limit_) + ", in use " + tapegraph::detail::readable_bytes(in_use_) +
             " in " + std::to_string(live_.size()) + " buffers";
         if (pool_) text += ", held by the pool " + tapegraph::detail::readable_bytes(driver::reserved(*pool_));

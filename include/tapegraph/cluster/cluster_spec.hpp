@@ -73,7 +73,7 @@ public:
             if (name.empty() || name.find_first_of("/:") != name.npos)
                 throw argument_error("cluster_spec: '" + name + "' names no job");
             for (std::size_t k = 0; k < i; ++k)
-                if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' stands twice");
+                if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
             if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
             for (const std::string& address : tasks)
                 if (host_of(address).empty())

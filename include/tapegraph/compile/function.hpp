@@ -315,7 +315,7 @@ struct call_of_function {
     template <class F>
     static auto call(int) -> decltype(std::declval<const F&>()(some_value<Specs>...));
     template <class>
-    static reported call(...);
+    static mistake_printed call(...);
 };
 template <class F, class... Specs>
 struct called_function
@@ -330,11 +330,11 @@ constexpr auto function_verdict() {
         return std::type_identity<
             ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
                        "tg::function<tg::traced>">>{};
-    } else if constexpr (std::is_same_v<Result, reported> && !accepts<F, node_for<Specs>...>()) {
+    } else if constexpr (std::is_same_v<Result, mistake_printed> && !accepts<F, node_for<Specs>...>()) {
         return std::type_identity<ir::advice<
             "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
-    } else if constexpr (std::is_same_v<Result, reported>) {
-        return std::type_identity<reported>{};
+    } else if constexpr (std::is_same_v<Result, mistake_printed>) {
+        return std::type_identity<mistake_printed>{};
     } else if constexpr (std::is_void_v<Result>) {
         return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
     } else if constexpr (!requires { returned<std::remove_cvref_t<Result>>::count; }) {

@@ -37,7 +37,7 @@ using const_missing = ir::advice<"the call of a model is const: constexpr auto o
 
 /// How a model is called with inputs of these specs. `call` is evaluated where tg::compile is
 /// declared, before anything else: the compiler then prints the fewest lines with a mistake in the
-/// body. It returns `reported` if the compiler has printed such a mistake, or if the model cannot be
+/// body. It returns `mistake_printed` if the compiler has printed such a mistake, or if the model cannot be
 /// called. Whether its call accepts the inputs is found first: clang denies it of a body with a
 /// mistake.
 template <class Model, class Spec>
@@ -47,14 +47,14 @@ struct one_input {
     template <class M>
     static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_node));
     template <class>
-    static reported call(...);
+    static mistake_printed call(...);
 };
 template <class... Inputs>
 struct several_inputs {
     template <class M>
     static auto call(int) -> decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
     template <class>
-    static reported call(...);
+    static mistake_printed call(...);
 };
 template <class Model, class T, auto... Extents>
 struct called_model<Model, spec<T, Extents...>>
@@ -76,7 +76,7 @@ struct formula_of_a_loss {
     template <class L>
     static auto call(int) -> decltype(L{}(some_node, some_node));
     template <class>
-    static reported call(...);
+    static mistake_printed call(...);
 };
 struct another_loss {
     template <class>
@@ -102,14 +102,14 @@ using loss_result = decltype(called_loss<Loss>::template call<Loss>(0));
 /// The verdict on a model's call. `Called` is the advice about arguments that it does not accept.
 template <class Result, class Model, class Spec, class Called>
 constexpr auto call_verdict() {
-    if constexpr (!std::is_same_v<Result, reported>)
+    if constexpr (!std::is_same_v<Result, mistake_printed>)
         return std::type_identity<valid>{};
     else if constexpr (!called_model<Model, Spec>::accepted)
         return std::type_identity<Called>{};
     else if constexpr (called_model<Model, Spec>::changes)
         return std::type_identity<const_missing>{};
     else
-        return std::type_identity<reported>{};
+        return std::type_identity<mistake_printed>{};
 }
 
 using call_of_one_input = ir::advice<"a model is called with a scope and its input, nodes or tensors: "
@@ -164,8 +164,8 @@ constexpr auto one_loss_verdict() {
     } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); }) {
         return std::type_identity<ir::advice<"a loss says what labels are: static constexpr tg::tensor_spec "
                                              "labels(tg::dtype type, const tg::shape& output)">>{};
-    } else if constexpr (std::is_same_v<loss_result<Loss>, reported>) {
-        return std::type_identity<reported>{};
+    } else if constexpr (std::is_same_v<loss_result<Loss>, mistake_printed>) {
+        return std::type_identity<mistake_printed>{};
     } else if constexpr (!tensor_like<std::remove_cvref_t<loss_result<Loss>>>) {
         return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
     } else {
@@ -264,8 +264,8 @@ template <class Mode, class Result, class LossResult, class Model, class Spec>
 constexpr auto traced_verdict() {
     if constexpr (!is_defined<Mode>)
         return std::type_identity<traced_undefined>{};
-    else if constexpr (std::is_same_v<LossResult, reported>)
-        return std::type_identity<reported>{};
+    else if constexpr (std::is_same_v<LossResult, mistake_printed>)
+        return std::type_identity<mistake_printed>{};
     else
         return call_verdict<Result, Model, Spec, traced_call>();
 }

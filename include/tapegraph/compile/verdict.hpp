@@ -104,7 +104,7 @@ constexpr bool accepts() {
 /// No mistake.
 struct valid {};
 /// A mistake that the compiler has printed.
-struct reported {};
+struct mistake_printed {};
 
 #ifndef __CUDACC__ // see compile/model_verdict.hpp
 /// The mode without its header: `traced` is declared here and defined there.
@@ -116,13 +116,13 @@ constexpr bool is_defined = requires {
 #endif
 
 #ifndef __CUDACC__ // see compile/model_verdict.hpp
-/// The verdict on a trace: `fits`, `reported`, or a type of facts.
+/// The verdict on a trace: `valid`, `mistake_printed`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
     if constexpr (ir::well_formed<Stage>)
         return std::type_identity<valid>{};
-    else if constexpr (Stage::value.reported)
-        return std::type_identity<reported>{};
+    else if constexpr (Stage::value.message_printed)
+        return std::type_identity<mistake_printed>{};
     else if constexpr (Stage::value.used.scopes == 0) // no trace exists
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     else
@@ -150,7 +150,7 @@ constexpr bool can_be_run() {
 /// For a model or function that does not accept its inputs.
 struct never_called {
     template <class>
-    static reported call(int);
+    static mistake_printed call(int);
 };
 
 /// What a checked call returns: `Made` if there is no mistake. Otherwise a reference to the type that
@@ -166,7 +166,7 @@ struct checked_result<valid, Made, Silent> {
     using type = Made;
 };
 template <class Made, class Silent>
-struct checked_result<reported, Made, Silent> {
+struct checked_result<mistake_printed, Made, Silent> {
     using type = Silent;
 };
 

@@ -185,10 +185,10 @@ inline device available_or_cpu(device wanted) {
     const std::string why = detail::why_unavailable(wanted);
     if (why.empty()) return wanted;
     // One line per process.
-    static const bool reported = [&] {
+    static const bool warned = [&] {
         return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
     }();
-    static_cast<void>(reported);
+    static_cast<void>(warned);
     return device::cpu();
 }
 

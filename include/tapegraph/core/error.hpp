@@ -69,14 +69,14 @@ struct device_error : error {
     using error::error;
 };
 
-/// A device's memory is exhausted; the message names the size asked for, the limit and the largest
+/// A device's memory is exhausted; the message names the requested size, the limit and the largest
 /// buffers.
 struct out_of_memory : device_error {
-    explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-        : device_error(text), requested(asked_for), in_use(held) {}
+    explicit out_of_memory(const std::string& text, std::size_t bytes_of_request = 0, std::size_t bytes_in_use = 0)
+        : device_error(text), requested_bytes(bytes_of_request), in_use(bytes_in_use) {}
 
-    std::size_t requested; ///< bytes requested
-    std::size_t in_use;    ///< bytes in use by other buffers
+    std::size_t requested_bytes;
+    std::size_t in_use; ///< bytes of the other buffers
 };
 
 } // namespace tapegraph

@@ -17,12 +17,12 @@ namespace tapegraph::cpu {
 /// Bytes of a core's L2, at most 1 MiB; 1 MiB also where the system does not report it.
 inline std::int64_t l2_bytes() {
     static const std::int64_t bytes = [] {
-        std::int64_t reported = 0;
+        std::int64_t cache_bytes = 0;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-        reported = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
         constexpr std::int64_t most = std::int64_t{1} << 20;
-        return reported > 0 && reported < most ? reported : most;
+        return cache_bytes > 0 && cache_bytes < most ? cache_bytes : most;
     }();
     return bytes;
 }

@@ -45,7 +45,7 @@ std::size_t find_column(const std::vector<column_spec>& columns, std::string_vie
 template <class T>
 void check_column_type(const column_spec& column) {
     if (column.type != dtype_of<T>)
-        throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
+        throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", not " +
                           name_of(dtype_of<T>));
 }
 

@@ -150,7 +150,7 @@ template <class T, class X>
 strided_memory<T> memory_of_mat(X& x) {
     if (dtype_of_depth(x.depth()) != dtype_of<T>)
         throw dtype_error(std::string("borrow: the matrix is of depth ") + std::to_string(x.depth()) + " (" +
-                          name_of(dtype_of_depth(x.depth())) + "), asked for " + name_of(dtype_of<T>));
+                          name_of(dtype_of_depth(x.depth())) + "), not of " + name_of(dtype_of<T>));
     if (x.rows < 0 || x.cols < 0) throw shape_error("borrow: a matrix of more than two axes");
     const auto channels = static_cast<std::int64_t>(x.channels());
     const auto step = static_cast<std::int64_t>(static_cast<std::size_t>(x.step)); // bytes of a row

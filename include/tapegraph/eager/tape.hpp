@@ -186,8 +186,8 @@ public:
     /// Sets whether the walk calls this place's record even if no adjoint arrives there (then with
     /// an adjoint without a buffer).
     void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
-    const any_tensor* find(tape_index requested) const {
-        const std::size_t at = number(requested.index);
+    const any_tensor* find(tape_index place) const {
+        const std::size_t at = number(place.index);
         return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
     }
 

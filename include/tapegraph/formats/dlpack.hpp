@@ -163,7 +163,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
                                 dlpack_copies copies) {
     if (a.device.type != 1 && a.device.type != 3)
         throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
-                             "; only the CPU's memory (1, or 3, pinned) is taken");
+                             "; only the CPU's memory (1, or 3, pinned) is supported");
     if (a.ndim < 0 || a.ndim > max_rank)
         throw shape_error("from_dlpack: " + std::to_string(a.ndim) + " axes, tensors have at most " +
                           std::to_string(max_rank));

@@ -69,8 +69,8 @@ inline int lock_folder(const files::path& folder) {
             ::close(file);
             return -1;
         }
-        const bool requested = ::fcntl(file, F_GETLK, &lock) == 0;
-        if (requested && lock.l_type == F_UNLCK) { // no longer locked
+        const bool lock_known = ::fcntl(file, F_GETLK, &lock) == 0;
+        if (lock_known && lock.l_type == F_UNLCK) { // no longer locked
             ::close(file);
             continue;
         }
@@ -80,7 +80,7 @@ inline int lock_folder(const files::path& folder) {
         std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
         holder = holder.substr(0, holder.find('\n'));
         const auto space = holder.find(' ');
-        const std::string number = requested && lock.l_pid > 0 ? std::to_string(lock.l_pid) : holder.substr(0, space);
+        const std::string number = lock_known && lock.l_pid > 0 ? std::to_string(lock.l_pid) : holder.substr(0, space);
         const std::string host = space == holder.npos || space + 1 == holder.size() ? "" : holder.substr(space + 1);
         throw data_error(
             quoted(folder) + ": process " + (number.empty() ? "?" : number) +

@@ -94,8 +94,8 @@ private:
     template <class T>
     void check() const {
         if (dtype_of<T> != type)
-            throw dtype_error(std::string("host_array ") + shape_text(shape) + ": holds " + name_of(type) +
-                              ", asked for " + name_of(dtype_of<T>));
+            throw dtype_error(std::string("host_array ") + shape_text(shape) + ": holds " + name_of(type) + ", not " +
+                              name_of(dtype_of<T>));
     }
 };
 
@@ -123,8 +123,8 @@ struct array_view {
     template <class T>
     std::span<const T> values() const {
         if (dtype_of<T> != type)
-            throw dtype_error(std::string("array_view ") + shape_text(shape) + ": holds " + name_of(type) +
-                              ", asked for " + name_of(dtype_of<T>));
+            throw dtype_error(std::string("array_view ") + shape_text(shape) + ": holds " + name_of(type) + ", not " +
+                              name_of(dtype_of<T>));
         if (!is_aligned())
             throw argument_error(std::string("array_view ") + shape_text(shape) + ": " + name_of(type) +
                                  " at an address that is no multiple of " + std::to_string(size_of(type)) +

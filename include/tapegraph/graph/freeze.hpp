@@ -87,7 +87,7 @@ struct frozen {
     failure error{};
     int groups = 0, ordinals = 0;
     bool training = true, differentiated = false;
-    bool reported = false; ///< the compiler has printed what is wrong with the trace, or why there is none
+    bool message_printed = false; ///< the compiler has printed what is wrong with the trace, or why there is none
 };
 
 namespace detail {
@@ -137,7 +137,7 @@ constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
     f.ordinals = t.ordinals;
     f.training = t.training;
     f.differentiated = t.differentiated;
-    f.reported = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
+    f.message_printed = e.what != nullptr && std::string_view(e.what) == TG_NO_VALUES_IN_A_MODEL;
     return f;
 }
 
@@ -154,7 +154,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     f.ordinals = from.ordinals;
     f.training = from.training;
     f.differentiated = from.differentiated;
-    f.reported = from.reported;
+    f.message_printed = from.message_printed;
     return f;
 }
 
@@ -200,7 +200,7 @@ constexpr auto unevaluated() {
     frozen<nothing_but_a_line> f{};
     f.error.what = unevaluated_text;
 #if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
-    f.reported = true;
+    f.message_printed = true;
 #endif
     return f;
 }

@@ -118,7 +118,7 @@ using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
 /// this is all that the compiler prints: `if constexpr (!well_formed<S>) refuse<S>(); else ...`
 template <class Stage>
 constexpr void refuse() {
-    if constexpr (!Stage::value.reported) static_cast<void>(sizeof(facts_of<Stage>));
+    if constexpr (!Stage::value.message_printed) static_cast<void>(sizeof(facts_of<Stage>));
 }
 
 } // namespace ir

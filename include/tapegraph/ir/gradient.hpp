@@ -232,12 +232,12 @@ constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<in
         }
         list<int> args(t.nodes[i].arguments);
         for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
-        std::uint64_t requested = 0;
+        std::uint64_t wanted_operands = 0;
         for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
-            if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) requested |= std::uint64_t{1} << k;
+            if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) wanted_operands |= std::uint64_t{1} << k;
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-            t.wanted = requested;
+            t.wanted = wanted_operands;
             const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
             if (flow >= 0) add(args[k], flow);
         }

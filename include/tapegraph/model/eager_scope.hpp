@@ -355,7 +355,7 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
                 throw argument_error("variable '" + path + "': this path is already taken (scope.reuse() shares it)");
             if (u.handle.type() != type || !(u.handle.shape() == dims))
                 throw shape_error("variable '" + path + "': it is shared, and has shape " +
-                                  to_string(u.handle.shape()) + ", asked for with " + to_string(dims));
+                                  to_string(u.handle.shape()) + ", requested with " + to_string(dims));
             return u.handle;
         }
     any_tensor handle = v.data().viewed(dims);

@@ -132,10 +132,10 @@ struct refusing_record : tape_record {
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor&);
 
 private:
-    template <class Walk, class Look>
-    void look(const Walk& walk, Look asked_for) const {
+    template <class Walk, class Predicate>
+    void throw_if_any(const Walk& walk, Predicate needs_derivative) const {
         for (const any_tensor& t : operands)
-            if ((walk.*asked_for)(t)) throw argument_error(what);
+            if ((walk.*needs_derivative)(t)) throw argument_error(what);
     }
 };
 
@@ -177,11 +177,11 @@ tape_index record_program(const taped_call& call);
 #if TG_DEFINES_FOR_HOST(nn)
 
 TG_DEFINITION void refusing_record::backward(tape_record& base, backward_pass& walk, const any_tensor&) {
-    static_cast<refusing_record&>(base).look(walk, &backward_pass::wants);
+    static_cast<refusing_record&>(base).throw_if_any(walk, &backward_pass::wants);
 }
 
 TG_DEFINITION bool refusing_record::jvp(tape_record& base, const jvp_pass& walk, any_tensor&) {
-    static_cast<refusing_record&>(base).look(walk, &jvp_pass::find);
+    static_cast<refusing_record&>(base).throw_if_any(walk, &jvp_pass::find);
     return false;
 }
 

@@ -204,14 +204,14 @@ private:
 };
 
 /// While it lives, eager layers report which of them runs.
-class layers_told {
+class scoped_layer_names {
 public:
-    layers_told() : before_(std::exchange(tapegraph::detail::numeric_check::layers_wanted(), true)) {
+    scoped_layer_names() : before_(std::exchange(tapegraph::detail::numeric_check::layers_wanted(), true)) {
         tapegraph::detail::numeric_check::scope().clear();
     }
-    layers_told(const layers_told&) = delete;
-    layers_told& operator=(const layers_told&) = delete;
-    ~layers_told() { tapegraph::detail::numeric_check::layers_wanted() = before_; }
+    scoped_layer_names(const scoped_layer_names&) = delete;
+    scoped_layer_names& operator=(const scoped_layer_names&) = delete;
+    ~scoped_layer_names() { tapegraph::detail::numeric_check::layers_wanted() = before_; }
 
 private:
     bool before_;

@@ -113,7 +113,7 @@ profile_result profiled(const profile_options& options, const Step& step) {
     if (options.warm_up < 0)
         throw argument_error("profile: warm_up must not be negative, given " + std::to_string(options.warm_up));
     recorder r(options.clock, options.counters);
-    const layers_told reported;
+    const scoped_layer_names layer_names;
     const runtime::observer_scope watched(r);
     for (int s = -options.warm_up; s < options.steps; ++s) {
         r.begin_step(s >= 0);

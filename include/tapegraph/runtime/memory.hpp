@@ -32,7 +32,7 @@ struct arena_counters {
     }
 };
 
-[[noreturn]] void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit);
+[[noreturn]] void refuse_arena(std::size_t requested_bytes, std::size_t in_use, std::size_t limit);
 
 /// One block of memory on 64-byte boundaries. Large blocks ask for huge pages, because page faults
 /// can otherwise take a quarter of a training step. Throws out_of_memory.
@@ -78,11 +78,11 @@ private:
 
 #if TG_DEFINES(runtime)
 
-[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t requested, std::size_t in_use, std::size_t limit) {
-    throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(requested) + " asked, " +
-                            tapegraph::detail::readable_bytes(in_use) + " in use" +
+[[noreturn]] TG_DEFINITION void refuse_arena(std::size_t requested_bytes, std::size_t in_use, std::size_t limit) {
+    throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(requested_bytes) +
+                            " requested, " + tapegraph::detail::readable_bytes(in_use) + " in use" +
                             (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-                        requested, in_use);
+                        requested_bytes, in_use);
 }
 
 #endif

@@ -115,7 +115,7 @@ inline std::atomic<bool>& hints_setting() {
 }
 
 /// Prints a line on stderr if this process has not printed it yet.
-void tell_once(const std::string& text);
+void print_hint_once(const std::string& text);
 
 /// The node that computed a value, looking through casts and reshapes.
 int origin_of(const ir::program_view& v, int node);
@@ -127,13 +127,13 @@ void hint_of_outputs(const ir::model_view& v, const hinted_part* parts, std::siz
 
 #if TG_DEFINES_FOR_HOST(nn)
 
-TG_DEFINITION void tell_once(const std::string& text) {
+TG_DEFINITION void print_hint_once(const std::string& text) {
     static std::mutex one_at_a_time;
-    static std::vector<std::string> reported;
+    static std::vector<std::string> printed_hints;
     const std::lock_guard lock(one_at_a_time);
-    for (const std::string& each : reported)
+    for (const std::string& each : printed_hints)
         if (each == text) return;
-    reported.push_back(text);
+    printed_hints.push_back(text);
     std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
 }
 
@@ -178,7 +178,7 @@ TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* p
         if (by == nullptr || by->use == output_use::elements) continue;
         for (const ir::output_entry& output : v.outputs)
             if (parts[k].output.empty() || parts[k].output == output.name)
-                if (const std::string text = hint_of(v, output, *by); !text.empty()) tell_once(text);
+                if (const std::string text = hint_of(v, output, *by); !text.empty()) print_hint_once(text);
     }
 }
 

@@ -78,9 +78,9 @@ TG_DEFINITION void hint_of_scopes(const ir::model_view& v) {
             if (!same_weights(v, v.layers[i], v.layers[k])) continue;
             const std::string a = path_of(v.scopes, v.layers[i].scope), b = path_of(v.scopes, v.layers[k].scope);
             if (paths_look_misspelt(a, b))
-                tell_once("layers '" + a + "' and '" + b +
-                          "' have weights of the same shapes, and each its own: to share "
-                          "them, make the scope once and give it to both");
+                print_hint_once("layers '" + a + "' and '" + b +
+                                "' have weights of the same shapes, and each its own: to share "
+                                "them, make the scope once and give it to both");
         }
 }
 

@@ -7,8 +7,8 @@ namespace td = tapegraph::distributed;
 
 namespace agreement_test {
 
-// What every rank is told, given the fields of the one that differs.
-std::vector<std::string> reported(int ranks, int other, const std::vector<td::agreed_field>& usual,
+// The error message of every rank, given the fields of the one that differs.
+std::vector<std::string> messages(int ranks, int other, const std::vector<td::agreed_field>& usual,
                                   const std::vector<td::agreed_field>& its) {
     std::vector<std::string> result(static_cast<std::size_t>(ranks));
     td::run_ranks(ranks, [&](td::exchange& mine) {
@@ -23,19 +23,19 @@ std::vector<std::string> reported(int ranks, int other, const std::vector<td::ag
 
 TEST_CASE("ranks that have the same go on, and every rank hears who has something else") {
     const std::vector<td::agreed_field> usual{{"schedule", 0xABC}, td::agreed_value("shards", "8"), {"weights", 7}};
-    CHECK(reported(4, 2, usual, usual) == std::vector<std::string>(4));
-    CHECK(reported(1, 0, usual, usual) == std::vector<std::string>(1));
+    CHECK(messages(4, 2, usual, usual) == std::vector<std::string>(4));
+    CHECK(messages(1, 0, usual, usual) == std::vector<std::string>(1));
     const auto all = [](const char* what) { return std::vector<std::string>(4, what); };
-    CHECK(reported(4, 2, usual, {{"schedule", 0xABC}, td::agreed_value("shards", "4"), {"weights", 7}}) ==
+    CHECK(messages(4, 2, usual, {{"schedule", 0xABC}, td::agreed_value("shards", "4"), {"weights", 7}}) ==
           all("ranks do not agree: rank 2 has shards 4, rank 0 has 8"));
-    CHECK(reported(4, 3, usual, {{"schedule", 0xABD}, td::agreed_value("shards", "8"), {"weights", 7}}) ==
+    CHECK(messages(4, 3, usual, {{"schedule", 0xABD}, td::agreed_value("shards", "8"), {"weights", 7}}) ==
           all("ranks do not agree: rank 3 has schedule 0xabd, rank 0 has 0xabc"));
-    CHECK(reported(4, 1, usual, {{"schedule", 0xABC}, td::agreed_value("shards", "8")}) ==
+    CHECK(messages(4, 1, usual, {{"schedule", 0xABC}, td::agreed_value("shards", "8")}) ==
           all("ranks do not agree: rank 1 compares less than rank 0"));
-    CHECK(reported(4, 1, usual, {{"schedule", 0xABC}, {"seed", 1}, {"weights", 7}}) ==
+    CHECK(messages(4, 1, usual, {{"schedule", 0xABC}, {"seed", 1}, {"weights", 7}}) ==
           all("ranks do not agree: rank 1 compares seed, rank 0 shards"));
     // Rank 0 is as good as any other.
-    CHECK(reported(4, 0, usual, {{"schedule", 1}}) ==
+    CHECK(messages(4, 0, usual, {{"schedule", 1}}) ==
           all("ranks do not agree: rank 1 has schedule 0xabc, rank 0 has 0x1"));
 }
 

@@ -99,11 +99,10 @@ TEST_CASE("records of a data set") {
     CHECK(std::get<1>(all[1]) == 7);
     CHECK(elements_of(data::records<std::int32_t>(set, {"label"})) == std::vector<std::int32_t>{7, 8, 9});
     CHECK(elements_of(data::records<std::array<float, 2>>(set, {"image"}))[1] == std::array<float, 2>{2, 3});
-    CHECK_THROWS_WITH_AS((data::records<float>(set)), "records: 1 fields are asked for, of 2 columns",
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS((data::records<float>(set)), "records: 1 fields for 2 columns", tg::argument_error);
     CHECK_THROWS_WITH_AS((data::records<float>(set, {"image"})),
-                         "records: column 'image' has records of shape [2], asked for 1 values", tg::shape_error);
-    CHECK_THROWS_WITH_AS((data::records<double>(set, {"label"})), "data set: column 'label' holds i32, asked for f64",
+                         "records: column 'image' has records of shape [2], its field 1 values", tg::shape_error);
+    CHECK_THROWS_WITH_AS((data::records<double>(set, {"label"})), "data set: column 'label' holds i32, not f64",
                          tg::dtype_error);
     data::labelled_images images{{1, 2, 3, 4}, 2, 1, 2, 1, {0, 1}, {"a", "b"}};
     CHECK(std::get<0>(elements_of(data::records(images))[1]).shape() == tg::shape{1, 2, 1});

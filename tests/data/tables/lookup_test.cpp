@@ -34,8 +34,8 @@ void check_near(const doubles& got, const doubles& expected, double tolerance) {
 
 TEST_CASE("lookups of words") {
     const words vocabulary{"a", "b", "c"};
-    const auto indices = [&](const options& chosen, const words& requested) {
-        return data::string_lookup(chosen, vocabulary).indices_of(requested);
+    const auto indices = [&](const options& chosen, const words& looked_up) {
+        return data::string_lookup(chosen, vocabulary).indices_of(looked_up);
     };
     CHECK(indices({}, {"a", "c", "z", ""}) == longs{1, 3, 0, 0});
     CHECK(indices({.mask_token = ""}, {"a", "c", "z", ""}) == longs{2, 4, 1, 0});
@@ -44,8 +44,8 @@ TEST_CASE("lookups of words") {
     CHECK(support::message_of<range_error>([&] { indices({.num_oov_indices = 0}, {"z"}); }) ==
           "lookup: 'z' is not in the vocabulary");
     const words record{"a", "c", "z", "a"};
-    const auto encoded = [&](const options& chosen, const words& requested) {
-        return data::string_lookup(chosen, vocabulary)(requested);
+    const auto encoded = [&](const options& chosen, const words& looked_up) {
+        return data::string_lookup(chosen, vocabulary)(looked_up);
     };
     CHECK(encoded({.mode = mode::one_hot}, record) == reals{0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0});
     CHECK(encoded({.mode = mode::multi_hot}, record) == reals{1, 1, 0, 1});
@@ -67,8 +67,8 @@ TEST_CASE("lookups of words") {
     const auto refusal = [](const options& chosen, words given) {
         return support::message_of<argument_error>([&] { data::string_lookup(chosen, std::move(given)); });
     };
-    CHECK(refusal({}, {"a", "a"}) == "lookup: 'a' stands twice in the vocabulary");
-    CHECK(refusal({.mask_token = "a"}, {"a"}) == "lookup: the mask token 'a' stands in the vocabulary");
+    CHECK(refusal({}, {"a", "a"}) == "lookup: 'a' appears twice in the vocabulary");
+    CHECK(refusal({.mask_token = "a"}, {"a"}) == "lookup: the mask token 'a' is in the vocabulary");
     CHECK(refusal({.max_tokens = 2}, {"a", "b"}) == "lookup: mask, unknown and vocabulary are 3, max_tokens is 2");
     CHECK(refusal({.mode = mode::tf_idf}, {"a"}) == "lookup: 0 idf_weights for 1 categories and the mode tf_idf");
     CHECK(refusal({.pad_to_max_tokens = true}, {"a"}) == "lookup: pad_to_max_tokens needs max_tokens");

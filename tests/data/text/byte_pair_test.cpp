@@ -231,7 +231,7 @@ TEST_CASE("merges against what stands in the vocabulary") {
         return support::message_of<argument_error>([&] { data::byte_pair_encoding{std::move(wrong)}; });
     };
     CHECK(refusal({{{"a", 0}, {"b", 0}}, {}}) == "byte_pair_encoding: two tokens have the id 0, one is 'b'");
-    CHECK(refusal({{{"a", 0}, {"a", 1}}, {}}) == "byte_pair_encoding: the token 'a' stands twice");
+    CHECK(refusal({{{"a", 0}, {"a", 1}}, {}}) == "byte_pair_encoding: the token 'a' appears twice");
     CHECK(refusal({{{"a", 5000}}, {}}) == "byte_pair_encoding: the token 'a' has the id 5000, there are 1 tokens");
     CHECK(refusal({{{"a", -1}}, {}}) == "byte_pair_encoding: the token 'a' has the id -1, there are 1 tokens");
     CHECK(refusal({{{"a", 0}, {"b", 1}}, {{"a", "b"}}}) == "byte_pair_encoding: merge 1 ('a', 'b'): 'ab' is no token");

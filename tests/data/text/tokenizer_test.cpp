@@ -26,7 +26,7 @@ namespace {
 
 const words texts{"The cat sat on the mat; the CAT!", "a dog, a cat & a bird...\n\xC3\x89tude \xC3\x89", "",
                   "Don't stop"};
-const words requested{"the dog and a cat don't", "unknown \xC3\xA9tude", ""};
+const words new_texts{"the dog and a cat don't", "unknown \xC3\xA9tude", ""};
 
 data::tokenizer fitted(data::tokenizer_options options = {}) {
     data::tokenizer t(std::move(options));
@@ -65,7 +65,7 @@ TEST_CASE("words are numbered by frequency, then by first appearance") {
     CHECK(t.word_of(14) == nullptr);
     CHECK(t.size() == 6);
 
-    const auto s = t.texts_to_sequences(requested);
+    const auto s = t.texts_to_sequences(new_texts);
     CHECK(s == sequences{{2, 1, 1, 4, 3, 1}, {1, 1}, {}});
     auto more = s;
     more.push_back({0, 1, 2, 50});
@@ -75,7 +75,7 @@ TEST_CASE("words are numbered by frequency, then by first appearance") {
 
 TEST_CASE("without an oov_token unknown words are left out; later texts number anew") {
     auto t = fitted();
-    CHECK(t.texts_to_sequences(requested) == sequences{{1, 7, 3, 2, 11}, {9}, {}});
+    CHECK(t.texts_to_sequences(new_texts) == sequences{{1, 7, 3, 2, 11}, {9}, {}});
     CHECK(t("A mat") == ints{3, 6});
     CHECK(t.sequence_to_text(ints{0, 3, 99, 6}) == "a mat");
     CHECK(t.size() == 13);
@@ -107,9 +107,9 @@ TEST_CASE("matrices in four modes") {
                {0, 2.725015263724081, 1.0986122886681098, 0, 0, 1.0986122886681098, 0, 0, 0, 0, 0, 0, 0, 0,
                 1.860112299086919, 0, 0, 0});
     const double b = 1.0986122886681098;
-    check_near(values_of(fitted().texts_to_matrix<double>(words{requested[0]}, mode::tfidf)),
+    check_near(values_of(fitted().texts_to_matrix<double>(words{new_texts[0]}, mode::tfidf)),
                {0, b, 0.8472978603872034, b, 0, 0, 0, b, 0, 0, 0, b, 0});
-    CHECK(fitted().texts_to_matrix(requested).values[1] == 1.0f);
+    CHECK(fitted().texts_to_matrix(new_texts).values[1] == 1.0f);
     CHECK(t.sequences_to_matrix(sequences{}).values.empty());
 
     data::tokenizer counted({.num_words = 5});
@@ -168,7 +168,7 @@ TEST_CASE("JSON as Keras writes and reads it") {
     const auto read = data::tokenizer_from_json(keras);
     const auto ours = fitted({.num_words = 6, .oov_token = "<OOV>"});
     CHECK(data::to_json(read) == data::to_json(ours));
-    CHECK(read.texts_to_sequences(requested) == ours.texts_to_sequences(requested));
+    CHECK(read.texts_to_sequences(new_texts) == ours.texts_to_sequences(new_texts));
     CHECK(read.index_docs() == ours.index_docs());
     const std::string written = data::to_json(ours);
     CHECK(written.starts_with(keras.substr(0, keras.find("word_counts"))));

@@ -66,8 +66,8 @@ cudaError_t device_count(void* scratch, std::size_t& bytes, const std::int32_t* 
                                                static_cast<std::int32_t>(count), stream);
 }
 
-/// The scratch memory that CUB asks for; 0 means that it has no kernels for the device.
-std::size_t requested(cudaError_t error, std::size_t bytes) {
+/// The scratch memory that CUB requires; 0 means that it has no kernels for the device.
+std::size_t scratch_bytes(cudaError_t error, std::size_t bytes) {
     if (error == cudaSuccess) return front + bytes;
     cudaGetLastError();
     return 0;
@@ -76,7 +76,7 @@ std::size_t requested(cudaError_t error, std::size_t bytes) {
 std::size_t selection_bytes(std::int64_t count) {
     std::size_t bytes = 0;
     const cudaError_t error = device_select(nullptr, bytes, nullptr, nullptr, nullptr, count, 0, nullptr);
-    return requested(error, bytes);
+    return scratch_bytes(error, bytes);
 }
 void select(const char* operation, void* stream, const std::uint8_t* marks, std::int32_t* out, std::int64_t count,
             std::int64_t size, void* scratch, std::size_t bytes) {
@@ -89,7 +89,7 @@ void select(const char* operation, void* stream, const std::uint8_t* marks, std:
 std::size_t run_bytes(std::int64_t count) {
     std::size_t bytes = 0;
     const cudaError_t error = device_encode(nullptr, bytes, nullptr, nullptr, nullptr, count, 0, nullptr);
-    return requested(error, bytes);
+    return scratch_bytes(error, bytes);
 }
 void encode(const char* operation, void* stream, const std::int32_t* x, std::int32_t* out, std::int64_t count,
             std::int64_t size, void* scratch, std::size_t bytes) {
@@ -102,7 +102,7 @@ void encode(const char* operation, void* stream, const std::int32_t* x, std::int
 std::size_t histogram_bytes(std::int64_t count, std::int64_t length) {
     std::size_t bytes = 0;
     const cudaError_t error = device_count(nullptr, bytes, nullptr, nullptr, count, length, nullptr);
-    return requested(error, bytes);
+    return scratch_bytes(error, bytes);
 }
 void count_places(const char* operation, void* stream, const std::int32_t* x, std::int32_t* out, std::int64_t count,
                   std::int64_t length, void* scratch, std::size_t bytes) {

@@ -84,9 +84,9 @@ cudaError_t device_find(void* scratch, std::size_t& bytes, bool maximum, const T
     return maximum ? found(p::better<true, T>{}) : found(p::better<false, T>{});
 }
 
-/// The scratch memory that CUB asks for, at least one byte, because 0 means that it has no kernels
+/// The scratch memory that CUB requires, at least one byte, because 0 means that it has no kernels
 /// for the device.
-std::size_t requested(cudaError_t error, std::size_t bytes) {
+std::size_t scratch_bytes(cudaError_t error, std::size_t bytes) {
     if (error == cudaSuccess) return bytes > 0 ? bytes : 1;
     cudaGetLastError();
     return 0;
@@ -96,7 +96,7 @@ template <class T>
 std::size_t reduction_bytes(reduction kind, std::int64_t count) {
     std::size_t bytes = 0;
     const cudaError_t error = device_reduce<T>(nullptr, bytes, kind, nullptr, nullptr, count, nullptr);
-    return requested(error, bytes);
+    return scratch_bytes(error, bytes);
 }
 template <class T>
 void reduce(const char* operation, void* stream, reduction kind, const T* x, T* out, std::int64_t count, void* scratch,
@@ -109,7 +109,7 @@ template <class T>
 std::size_t search_bytes(bool maximum, std::int64_t count) {
     std::size_t bytes = 0;
     const cudaError_t error = device_find<T>(nullptr, bytes, maximum, nullptr, nullptr, count, nullptr);
-    return requested(error, bytes);
+    return scratch_bytes(error, bytes);
 }
 template <class T>
 void find(const char* operation, void* stream, bool maximum, const T* x, std::int32_t* out, std::int64_t count,

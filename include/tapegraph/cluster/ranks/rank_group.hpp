@@ -57,7 +57,7 @@ private:
                                   std::to_string(underlying.size()));
             if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
                 members.begin() + static_cast<std::ptrdiff_t>(i))
-                throw argument_error("rank_group: rank " + std::to_string(members[i]) + " stands twice");
+                throw argument_error("rank_group: rank " + std::to_string(members[i]) + " appears twice");
         }
         const auto own = std::find(members.begin(), members.end(), underlying.rank());
         if (own == members.end())

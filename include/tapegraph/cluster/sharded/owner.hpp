@@ -50,12 +50,12 @@ public:
     /// Sets the number of shards for fit; 0 keeps it. Returns it. Throws argument_error for an
     /// impossible number, the same on every rank.
     int use_shards(std::int64_t batch_size, int shards) {
-        const int requested = shards != 0 ? shards : shards_;
-        check_shards(requested, rank_count());
-        if (batch_size < requested)
+        const int requested_shards = shards != 0 ? shards : shards_;
+        check_shards(requested_shards, rank_count());
+        if (batch_size < requested_shards)
             throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
-                                 std::to_string(requested) + " shards that it is cut into");
-        shards_ = requested;
+                                 std::to_string(requested_shards) + " shards that it is cut into");
+        shards_ = requested_shards;
         if (ranks_ == nullptr) return shards_;
         this->writes_files_ = ranks_->is_chief();
         distributed::barrier(*ranks_, "begin of fit"); // waits for the chief's files before others look for them

@@ -30,7 +30,7 @@ T record_field(const column_spec& column) {
     } else {
         if (sizeof(T) != column.record_bytes())
             throw shape_error("records: column '" + column.name + "' has records of shape " + text_of(column.shape) +
-                              ", asked for " + std::to_string(sizeof(T) / sizeof(value)) + " values");
+                              ", its field " + std::to_string(sizeof(T) / sizeof(value)) + " values");
         return T{};
     }
 }
@@ -87,8 +87,8 @@ auto records(dataset set, const std::vector<std::string>& columns = {}) {
     if (set.batches()) throw argument_error("records: the data set is a pipeline already");
     const std::size_t count = columns.empty() ? set.columns().size() : columns.size();
     if (count != sizeof...(Fields))
-        throw argument_error("records: " + std::to_string(sizeof...(Fields)) + " fields are asked for, of " +
-                             std::to_string(count) + " columns");
+        throw argument_error("records: " + std::to_string(sizeof...(Fields)) + " fields for " + std::to_string(count) +
+                             " columns");
     std::vector<std::size_t> places;
     for (std::size_t c = 0; c < count; ++c)
         places.push_back(columns.empty() ? c : detail::find_column(set.columns(), columns[c]));

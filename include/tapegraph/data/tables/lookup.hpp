@@ -81,9 +81,9 @@ public:
         const std::int64_t first = first_word();
         for (std::size_t i = 0; i < vocabulary_.size(); ++i) {
             if (!indices_.emplace(vocabulary_[i], first + static_cast<std::int64_t>(i)).second)
-                throw argument_error("lookup: " + text_of(vocabulary_[i]) + " stands twice in the vocabulary");
+                throw argument_error("lookup: " + text_of(vocabulary_[i]) + " appears twice in the vocabulary");
             if (options_.mask_token && vocabulary_[i] == *options_.mask_token)
-                throw argument_error("lookup: the mask token " + text_of(vocabulary_[i]) + " stands in the vocabulary");
+                throw argument_error("lookup: the mask token " + text_of(vocabulary_[i]) + " is in the vocabulary");
         }
     }
     /// Uses the most frequent categories seen; of equally frequent ones the greater comes first, as

@@ -143,7 +143,7 @@ private:
                 throw argument_error("byte_pair_encoding: two tokens have the id " + std::to_string(id) + ", one is " +
                                      io::quoted_text(token));
             if (!written.emplace(token, id).second)
-                throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " stands twice");
+                throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " appears twice");
             const bool plain =
                 byte_level_bytes(token, bytes); // otherwise it cannot be a piece of a text, and is decoded literally
             if (plain) ids_.emplace(bytes, id);

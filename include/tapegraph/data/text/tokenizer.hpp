@@ -183,7 +183,7 @@ public:
         for (std::size_t i = 0; i < words.size(); ++i) {
             const auto& each = words[i];
             if (!result.numbers_.emplace(each.word, i).second)
-                throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " stands twice");
+                throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " appears twice");
             if (each.index < 1 || each.index >= limit)
                 throw argument_error("tokenizer: the word " + io::quoted_text(each.word) + " has the index " +
                                      std::to_string(each.index) + ", not one of [1, " + std::to_string(limit) + ")");

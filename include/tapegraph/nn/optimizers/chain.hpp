@@ -134,8 +134,8 @@ template <class... E>
 class chain {
     static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
     static_assert(detail::gradients_first<E...>(),
-                  "chain: what transforms gradients, accumulates or skips stands before the optimizer");
-    static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
+                  "chain: what transforms gradients, accumulates or skips must come before the optimizer");
+    static_assert(detail::unscaled_first<E...>, "chain: loss_scaling must come first");
     static_assert(detail::states_differ<E...>(),
                   "chain: two elements keep state of the same name; one of each kind is possible");
 

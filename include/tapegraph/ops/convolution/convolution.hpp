@@ -35,7 +35,7 @@ struct window_attributes {
     }
     /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
     /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
-    constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+    constexpr bool window_fits(int i, extent in, std::int64_t size, const char* operation) const {
         const extent out = output(i, in, size);
         if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
         const bool always = output(i, extent(1), size).value > 0; // then the output for an empty input is empty, too
@@ -103,7 +103,7 @@ struct convolution_op : detail::convolution_operation {
         io.result.push_back(x[0]);
         for (int i = 0; i < spatial; ++i) {
             const int axis = i + 2 - spatial;
-            if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
+            if (!io.require(a.window_fits(axis, x[i + 1], w[i].value, "convolution"),
                             "convolution: kernel larger than padded input"))
                 return;
             io.result.push_back(a.output(axis, x[i + 1], w[i].value));

@@ -63,9 +63,9 @@ struct convolution_texts {
 
 /// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same;
 /// with explicit amounts (in - 1) * stride + span - before - after + output_padding, as in PyTorch.
-/// `fits`: the convolution gives `in`.
+/// Clears `padding_valid` if no convolution of that length gives `in`.
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-                                   std::int64_t output_padding, bool& fits) {
+                                   std::int64_t output_padding, bool& padding_valid) {
     const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
     const bool same = a.is(padding_mode::same);
     const bool valid = a.is(padding_mode::valid);
@@ -76,7 +76,8 @@ constexpr extent transposed_length(const window_attributes& a, int i, extent in,
     }
     // The length after the first (in - 1) * stride positions.
     const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
-    fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+    padding_valid =
+        padding_valid && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
     return (in - 1) * stride + rest;
 }
 
@@ -93,19 +94,19 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
     shape target;
     target.attach(from.table());
     target.push_back(from[0]);
-    bool fits = true, some = true, pixels = true;
+    bool padding_valid = true, not_empty = true, has_pixels = true;
     for (int i = 0; i < spatial; ++i) {
         const int axis = i + 2 - spatial;
-        const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-        some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
+        const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], padding_valid);
+        not_empty = not_empty && (!size.known() || size.value >= 0) && taps[i].value > 0;
         // No convolution gives 0 outputs, so there would be no derivative.
-        pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+        has_pixels = has_pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
         target.push_back(size);
     }
     target.push_back(taps[spatial] * a.groups);
-    if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
-    if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
-    if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+    if (!padding_valid) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+    if (!has_pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+    if (!not_empty) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
     return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
 }
 

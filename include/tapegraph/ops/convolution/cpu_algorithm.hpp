@@ -54,7 +54,7 @@ inline constexpr convolution_algorithm_passes fast_convolution{
 namespace detail {
 struct convolution_choice {
     std::atomic<convolution_algorithm> chosen{convolution_algorithm::automatic};
-    std::atomic<bool> requested{false}; ///< whether memory may have been planned for it
+    std::atomic<bool> memory_planned{false}; ///< whether memory may have been planned for it
 };
 inline convolution_choice& chosen_convolution() {
     static convolution_choice choice;
@@ -76,7 +76,8 @@ template <class T>
 const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
     if constexpr (std::is_same_v<T, float>) {
         detail::convolution_choice& choice = detail::chosen_convolution();
-        if (!choice.requested.load(std::memory_order_relaxed)) choice.requested.store(true, std::memory_order_relaxed);
+        if (!choice.memory_planned.load(std::memory_order_relaxed))
+            choice.memory_planned.store(true, std::memory_order_relaxed);
     }
     g.algorithm = detail::resolved<T>(g);
     return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;

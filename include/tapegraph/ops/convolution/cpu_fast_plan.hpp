@@ -97,11 +97,12 @@ inline bool fourier_pays(const convolution_geometry& g) {
 
 /// The algorithm for a shape: the requested one, where it applies, otherwise direct sums.
 /// `automatic` selects the one that pays.
-inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm requested) {
+inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g,
+                                                 convolution_algorithm requested_algorithm) {
     using enum convolution_algorithm;
-    const bool open = requested == automatic;
-    if ((open || requested == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
-    if ((open || requested == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
+    const bool open = requested_algorithm == automatic;
+    if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+    if ((open || requested_algorithm == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
     return direct;
 }
 

@@ -30,7 +30,7 @@ struct reshape_op {
             return;
         case two_open: io.fail("reshape: -1 stands for one extent only"); return;
         case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-        case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+        case open_unknown: io.fail("reshape: what -1 stands for cannot be derived from symbolic extents"); return;
         case negative: io.fail("reshape: an extent is negative"); return;
         case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
         default: break;

@@ -26,7 +26,7 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
         const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
         const extent from = x[i + spatial - 1];
         if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-            !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+            !io.require(a.window_fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
             return;
         io.result.push_back(a.output(i, from, a.window[i]));
     }

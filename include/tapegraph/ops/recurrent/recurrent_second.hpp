@@ -11,7 +11,7 @@ template <class Cell>
 struct recurrent_third_texts {
     static constexpr const char* text(std::int64_t) {
         return cell_text<Cell,
-                         ": has first and second derivatives; a third, or the tangent of a tangent, was asked for">;
+                         ": has first and second derivatives; a third, or the tangent of a tangent, was requested">;
     }
 };
 } // namespace detail

@@ -26,7 +26,8 @@ public:
     /// Seals a formula.
     template <expression E>
     // NOLINTNEXTLINE: implicit, so that models can write h = relu(h)
-    constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+    constexpr batched(const E& e, std::source_location where = std::source_location::current())
+        : batched(eval(e, where)) {}
 
     template <expression E>
     static constexpr batched sealed(const E& e) {
@@ -69,7 +70,8 @@ template <class Op>
 struct batching_rule {
     template <class Context>
     static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
-        static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
+        static_assert(always_false<Op>,
+                      "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
         return c.whole(first);
     }
 };
@@ -79,7 +81,8 @@ namespace detail {
 template <class First, class Second>
 inline constexpr bool encloses = false; // whether First is a mode over Second, or over one that encloses it
 template <class Mode, class Tag, class Second>
-inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> =
+    std::is_same_v<Mode, Second> || encloses<Mode, Second>;
 template <class Mode>
 inline constexpr bool is_batched_mode = false;
 template <class Mode, class Tag>
@@ -97,11 +100,12 @@ struct one_mode<First, Second> {
     using type = Second;
 };
 template <class First, class Second>
-    requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
+    requires(is_batched_mode<First>&& is_batched_mode<Second> && !std::is_same_v<First, Second> &&
              !encloses<First, Second> && !encloses<Second, First>)
 struct one_mode<First, Second> {
-    static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
-                                       "one's value to the inner vmap as an argument");
+    static_assert(always_false<First>,
+                  "values of two vmaps meet and neither runs inside the other's values: hand the outer "
+                  "one's value to the inner vmap as an argument");
     using type = First;
 };
 
@@ -197,8 +201,8 @@ struct batch_context {
 
     /// Runs the operation on handles of the mode below.
     template <class Op>
-    constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
-        return invoke<Op>(attributes, shape_asked, where, x...);
+    constexpr auto run(const typename Op::attributes& attributes, const shape* result_shape, const auto&... x) const {
+        return invoke<Op>(attributes, result_shape, where, x...);
     }
     constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
     /// Moves axis `from` to position `to`.
@@ -246,8 +250,9 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
 
     /// Operations of any number of operands have one axis as attribute.
     template <class Op, class Handle>
-    static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
-                                                      const batched<Handle, Tag>* parts, int count) {
+    static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes,
+                                                      std::source_location where, const batched<Handle, Tag>* parts,
+                                                      int count) {
         auto shifted = attributes;
         ++shifted.axis;
         list<Handle> wholes;
@@ -259,7 +264,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
     static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
         auto shifted = attributes;
         shifted.axes <<= 1; // axis 0 is the batch
-        return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
+        return wrapped(
+            Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
     }
 
     template <class Handle>
@@ -282,7 +288,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
                 bool ok = true;
                 ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
                 return result;
-            }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
+            }
+            (std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
         }
     }
 
@@ -296,7 +303,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
                 const auto of_wholes = [&](const auto&... h) {
                     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
                 };
-                const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
+                const auto r =
+                    Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
                 const auto gradient = each_wrapped(r.gradient);
                 return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
                     wrapped(r.value), gradient};
@@ -328,16 +336,15 @@ private:
     }
 
     template <class Op, class... Args>
-    static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
-                              const Args&... args) {
+    static constexpr auto run(const typename Op::attributes& attributes, const shape* target,
+                              std::source_location where, const Args&... args) {
         const auto& like = detail::first_batched<Tag>(args...);
         // Errors are reported for the shape of one example.
         constexpr int count = sizeof...(Args);
         const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
         inference io{in, count, target, in[0].type, {}, nullptr};
         Op::infer(attributes, io);
-        if (io.error != nullptr)
-            mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
+        if (io.error != nullptr) mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
         const detail::batch_context<batched_mode> context{like.count(), target, where};
         return wrapped(batching_rule<Op>::apply(context, attributes, args...));
     }

@@ -61,13 +61,13 @@ public:
     template <class Make>
     const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 const convolution_device& device, const Make& make) {
-        const key requested = key_of(g, pass, element, device);
+        const key plan_key = key_of(g, pass, element, device);
         if (entries_ == nullptr) entries_ = std::make_unique<std::array<entry, places>>();
-        entry& e = (*entries_)[place_of(requested)];
-        if (e.requested != requested) {
-            e.requested = {}; // matches no shape, in case of an exception
-            e.plans = make(requested);
-            e.requested = requested;
+        entry& e = (*entries_)[place_of(plan_key)];
+        if (e.plan_key != plan_key) {
+            e.plan_key = {}; // matches no shape, in case of an exception
+            e.plans = make(plan_key);
+            e.plan_key = plan_key;
             ++made_;
         }
         return e.plans;
@@ -97,7 +97,7 @@ public:
 private:
     static constexpr std::size_t places = 256; // entries of a word_hash
     struct entry {
-        key requested{}; // zeros match no shape: an element has bytes
+        key plan_key{}; // zeros match no shape: an element has bytes
         convolution_plans plans;
     };
 

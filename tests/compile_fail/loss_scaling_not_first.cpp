@@ -1,5 +1,5 @@
 // What stands before loss_scaling would see gradients multiplied by the scale.
-// expect: chain: loss_scaling stands first
+// expect: chain: loss_scaling must come first
 // expect-elsewhere: a static_assert in the class
 #include <tapegraph/tapegraph.hpp>
 

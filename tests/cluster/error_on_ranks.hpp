@@ -11,7 +11,7 @@ namespace distributed_test {
 
 /// What f(exchange) throws on each of `size` ranks, which is to be the same text; empty where it throws nothing.
 template <class F>
-std::string reported(int size, const F& f) {
+std::string error_on_ranks(int size, const F& f) {
     std::vector<std::string> texts(static_cast<std::size_t>(size));
     tapegraph::distributed::run_ranks(size, [&](tapegraph::distributed::exchange& ranks) {
         try {
