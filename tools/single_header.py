@@ -84,7 +84,7 @@ BEHIND_THE_SCENES = re.compile(
     r"|train/(log_list|training_state|fit\.|fit_run|objective|measured)"
     r"|compile/(placed/|step/|instance|compile_by_nvcc|graph_|\w*verdict|\w*_model)"
     r"|session/(trace|runner)|any_model/\w*_model|formats/(safetensors|quoted|host)"
-    r"|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"
+    r"|eager/(interpreter|run_formula|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"
     r"|numeric_check|searching))"
     r"|.*/math/")
 # The contents of the compiled component, which the single header is without.

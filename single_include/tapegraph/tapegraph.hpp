@@ -10863,7 +10863,7 @@ tensor<T> outlined(const tensor<T>& t, bool whole) {
 }
 }
 // -- tapegraph/eager/replay.hpp
-// -- tapegraph/eager/records.hpp
+// -- tapegraph/eager/formula_record.hpp
 // -- tapegraph/core/partial_array.hpp
 namespace tapegraph {
 template <class T, int Capacity>
@@ -13461,70 +13461,6 @@ struct formula_values {
   return 0;
  }
 };
-
-// -- tapegraph/eager/formula_shape.hpp
-[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count);
-template <class X>
-operand_info info_of(const X& x) {
- if constexpr (handle<X>)
-  return {x.type(), x.shape()};
- else
-  return {dtype::boolean, {}};
-}
-template <class Op, class... Args>
-operand_info info_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  constexpr int count = sizeof...(I);
-  operand_info in[]{info_of(e.template get<I>())...};
-  dtype common = in[count - 1].type;
-  for (int k = count - 1; k >= Op::condition_operands; --k)
-   if (in[k].type != dtype::boolean) common = in[k].type;
-  operand_info result{Op::result_type(common), in[0].dims};
-  bool ok = true;
-  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
-  for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
-  if (!ok) refuse_shapes(Op::name, in, count);
-  return result;
- }
- (std::index_sequence_for<Args...>{});
-}
-[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
- shape result = values.leaves[0]->shape();
- bool ok = true;
- for (int i = 1; i < values.leaf_count; ++i)
-  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
- if (!ok) throw_broadcast_error(code, values);
- return result;
-}
-[[noreturn]] TG_DEFINITION void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
- std::string text(operation);
- text.append(": shapes do not broadcast: ");
- const int skip = count > 2 ? count - 2 : 0;
- for (int k = skip; k < count; ++k)
-  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
- throw shape_error(text);
-}
-[[noreturn]] TG_DEFINITION void throw_broadcast_error(const formula_code& code, const formula_values& values) {
- const ir::region_view region = code.value_region();
- list<operand_info> registers;
- for (int s = 0; s < region.slots(); ++s) {
-  const int source = code.forward_sources[s];
-  registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
- }
- for (int i = 0; i < region.instructions(); ++i) {
-  const ir::region_instruction step = region.instruction(i);
-  const int count = step.operands();
-  operand_info in[4];
-  for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
-  operand_info result{step.type, in[0].dims};
-  bool ok = true;
-  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
-  if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
-  registers.push_back(result);
- }
- throw shape_error("formula: shapes do not broadcast");
-}
 }
 // -- tapegraph/eager/interpreter.hpp
 // -- tapegraph/ir/jvp.hpp
@@ -13962,6 +13898,71 @@ TG_DEFINITION bool node_record::forward(tape_record& base, const jvp_pass& walk,
    : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
  return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
+
+// -- tapegraph/eager/run_formula.hpp
+// -- tapegraph/eager/formula_shape.hpp
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count);
+template <class X>
+operand_info info_of(const X& x) {
+ if constexpr (handle<X>)
+  return {x.type(), x.shape()};
+ else
+  return {dtype::boolean, {}};
+}
+template <class Op, class... Args>
+operand_info info_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  constexpr int count = sizeof...(I);
+  operand_info in[]{info_of(e.template get<I>())...};
+  dtype common = in[count - 1].type;
+  for (int k = count - 1; k >= Op::condition_operands; --k)
+   if (in[k].type != dtype::boolean) common = in[k].type;
+  operand_info result{Op::result_type(common), in[0].dims};
+  bool ok = true;
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
+  if (!ok) refuse_shapes(Op::name, in, count);
+  return result;
+ }
+ (std::index_sequence_for<Args...>{});
+}
+[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
+inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
+ shape result = values.leaves[0]->shape();
+ bool ok = true;
+ for (int i = 1; i < values.leaf_count; ++i)
+  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+ if (!ok) throw_broadcast_error(code, values);
+ return result;
+}
+[[noreturn]] TG_DEFINITION void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
+ std::string text(operation);
+ text.append(": shapes do not broadcast: ");
+ const int skip = count > 2 ? count - 2 : 0;
+ for (int k = skip; k < count; ++k)
+  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
+ throw shape_error(text);
+}
+[[noreturn]] TG_DEFINITION void throw_broadcast_error(const formula_code& code, const formula_values& values) {
+ const ir::region_view region = code.value_region();
+ list<operand_info> registers;
+ for (int s = 0; s < region.slots(); ++s) {
+  const int source = code.forward_sources[s];
+  registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
+ }
+ for (int i = 0; i < region.instructions(); ++i) {
+  const ir::region_instruction step = region.instruction(i);
+  const int count = step.operands();
+  operand_info in[4];
+  for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
+  operand_info result{step.type, in[0].dims};
+  bool ok = true;
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
+  registers.push_back(result);
+ }
+ throw shape_error("formula: shapes do not broadcast");
+}
 }
 // -- tapegraph/eager/numeric_check.hpp
 // -- tapegraph/runtime/finite.hpp
@@ -14278,6 +14279,8 @@ inline std::string_view last_operation(const formula_code& code) {
  return count == 0 ? "formula" : code.ops[region.instruction(count - 1).op]->name;
 }
 any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where);
+any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
+      std::source_location where);
 TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
  const formula_code& code = *f.code;
  const shape dims = broadcast_shape(code, values);
@@ -14289,8 +14292,27 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
  if (numeric_check::active()) check_finite(last_operation(code), result, where);
  return result;
 }
-any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
-      std::source_location where);
+TG_DEFINITION any_tensor run_reduction(const formula_view& f, const formula_values& values,
+         const std::int64_t* attributes, std::source_location where) {
+ const formula_code& code = *f.code;
+ const shape dims = broadcast_shape(code, values);
+ const operand_info operand{code.domain_type, dims};
+ inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
+ f.reduction->infer(attributes, io);
+ if (io.error != nullptr)
+  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
+      name_of(operand.type) + to_string(dims));
+ any_tensor result(code.type, io.result);
+ forward_call operands(code, values, result);
+ kernel_call& call = operands.call;
+ call.attributes = attributes;
+ call.domain = domain_view(dims, code.domain_type);
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
+ check_finite(f.reduction->name, result, where);
+ return result;
+}
+
 struct formula_record : tape_record {
  const formula_view* formula;
  shape domain;
@@ -14341,7 +14363,7 @@ private:
  void observed_sum(const kernel_call& call, const Run& run) const {
   observed_formula(runtime::call_part::summed_adjoints, *formula, call, {}, run);
  }
- void reduce_at_home(kernel_call& call, int r, dtype type) const;
+ void reduce_on_cpu(kernel_call& call, int r, dtype type) const;
  void reduce_on_device(kernel_call& sum, int r, dtype type) const;
  void replay(backward_pass& walk, const any_tensor& adjoint);
  bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
@@ -14354,26 +14376,6 @@ inline bool any_tracked(const formula_values& values) {
  for (int i = 0; i < values.leaf_count; ++i)
   if (tape.tracks(*values.leaves[i])) return true;
  return false;
-}
-TG_DEFINITION any_tensor run_reduction(const formula_view& f, const formula_values& values,
-         const std::int64_t* attributes, std::source_location where) {
- const formula_code& code = *f.code;
- const shape dims = broadcast_shape(code, values);
- const operand_info operand{code.domain_type, dims};
- inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
- f.reduction->infer(attributes, io);
- if (io.error != nullptr)
-  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
-      name_of(operand.type) + to_string(dims));
- any_tensor result(code.type, io.result);
- forward_call operands(code, values, result);
- kernel_call& call = operands.call;
- call.attributes = attributes;
- call.domain = domain_view(dims, code.domain_type);
- if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
- check_finite(f.reduction->name, result, where);
- return result;
 }
 TG_DEFINITION void formula_record::destroy(tape_record& base) {
  auto& self = static_cast<formula_record&>(base);
@@ -14491,10 +14493,10 @@ TG_DEFINITION any_tensor formula_record::reduced(const kernel_call& base, int r,
   }
  }
  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
- observed_sum(call, [&] { reduce_at_home(call, r, type); });
+ observed_sum(call, [&] { reduce_on_cpu(call, r, type); });
  return result;
 }
-TG_DEFINITION void formula_record::reduce_at_home(kernel_call& call, int r, dtype type) const {
+TG_DEFINITION void formula_record::reduce_on_cpu(kernel_call& call, int r, dtype type) const {
  const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
  const int results = formula->code->results;
  if (type == dtype::f64) {
@@ -23431,10 +23433,115 @@ public:
 };
 constexpr model_trace& model_of(trace& t) { return static_cast<model_trace&>(t); }
 }
+// -- tapegraph/model/graph_placement.hpp
+
+// -- tapegraph/model/place.hpp
+
+/// Device names for parts of a model: "/cpu:0", "/gpu:1", also after the name of a task,
+/// "/job:ps/task:0/cpu:0".
+
+namespace tapegraph::detail {
+struct place {
+ static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
+ static constexpr int named(std::string_view name) {
+  if (!name.empty() && name[0] == '/') name.remove_prefix(1);
+  if (starts_with(name, "device:")) name.remove_prefix(7);
+  const int first = starts_with(name, "cpu") ? first_cpu : starts_with(name, "gpu") ? first_gpu : -1;
+  if (first < 0) return -1;
+  name.remove_prefix(3);
+  if (name.empty()) return first;
+  if (name[0] != ':' || name.size() < 2 || name.size() > 3) return -1;
+  int number = 0;
+  for (const char c : name.substr(1)) {
+   if (c < '0' || c > '9') return -1;
+   number = 10 * number + (c - '0');
+  }
+  return number < 64 ? first + number : -1;
+ }
+ static constexpr bool is_gpu(int place) { return place >= first_gpu; }
+ static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
+ static std::string text(int place) {
+  if (place == anywhere) return "the model's device";
+  return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
+ }
+private:
+ static constexpr bool starts_with(std::string_view text, std::string_view begin) {
+  if (text.size() < begin.size()) return false;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+   const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
+   if (c != begin[i]) return false;
+  }
+  return true;
+ }
+};
+struct place_name {
+ static constexpr const char* refusal =
+  "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
+  "\"/job:ps/task:0\", optionally followed by a device";
+ bool valid = false;
+ std::string_view task{}; ///< "/job:ps/replica:0/task:1"
+ bool computes =
+  false;
+ int place = -1;
+ static constexpr place_name read(std::string_view name) {
+  place_name result;
+  std::size_t at = 0;
+  bool job = false, server = false;
+  while (at < name.size()) {
+   const std::string_view rest = name.substr(at);
+   std::size_t key = 0;
+   for (const std::string_view each : {"/job:", "/replica:", "/task:"})
+    if (rest.substr(0, each.size()) == each) key = each.size();
+   if (key == 0) break;
+   const std::string_view value = rest.substr(key, rest.find('/', key) - key);
+   if (value.empty() || (key != 5 && value.find_first_not_of("0123456789") != value.npos)) return {};
+   job = job || key == 5;
+   server = server || (key == 5 && value == "ps");
+   at += key + value.size();
+  }
+  if (job != (at > 0)) return {};
+  result.task = name.substr(0, at);
+  result.valid = true;
+  result.computes = job && !server;
+  if (job && at == name.size()) return result;
+  const int found = place::named(name.substr(at));
+  result.valid = found >= 0;
+  if (!server) result.place = found;
+  return result;
+ }
+};
+}
+
+namespace tapegraph {
+
+/// The result of graph_scope::with_device: while it lives, the trace places nodes on that device or
+/// task.
+class graph_placement {
+public:
+ constexpr graph_placement(ir::model_trace* owner, const detail::place_name& name)
+  : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
+  if (name.computes) t_->place = detail::place::anywhere;
+  if (name.place >= 0) t_->place = name.place;
+  if (!name.task.empty()) t_->task = kept_text(name.task);
+  if (name.computes) t_->computing_task = t_->number_of_task(t_->task);
+ }
+ graph_placement(const graph_placement&) = delete;
+ graph_placement& operator=(const graph_placement&) = delete;
+ constexpr ~graph_placement() {
+  t_->place = before_;
+  t_->computing_task = computing_before_;
+  t_->task = task_before_;
+ }
+
+private:
+ ir::model_trace* t_;
+ int before_, computing_before_;
+ std::string_view task_before_;
+};
+
 // -- tapegraph/model/initializer.hpp
 
 // -- tapegraph/model/weight_rules.hpp
-namespace tapegraph {
 class any_tensor;
 enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
@@ -23658,111 +23765,34 @@ inline fans fans_of(const shape& s) {
  return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
 }
 }
-// -- tapegraph/model/place.hpp
+// -- tapegraph/model/scope_path.hpp
 
-/// Device names for parts of a model: "/cpu:0", "/gpu:1", also after the name of a task,
-/// "/job:ps/task:0/cpu:0".
+/// Names of scopes in a trace: what graph_scope's paths are made of.
 
 namespace tapegraph::detail {
-struct place {
- static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
- static constexpr int named(std::string_view name) {
-  if (!name.empty() && name[0] == '/') name.remove_prefix(1);
-  if (starts_with(name, "device:")) name.remove_prefix(7);
-  const int first = starts_with(name, "cpu") ? first_cpu : starts_with(name, "gpu") ? first_gpu : -1;
-  if (first < 0) return -1;
-  name.remove_prefix(3);
-  if (name.empty()) return first;
-  if (name[0] != ':' || name.size() < 2 || name.size() > 3) return -1;
-  int number = 0;
-  for (const char c : name.substr(1)) {
-   if (c < '0' || c > '9') return -1;
-   number = 10 * number + (c - '0');
-  }
-  return number < 64 ? first + number : -1;
+constexpr int index_of_name(std::string_view name) {
+ if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
+ int index = 0;
+ for (const char c : name) {
+  if (c < '0' || c > '9') return -1;
+  index = 10 * index + (c - '0');
  }
- static constexpr bool is_gpu(int place) { return place >= first_gpu; }
- static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
- static std::string text(int place) {
-  if (place == anywhere) return "the model's device";
-  return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
- }
-private:
- static constexpr bool starts_with(std::string_view text, std::string_view begin) {
-  if (text.size() < begin.size()) return false;
-  for (std::size_t i = 0; i < begin.size(); ++i) {
-   const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
-   if (c != begin[i]) return false;
-  }
-  return true;
- }
-};
-struct place_name {
- static constexpr const char* refusal =
-  "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
-  "\"/job:ps/task:0\", optionally followed by a device";
- bool valid = false;
- std::string_view task{}; ///< "/job:ps/replica:0/task:1"
- bool computes =
-  false;
- int place = -1;
- static constexpr place_name read(std::string_view name) {
-  place_name result;
-  std::size_t at = 0;
-  bool job = false, server = false;
-  while (at < name.size()) {
-   const std::string_view rest = name.substr(at);
-   std::size_t key = 0;
-   for (const std::string_view each : {"/job:", "/replica:", "/task:"})
-    if (rest.substr(0, each.size()) == each) key = each.size();
-   if (key == 0) break;
-   const std::string_view value = rest.substr(key, rest.find('/', key) - key);
-   if (value.empty() || (key != 5 && value.find_first_not_of("0123456789") != value.npos)) return {};
-   job = job || key == 5;
-   server = server || (key == 5 && value == "ps");
-   at += key + value.size();
-  }
-  if (job != (at > 0)) return {};
-  result.task = name.substr(0, at);
-  result.valid = true;
-  result.computes = job && !server;
-  if (job && at == name.size()) return result;
-  const int found = place::named(name.substr(at));
-  result.valid = found >= 0;
-  if (!server) result.place = found;
-  return result;
- }
-};
+ return index;
+}
+constexpr int child_scope(ir::model_trace& t, int parent, std::string_view name, int index) {
+ const int newest = t.members[parent].last_child;
+ for (int i = newest; i > 0; i = t.members[i - 1].previous_sibling)
+  if (t.scopes[i - 1].index == index && t.scopes[i - 1].name == name) return i - 1;
+ const int made = t.add_scope({parent, index, kept_text(name)}, {0, 0, newest});
+ t.members[parent].last_child = made + 1;
+ return made;
+}
 }
 
 /// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go
 /// one level down; `scope / "a/3"` is `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
-
-/// The result of graph_scope::with_device.
-class graph_placement {
-public:
- constexpr graph_placement(ir::model_trace* owner, const detail::place_name& name)
-  : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
-  if (name.computes) t_->place = detail::place::anywhere;
-  if (name.place >= 0) t_->place = name.place;
-  if (!name.task.empty()) t_->task = kept_text(name.task);
-  if (name.computes) t_->computing_task = t_->number_of_task(t_->task);
- }
- graph_placement(const graph_placement&) = delete;
- graph_placement& operator=(const graph_placement&) = delete;
- constexpr ~graph_placement() {
-  t_->place = before_;
-  t_->computing_task = computing_before_;
-  t_->task = task_before_;
- }
-
-private:
- ir::model_trace* t_;
- int before_, computing_before_;
- std::string_view task_before_;
-};
 
 class graph_scope;
 graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name, const shape& dims,
@@ -24088,28 +24118,14 @@ private:
  }
  constexpr graph_scope child(std::string_view name) const {
   if (name.empty()) fail("scope: a name must not be empty");
-  if (const int index = index_of(name); index >= 0) return child({}, index);
+  if (const int index = detail::index_of_name(name); index >= 0) return child({}, index);
   const std::size_t last = name.rfind('_');
   if (last == name.npos || last == 0) return child(name, -1);
-  const int number = index_of(name.substr(last + 1));
+  const int number = detail::index_of_name(name.substr(last + 1));
   return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
  }
- static constexpr int index_of(std::string_view name) {
-  if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
-  int index = 0;
-  for (const char c : name) {
-   if (c < '0' || c > '9') return -1;
-   index = 10 * index + (c - '0');
-  }
-  return index;
- }
  constexpr graph_scope child(std::string_view name, int index) const {
-  const int newest = t_->members[index_].last_child;
-  for (int i = newest; i > 0; i = t_->members[i - 1].previous_sibling)
-   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-  const int made = t_->add_scope({index_, index, kept_text(name)}, {0, 0, newest});
-  t_->members[index_].last_child = made + 1;
-  return {t_, made, reuses_};
+  return {t_, detail::child_scope(*t_, index_, name, index), reuses_};
  }
 
  ir::model_trace* t_;
@@ -27194,6 +27210,144 @@ private:
  runtime::device_runtime* device_;
  std::vector<entry> entries_;
 };
+
+// -- tapegraph/graph/formula_numbers.hpp
+// -- tapegraph/graph/spread_numbers.hpp
+class spread_numbers {
+public:
+ void spread(const program_view& view, numbered<buffer_view>& values) {
+  if (wanted_.empty()) wanted_.resize(values.size());
+  for (int id = 0; id < view.nodes.size(); ++id) wanted_[id] = 0, values[id].copies = 1;
+  std::int64_t numbers = 0;
+  for (const step_entry& step : view.steps) {
+   if (!may_be_small(view, step)) continue;
+   const std::int64_t elements = values[step.domain].elements();
+   for (int k = 0; k < step.inputs; ++k) {
+    const int id = view.values[step.first_value + k];
+    const entry& e = view.nodes[id];
+    if (!e.is(descriptor_of<constant_op>) && !e.is(descriptor_of<extent_op>)) continue;
+    numbers += wanted_[id] == 0 ? 1 : 0;
+    wanted_[id] = std::max({wanted_[id], std::int64_t{1}, elements <= most_elements ? elements : 1});
+   }
+  }
+  if (numbers == 0) return;
+  if (copies_ == nullptr)
+   copies_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(numbers * most_elements));
+  double* to = copies_.get();
+  for (int id = 0; id < view.nodes.size(); ++id) {
+   if (wanted_[id] < 2) continue;
+   buffer_view& number = values[id];
+   auto* const bytes = reinterpret_cast<std::byte*>(to);
+   const std::size_t size = size_of(number.type);
+   for (std::int64_t i = 0; i < wanted_[id]; ++i)
+    std::memcpy(bytes + static_cast<std::size_t>(i) * size, number.data, size);
+   number.data = to;
+   number.copies = static_cast<std::int16_t>(wanted_[id]);
+   to += wanted_[id];
+  }
+ }
+private:
+ static constexpr std::int64_t most_elements = 256;
+ static bool may_be_small(const program_view& view, const step_entry& step) {
+  if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation)) return false;
+  const entry& domain = view.nodes[step.domain];
+  std::int64_t least = 1;
+  for (int axis = 0; axis < domain.rank; ++axis)
+   if (const std::int64_t extent = view.pool[domain.dims + axis]; !is_symbolic(extent)) least *= extent;
+  return least <= most_elements;
+ }
+ numbered<std::int64_t> wanted_;
+ std::unique_ptr<double[]> copies_;
+};
+
+class formula_numbers {
+public:
+ template <class ValueOf>
+ bool place(const program_view& view, const extent_table& table, const ValueOf& value_of,
+   numbered<buffer_view>& values, runtime::device_runtime* device, bool spreads) {
+  bool moved = false;
+  words_.resize(static_cast<std::size_t>(view.nodes.size()));
+  for (int i = 0; i < view.nodes.size(); ++i) {
+   const entry& e = view.nodes[i];
+   const bool constant = e.is(descriptor_of<constant_op>);
+   if (!constant && !e.is(descriptor_of<extent_op>)) continue;
+   const std::int64_t word = view.words[e.words];
+   const double value =
+    constant ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
+   values[i].data = &words_[static_cast<std::size_t>(i)];
+   runtime::store_scalar(values[i], value);
+   if (device == nullptr) continue;
+   moved = on_device_.reserve(device, words_.size() * sizeof(double), "constants of a program") || moved;
+   values[i].data = on_device_.data() + static_cast<std::size_t>(i) * sizeof(double);
+  }
+  if (spreads) spread_.spread(view, values);
+  if (on_device_.size() > 0) device->upload(on_device_.data(), words_.data(), words_.size() * sizeof(double));
+  return moved;
+ }
+ std::uint64_t word(int id) const { return std::bit_cast<std::uint64_t>(words_[id]); }
+private:
+ numbered<double> words_;
+ memory_block on_device_;
+ spread_numbers spread_;
+};
+
+// -- tapegraph/graph/input_addresses.hpp
+// -- tapegraph/graph/view_offsets.hpp
+class view_offsets {
+public:
+ void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
+  bytes_.assign(values.size(), 0);
+  for (int i = 0; i < view.nodes.size(); ++i) {
+   if (view.alias[i] == i || live.death[view.alias[i]] < 0) continue;
+   const entry& e = view.nodes[i];
+   const int operand = view.arguments[e.first_argument];
+   bytes_[i] = bytes_[operand];
+   if (!e.is(descriptor_of<slice_view_op>)) continue;
+   const auto place = attributes_from_words<slice_view_op>(&view.words[e.words]);
+   bytes_[i] += runtime::detail::elements_before(place, values[operand], values[i]) *
+      static_cast<std::int64_t>(size_of(e.type));
+  }
+ }
+ void* address(void* buffer, int id) const {
+  return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
+ }
+private:
+ numbered<std::int64_t> bytes_;
+};
+
+class input_addresses {
+public:
+ bool empty() const { return places_.empty(); }
+ void find(const program_view& view, numbered<buffer_view>& values, numbered<buffer_view>& operands,
+   numbered<buffer_view>& outputs);
+ bool move(int input, void* data, const view_offsets& offsets) const {
+  for (const place& p : places_[input]) *p.address = offsets.address(data, p.node);
+  return !places_[input].empty();
+ }
+private:
+ struct place {
+  void** address;
+  int node;
+ };
+ numbered<numbered<place>> places_;
+};
+TG_DEFINITION void input_addresses::find(const program_view& view, numbered<buffer_view>& values,
+          numbered<buffer_view>& operands, numbered<buffer_view>& outputs) {
+ places_.resize(static_cast<std::size_t>(view.inputs.size()));
+ for (int input = 0; input < view.inputs.size(); ++input) {
+  const int of = view.inputs[input].node;
+  bool assigned = false;
+  for (const assignment_entry& update : view.assignments) assigned = assigned || view.alias[update.node] == of;
+  if (assigned) continue;
+  numbered<place>& found = places_[input];
+  for (int i = 0; i < view.nodes.size(); ++i)
+   if (view.alias[i] == of) found.push_back({&values[i].data, i});
+  for (int k = 0; k < view.values.size(); ++k)
+   if (view.alias[view.values[k]] == of) found.push_back({&operands[k].data, view.values[k]});
+  for (int i = 0; i < view.outputs.size(); ++i)
+   if (view.alias[view.outputs[i].node] == of) found.push_back({&outputs[i].data, view.outputs[i].node});
+ }
+}
 }
 // -- tapegraph/graph/input_rules.hpp
 // -- tapegraph/ir/text.hpp
@@ -27401,77 +27555,6 @@ TG_DEFINITION void input_rules::check(std::span<const buffer_view> values) const
  });
 }
 
-// -- tapegraph/graph/spread_numbers.hpp
-class spread_numbers {
-public:
- void spread(const program_view& view, numbered<buffer_view>& values) {
-  if (wanted_.empty()) wanted_.resize(values.size());
-  for (int id = 0; id < view.nodes.size(); ++id) wanted_[id] = 0, values[id].copies = 1;
-  std::int64_t numbers = 0;
-  for (const step_entry& step : view.steps) {
-   if (!may_be_small(view, step)) continue;
-   const std::int64_t elements = values[step.domain].elements();
-   for (int k = 0; k < step.inputs; ++k) {
-    const int id = view.values[step.first_value + k];
-    const entry& e = view.nodes[id];
-    if (!e.is(descriptor_of<constant_op>) && !e.is(descriptor_of<extent_op>)) continue;
-    numbers += wanted_[id] == 0 ? 1 : 0;
-    wanted_[id] = std::max({wanted_[id], std::int64_t{1}, elements <= most_elements ? elements : 1});
-   }
-  }
-  if (numbers == 0) return;
-  if (copies_ == nullptr)
-   copies_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(numbers * most_elements));
-  double* to = copies_.get();
-  for (int id = 0; id < view.nodes.size(); ++id) {
-   if (wanted_[id] < 2) continue;
-   buffer_view& number = values[id];
-   auto* const bytes = reinterpret_cast<std::byte*>(to);
-   const std::size_t size = size_of(number.type);
-   for (std::int64_t i = 0; i < wanted_[id]; ++i)
-    std::memcpy(bytes + static_cast<std::size_t>(i) * size, number.data, size);
-   number.data = to;
-   number.copies = static_cast<std::int16_t>(wanted_[id]);
-   to += wanted_[id];
-  }
- }
-private:
- static constexpr std::int64_t most_elements = 256;
- static bool may_be_small(const program_view& view, const step_entry& step) {
-  if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation)) return false;
-  const entry& domain = view.nodes[step.domain];
-  std::int64_t least = 1;
-  for (int axis = 0; axis < domain.rank; ++axis)
-   if (const std::int64_t extent = view.pool[domain.dims + axis]; !is_symbolic(extent)) least *= extent;
-  return least <= most_elements;
- }
- numbered<std::int64_t> wanted_;
- std::unique_ptr<double[]> copies_;
-};
-
-// -- tapegraph/graph/view_offsets.hpp
-class view_offsets {
-public:
- void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
-  bytes_.assign(values.size(), 0);
-  for (int i = 0; i < view.nodes.size(); ++i) {
-   if (view.alias[i] == i || live.death[view.alias[i]] < 0) continue;
-   const entry& e = view.nodes[i];
-   const int operand = view.arguments[e.first_argument];
-   bytes_[i] = bytes_[operand];
-   if (!e.is(descriptor_of<slice_view_op>)) continue;
-   const auto place = attributes_from_words<slice_view_op>(&view.words[e.words]);
-   bytes_[i] += runtime::detail::elements_before(place, values[operand], values[i]) *
-      static_cast<std::int64_t>(size_of(e.type));
-  }
- }
- void* address(void* buffer, int id) const {
-  return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
- }
-private:
- numbered<std::int64_t> bytes_;
-};
-
 class bound_program {
 public:
  explicit bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false);
@@ -27503,40 +27586,13 @@ protected:
   const void* from;
   std::size_t bytes;
  };
- struct holder {
-  void** address;
-  int node;
- };
  int root(int id) const { return view_->alias[id]; }
  void bind_extents();
  void bind_input(int index);
- template <class ValueOf>
- void place_constants(const extent_table& table, const ValueOf& value_of) {
-  constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
-  for (int i = 0; i < view_->nodes.size(); ++i) {
-   const entry& e = view_->nodes[i];
-   const bool number = e.is(descriptor_of<constant_op>);
-   if (!number && !e.is(descriptor_of<extent_op>)) continue;
-   const std::int64_t word = view_->words[e.words];
-   const double value =
-    number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
-   values_[i].data = &constants_[static_cast<std::size_t>(i)];
-   runtime::store_scalar(values_[i], value);
-   if (device_ == nullptr) continue;
-   moved_ = device_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
-     moved_;
-   values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
-  }
-  if (runs_on_ == nullptr) spread_.spread(*view_, values_);
-  if (device_constants_.size() > 0)
-   device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
- }
  void place_buffers();
  void build_steps();
  bool keeps(const step_entry& step) const;
  void connect();
- void find_holders();
- bool move_input(int input, void* data);
  const program_view* view_;
  runtime::device_runtime *device_, *runs_on_;
  std::optional<tapegraph::math_mode> math_mode_;
@@ -27546,14 +27602,13 @@ protected:
  numbered<void*> given_;
  numbered<kernel_step> steps_;
  numbered<copy> copies_;
- numbered<numbered<holder>> holders_;
+ input_addresses input_addresses_;
  lifetimes live_;
  view_offsets offsets_of_views_;
  buffer_placement placement_;
  extent_table table_;
- numbered<double> constants_;
- spread_numbers spread_;
- memory_block numbers_, device_numbers_, device_constants_, arena_;
+ formula_numbers formula_numbers_;
+ memory_block numbers_, device_numbers_, arena_;
  numbered<fed_input> fed_;
  captured_steps captured_;
  std::vector<std::unique_ptr<runtime::kept_memory>> kept_;
@@ -27601,7 +27656,8 @@ TG_DEFINITION void bound_program::set_input(int index, const buffer_view& value)
  }
  if (device_ == nullptr) {
   target.data = value.data;
-  if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
+  if (!bound_ || pointers_changed_ || !input_addresses_.move(index, value.data, offsets_of_views_))
+   pointers_changed_ = true;
   return;
  }
  fed_input& fed = fed_[index];
@@ -27677,7 +27733,7 @@ TG_DEFINITION void bound_program::bind_extents() {
   }
  }
  offsets_of_views_.find(*view_, live_, values_);
- place_constants(table, value_of);
+ moved_ = formula_numbers_.place(*view_, table, value_of, values_, device_, runs_on_ == nullptr) || moved_;
  place_buffers();
  bound_ = true;
  connect();
@@ -27768,28 +27824,8 @@ TG_DEFINITION void bound_program::connect() {
  outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
  for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
  if (moved_) captured_.clear();
- if (holders_.empty() && device_ == nullptr) find_holders();
+ if (input_addresses_.empty() && device_ == nullptr) input_addresses_.find(*view_, values_, operands_, outputs_);
  pointers_changed_ = moved_ = false;
-}
-TG_DEFINITION void bound_program::find_holders() {
- holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
- for (int input = 0; input < view_->inputs.size(); ++input) {
-  const int of = view_->inputs[input].node;
-  bool assigned = false;
-  for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
-  if (assigned) continue;
-  numbered<holder>& holders = holders_[input];
-  for (int i = 0; i < view_->nodes.size(); ++i)
-   if (root(i) == of) holders.push_back({&values_[i].data, i});
-  for (int k = 0; k < view_->values.size(); ++k)
-   if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
-  for (int i = 0; i < view_->outputs.size(); ++i)
-   if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
- }
-}
-TG_DEFINITION bool bound_program::move_input(int input, void* data) {
- for (const holder& h : holders_[input]) *h.address = offsets_of_views_.address(data, h.node);
- return !holders_[input].empty();
 }
 TG_DEFINITION bound_program::~bound_program() = default;
 }
@@ -28417,9 +28453,113 @@ constexpr const program_view& compile_program() {
  }
 }
 }
-
+}
 // -- tapegraph/model/eager_scope.hpp
 // -- tapegraph/model/variables.hpp
+
+// -- tapegraph/model/initialize.hpp
+
+/// Draws the initial values of variables.
+
+namespace tapegraph::detail {
+inline std::uint64_t hash_of(std::string_view text) {
+ std::uint64_t hash = 0xCBF29CE484222325u;
+ for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+ return hash;
+}
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns);
+template <class T>
+void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
+ const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
+ const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
+ const bool across = rows > columns;
+ std::vector<double> normal(static_cast<std::size_t>(rows * columns));
+ runtime::fill_standard_normal(normal.data(), rows * columns, 0xFFFFFFFEu, {seed, hash_of(path) >> 16});
+ orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
+ for (std::int64_t r = 0; r < rows; ++r)
+  for (std::int64_t c = 0; c < columns; ++c)
+   data[r * columns + c] =
+    static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
+}
+template <class T>
+void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
+ const std::int64_t count = dims.elements();
+ if (how.kind == initializer_kind::constant) {
+  std::fill_n(data, count, static_cast<T>(how.a));
+  return;
+ }
+ if (how.kind == initializer_kind::values && how.list != nullptr) {
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(how.list[i]);
+  return;
+ }
+ if (how.kind == initializer_kind::forget_gate) {
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
+  return;
+ }
+ if (how.kind == initializer_kind::identity) {
+  const std::int64_t columns = dims[1].value;
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(i / columns == i % columns ? how.a : 0);
+  return;
+ }
+ if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
+ const fans f = fans_of(dims);
+ typename random_op<T>::attributes a;
+ const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
+ const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
+ const auto normal = [&](double deviation, distribution law = distribution::normal) {
+  a.law = static_cast<std::int64_t>(law);
+  a.a = 0, a.b = deviation;
+ };
+ switch (how.kind) {
+ case initializer_kind::glorot_uniform: uniform(std::sqrt(3 * glorot)); break;
+ case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
+ case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
+ case initializer_kind::he_normal: normal(std::sqrt(he)); break;
+ case initializer_kind::normal:
+  normal(how.b);
+  a.a = how.a;
+  break;
+ case initializer_kind::truncated_normal:
+  normal(how.b, distribution::truncated_normal);
+  a.a = how.a;
+  break;
+ case initializer_kind::variance_scaling: {
+  const auto mode = static_cast<fan_mode>(static_cast<int>(how.b) / 3);
+  const double fan = mode == fan_mode::fan_in ? f.in : mode == fan_mode::fan_out ? f.out : (f.in + f.out) / 2;
+  const double variance = how.a / (fan > 1 ? fan : 1);
+  switch (static_cast<scaled_law>(static_cast<int>(how.b) % 3)) {
+  case scaled_law::uniform: uniform(std::sqrt(3 * variance)); break;
+  case scaled_law::untruncated_normal: normal(std::sqrt(variance)); break;
+  default: normal(std::sqrt(variance) / 0.87962566103423978, distribution::truncated_normal); break;
+  }
+  break;
+ }
+ default: a.a = how.a, a.b = how.b; break;
+ }
+ a.ordinal = 0xFFFFFFFE;
+ runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
+}
+TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+ const auto dot = [columns](const double* a, const double* b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+  return sum;
+ };
+ for (std::int64_t k = 0; k < rows; ++k) {
+  double* const row = data + k * columns;
+  const double inverse = 1 / std::sqrt(dot(row, row));
+  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+   double* const other = row + (j + 1) * columns;
+   const double along = dot(row, other);
+   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+  });
+ }
+}
+}
+
+namespace tapegraph {
 
 /// A tensor owned by models: named by its path, changed by training. No user's tensor shares its
 /// buffer during writes, so both modes write in place.
@@ -28573,101 +28713,6 @@ std::string path_of(const Scopes& scopes, int scope) {
  path += s.name;
  if (s.index >= 0) path.append(s.name.empty() ? "" : "_").append(std::to_string(s.index));
  return path;
-}
-inline std::uint64_t hash_of(std::string_view text) {
- std::uint64_t hash = 0xCBF29CE484222325u;
- for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
- return hash;
-}
-void orthonormalize(double* data, std::int64_t rows, std::int64_t columns);
-template <class T>
-void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
- const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
- const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
- const bool across = rows > columns;
- std::vector<double> normal(static_cast<std::size_t>(rows * columns));
- runtime::fill_standard_normal(normal.data(), rows * columns, 0xFFFFFFFEu, {seed, hash_of(path) >> 16});
- orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
- for (std::int64_t r = 0; r < rows; ++r)
-  for (std::int64_t c = 0; c < columns; ++c)
-   data[r * columns + c] =
-    static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
-}
-template <class T>
-void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
- const std::int64_t count = dims.elements();
- if (how.kind == initializer_kind::constant) {
-  std::fill_n(data, count, static_cast<T>(how.a));
-  return;
- }
- if (how.kind == initializer_kind::values && how.list != nullptr) {
-  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(how.list[i]);
-  return;
- }
- if (how.kind == initializer_kind::forget_gate) {
-  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
-  return;
- }
- if (how.kind == initializer_kind::identity) {
-  const std::int64_t columns = dims[1].value;
-  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(i / columns == i % columns ? how.a : 0);
-  return;
- }
- if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
- const fans f = fans_of(dims);
- typename random_op<T>::attributes a;
- const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
- const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
- const auto normal = [&](double deviation, distribution law = distribution::normal) {
-  a.law = static_cast<std::int64_t>(law);
-  a.a = 0, a.b = deviation;
- };
- switch (how.kind) {
- case initializer_kind::glorot_uniform: uniform(std::sqrt(3 * glorot)); break;
- case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
- case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
- case initializer_kind::he_normal: normal(std::sqrt(he)); break;
- case initializer_kind::normal:
-  normal(how.b);
-  a.a = how.a;
-  break;
- case initializer_kind::truncated_normal:
-  normal(how.b, distribution::truncated_normal);
-  a.a = how.a;
-  break;
- case initializer_kind::variance_scaling: {
-  const auto mode = static_cast<fan_mode>(static_cast<int>(how.b) / 3);
-  const double fan = mode == fan_mode::fan_in ? f.in : mode == fan_mode::fan_out ? f.out : (f.in + f.out) / 2;
-  const double variance = how.a / (fan > 1 ? fan : 1);
-  switch (static_cast<scaled_law>(static_cast<int>(how.b) % 3)) {
-  case scaled_law::uniform: uniform(std::sqrt(3 * variance)); break;
-  case scaled_law::untruncated_normal: normal(std::sqrt(variance)); break;
-  default: normal(std::sqrt(variance) / 0.87962566103423978, distribution::truncated_normal); break;
-  }
-  break;
- }
- default: a.a = how.a, a.b = how.b; break;
- }
- a.ordinal = 0xFFFFFFFE;
- runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
-}
-TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
- const auto dot = [columns](const double* a, const double* b) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
-  return sum;
- };
- for (std::int64_t k = 0; k < rows; ++k) {
-  double* const row = data + k * columns;
-  const double inverse = 1 / std::sqrt(dot(row, row));
-  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
-  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
-   double* const other = row + (j + 1) * columns;
-   const double along = dot(row, other);
-   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
-  });
- }
 }
 }
 
@@ -31173,13 +31218,9 @@ TG_DEFINITION void gradient_list::add_rows(const buffer_view& rows, const buffer
 
 // -- tapegraph/data/loader.hpp
 
-#include <condition_variable>
-#include <exception>
-#include <thread>
+// -- tapegraph/data/batch.hpp
 
-/// Iterates over a data set batch by batch. With prefetch(depth) one thread assembles batches into
-/// a ring of depth + 1 buffers (the consumer keeps one while it uses it); all memory is allocated
-/// when the loader is constructed.
+/// A batch of records, as a loader hands it out.
 
 namespace tapegraph {
 template <class T>
@@ -31256,6 +31297,17 @@ private:
  std::int64_t count_ = 0;
  std::int64_t index_ = 0;
 };
+}
+
+#include <condition_variable>
+#include <exception>
+#include <thread>
+
+/// Iterates over a data set batch by batch. With prefetch(depth) one thread assembles batches into
+/// a ring of depth + 1 buffers (the consumer keeps one while it uses it); all memory is allocated
+/// when the loader is constructed.
+
+namespace tapegraph::data {
 
 class loader {
 public:
@@ -33677,6 +33729,31 @@ TG_DEFINITION measured_result trainer_base::evaluate_with(const mode_calls& call
  return measure_batches(calls, match, loader, 0);
 }
 }
+// -- tapegraph/train/input_table.hpp
+
+/// The inputs of a model as a table of constants: code that does not depend on the model's type checks
+/// batches with it.
+
+namespace tapegraph::detail {
+template <class Spec>
+struct input_table;
+template <class... Inputs>
+struct input_rows {
+ static constexpr int count = sizeof...(Inputs);
+ static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
+             Inputs::spec_type::rank, Inputs::spec_type::extents,
+             &Inputs::spec_type::text}...};
+};
+template <class Spec>
+struct only_input {
+ using spec_type = Spec;
+ static constexpr std::string_view name{};
+};
+template <class T, auto... Extents>
+struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
+template <class... Inputs>
+struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+}
 // -- tapegraph/train/output_hints.hpp
 
 /// Warnings of `compile` about outputs to which their loss applies the same function again, for
@@ -34045,24 +34122,6 @@ template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model;
 
 namespace detail {
-template <class Spec>
-struct input_table;
-template <class... Inputs>
-struct input_rows {
- static constexpr int count = sizeof...(Inputs);
- static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
-             Inputs::spec_type::rank, Inputs::spec_type::extents,
-             &Inputs::spec_type::text}...};
-};
-template <class Spec>
-struct only_input {
- using spec_type = Spec;
- static constexpr std::string_view name{};
-};
-template <class T, auto... Extents>
-struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
-template <class... Inputs>
-struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
 template <class Derived>
 void add_shard_calls(mode_calls& calls) {
  calls.use_shards = [](model_base& m, std::int64_t batch_size, int shards) {
@@ -34081,9 +34140,9 @@ private:
 };
 }
 
-/// What both modes share, over the mode's `step_once`, `measure_once` and `predict_once`. The loops
-/// are in train/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
-/// inputs' element types.
+/// The part that both modes share, on top of the mode's `step_once`, `measure_once` and
+/// `predict_once`. The loops are in train/trainer.hpp, which does not depend on the model's type.
+/// `Elements`: a tuple of the inputs' element types.
 template <class Derived, class Spec, class Loss, class Trainer,
   class Elements = typename detail::input_pack<Spec>::element_types>
 class trainable_model;
@@ -46972,7 +47031,7 @@ private:
    const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
    if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
    numbers_of_.push_back(id);
-   number_words_.push_back(std::bit_cast<std::uint64_t>(base::constants_[static_cast<std::size_t>(id)]));
+   number_words_.push_back(base::formula_numbers_.word(id));
   }
   numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
  }

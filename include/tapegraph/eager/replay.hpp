@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/element_types.hpp>
-#include <tapegraph/eager/records.hpp>
+#include <tapegraph/eager/formula_record.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 

@@ -5,17 +5,17 @@
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/buffer_placement.hpp>
 #include <tapegraph/graph/device_memory.hpp>
+#include <tapegraph/graph/formula_numbers.hpp>
+#include <tapegraph/graph/input_addresses.hpp>
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/spread_numbers.hpp>
 #include <tapegraph/graph/view_offsets.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/kept_memory.hpp>
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/scalar.hpp>
 
-#include <bit>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -97,39 +97,11 @@ protected:
         std::size_t bytes;
     };
 
-    // A place that holds the address of a node.
-    struct holder {
-        void** address;
-        int node;
-    };
-
     int root(int id) const { return view_->alias[id]; }
 
     void bind_extents();
 
     void bind_input(int index);
-
-    template <class ValueOf>
-    void place_constants(const extent_table& table, const ValueOf& value_of) {
-        constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            const entry& e = view_->nodes[i];
-            const bool number = e.is(descriptor_of<constant_op>);
-            if (!number && !e.is(descriptor_of<extent_op>)) continue;
-            const std::int64_t word = view_->words[e.words];
-            const double value =
-                number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
-            values_[i].data = &constants_[static_cast<std::size_t>(i)];
-            runtime::store_scalar(values_[i], value);
-            if (device_ == nullptr) continue;
-            moved_ = device_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
-                     moved_;
-            values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
-        }
-        if (runs_on_ == nullptr) spread_.spread(*view_, values_);
-        if (device_constants_.size() > 0)
-            device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
-    }
 
     void place_buffers();
 
@@ -140,14 +112,6 @@ protected:
 
     // Writes the current addresses into every call.
     void connect();
-
-    // Finds all places that hold the address of an input; none for an input that is assigned to a
-    // variable unchanged. These places do not move.
-    void find_holders();
-
-    // Moves only an input, where possible: reconnecting would cost a small function, or a step of a
-    // scan, more than a kernel.
-    bool move_input(int input, void* data);
 
     const program_view* view_;
     // The device whose memory it has, and the device whose kernels it calls; null: the CPU
@@ -160,14 +124,13 @@ protected:
     numbered<void*> given_; // per node: the destination of an output that does not go into the arena
     numbered<kernel_step> steps_;
     numbered<copy> copies_;
-    numbered<numbered<holder>> holders_; // for each input, the places that hold its address
+    input_addresses input_addresses_;
     lifetimes live_;
     view_offsets offsets_of_views_;
     buffer_placement placement_;
     extent_table table_;
-    numbered<double> constants_;
-    spread_numbers spread_;
-    memory_block numbers_, device_numbers_, device_constants_, arena_;
+    formula_numbers formula_numbers_;
+    memory_block numbers_, device_numbers_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;
     std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // per step
@@ -220,7 +183,8 @@ TG_DEFINITION void bound_program::set_input(int index, const buffer_view& value)
     }
     if (device_ == nullptr) {
         target.data = value.data;
-        if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
+        if (!bound_ || pointers_changed_ || !input_addresses_.move(index, value.data, offsets_of_views_))
+            pointers_changed_ = true;
         return;
     }
     fed_input& fed = fed_[index];
@@ -306,7 +270,7 @@ TG_DEFINITION void bound_program::bind_extents() {
         }
     }
     offsets_of_views_.find(*view_, live_, values_);
-    place_constants(table, value_of);
+    moved_ = formula_numbers_.place(*view_, table, value_of, values_, device_, runs_on_ == nullptr) || moved_;
     place_buffers();
     bound_ = true;
     connect();
@@ -402,30 +366,8 @@ TG_DEFINITION void bound_program::connect() {
     outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
     for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
     if (moved_) captured_.clear(); // they contain addresses
-    if (holders_.empty() && device_ == nullptr) find_holders();
+    if (input_addresses_.empty() && device_ == nullptr) input_addresses_.find(*view_, values_, operands_, outputs_);
     pointers_changed_ = moved_ = false;
-}
-
-TG_DEFINITION void bound_program::find_holders() {
-    holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
-    for (int input = 0; input < view_->inputs.size(); ++input) {
-        const int of = view_->inputs[input].node;
-        bool assigned = false;
-        for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
-        if (assigned) continue;
-        numbered<holder>& holders = holders_[input];
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            if (root(i) == of) holders.push_back({&values_[i].data, i});
-        for (int k = 0; k < view_->values.size(); ++k)
-            if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
-        for (int i = 0; i < view_->outputs.size(); ++i)
-            if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
-    }
-}
-
-TG_DEFINITION bool bound_program::move_input(int input, void* data) {
-    for (const holder& h : holders_[input]) *h.address = offsets_of_views_.address(data, h.node);
-    return !holders_[input].empty();
 }
 
 TG_DEFINITION bound_program::~bound_program() = default;

@@ -159,7 +159,7 @@ private:
             const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
             if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
             numbers_of_.push_back(id);
-            number_words_.push_back(std::bit_cast<std::uint64_t>(base::constants_[static_cast<std::size_t>(id)]));
+            number_words_.push_back(base::formula_numbers_.word(id));
         }
         numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
     }

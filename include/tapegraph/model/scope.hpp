@@ -4,8 +4,9 @@
 #include <tapegraph/core/kept_text.hpp>
 #include <tapegraph/graph/model_trace.hpp>
 #include <tapegraph/ir/gradient.hpp>
+#include <tapegraph/model/graph_placement.hpp>
 #include <tapegraph/model/initializer.hpp>
-#include <tapegraph/model/place.hpp>
+#include <tapegraph/model/scope_path.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
@@ -18,30 +19,6 @@
 /// one level down; `scope / "a/3"` is `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
-
-/// The result of graph_scope::with_device.
-class graph_placement {
-public:
-    constexpr graph_placement(ir::model_trace* owner, const detail::place_name& name)
-        : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
-        if (name.computes) t_->place = detail::place::anywhere; // any device of that task
-        if (name.place >= 0) t_->place = name.place;
-        if (!name.task.empty()) t_->task = kept_text(name.task);
-        if (name.computes) t_->computing_task = t_->number_of_task(t_->task);
-    }
-    graph_placement(const graph_placement&) = delete;
-    graph_placement& operator=(const graph_placement&) = delete;
-    constexpr ~graph_placement() {
-        t_->place = before_;
-        t_->computing_task = computing_before_;
-        t_->task = task_before_;
-    }
-
-private:
-    ir::model_trace* t_;
-    int before_, computing_before_;
-    std::string_view task_before_;
-};
 
 class graph_scope;
 // Implement graph_scope::variable and operator/ at run time.
@@ -372,29 +349,14 @@ private:
     // scope.
     constexpr graph_scope child(std::string_view name) const {
         if (name.empty()) fail("scope: a name must not be empty");
-        if (const int index = index_of(name); index >= 0) return child({}, index);
+        if (const int index = detail::index_of_name(name); index >= 0) return child({}, index);
         const std::size_t last = name.rfind('_');
         if (last == name.npos || last == 0) return child(name, -1);
-        const int number = index_of(name.substr(last + 1));
+        const int number = detail::index_of_name(name.substr(last + 1));
         return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
     }
-    // The index that reads as `name`; -1 for other names, such as 07.
-    static constexpr int index_of(std::string_view name) {
-        if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
-        int index = 0;
-        for (const char c : name) {
-            if (c < '0' || c > '9') return -1;
-            index = 10 * index + (c - '0');
-        }
-        return index;
-    }
     constexpr graph_scope child(std::string_view name, int index) const {
-        const int newest = t_->members[index_].last_child;
-        for (int i = newest; i > 0; i = t_->members[i - 1].previous_sibling)
-            if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-        const int made = t_->add_scope({index_, index, kept_text(name)}, {0, 0, newest});
-        t_->members[index_].last_child = made + 1;
-        return {t_, made, reuses_};
+        return {t_, detail::child_scope(*t_, index_, name, index), reuses_};
     }
 
     ir::model_trace* t_;

@@ -3,6 +3,7 @@
 #include <tapegraph/model/eager_scope.hpp>
 #include <tapegraph/model/gradient_list.hpp>
 #include <tapegraph/train/fit.hpp>
+#include <tapegraph/train/input_table.hpp>
 #include <tapegraph/train/measured.hpp>
 #include <tapegraph/train/output_hints.hpp>
 #include <tapegraph/train/predict_set.hpp>
@@ -20,26 +21,6 @@ template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model;
 
 namespace detail {
-
-template <class Spec>
-struct input_table;
-template <class... Inputs>
-struct input_rows {
-    static constexpr int count = sizeof...(Inputs);
-    // The columns that a batch must have; the last element is empty.
-    static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
-                                                    Inputs::spec_type::rank, Inputs::spec_type::extents,
-                                                    &Inputs::spec_type::text}...};
-};
-template <class Spec>
-struct only_input {
-    using spec_type = Spec;
-    static constexpr std::string_view name{};
-};
-template <class T, auto... Extents>
-struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
-template <class... Inputs>
-struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
 
 template <class Derived>
 void add_shard_calls(mode_calls& calls) {
@@ -63,9 +44,9 @@ private:
 
 } // namespace detail
 
-/// What both modes share, over the mode's `step_once`, `measure_once` and `predict_once`. The loops
-/// are in train/trainer.hpp, which knows nothing of the model's type. `Elements`: a tuple of the
-/// inputs' element types.
+/// The part that both modes share, on top of the mode's `step_once`, `measure_once` and
+/// `predict_once`. The loops are in train/trainer.hpp, which does not depend on the model's type.
+/// `Elements`: a tuple of the inputs' element types.
 template <class Derived, class Spec, class Loss, class Trainer,
           class Elements = typename detail::input_pack<Spec>::element_types>
 class trainable_model;
