@@ -3,9 +3,9 @@
 
 Errors: an include against the directions below, headers that include each other in a circle, a header whose first
 include is not the library's (so that core/config.hpp is read first), a library header that does not exist, one that
-all.hpp does not reach, an umbrella by concern that reaches what it is to be without, a header of others that the
-module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work,
-a static constexpr array without a bound, a header that makes files in a way of its own.
+all.hpp does not reach, a device's kernel that no program includes, an umbrella by concern that reaches what it is to be
+without, a header of others that the module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one
+machine, notes of unfinished work, a static constexpr array without a bound, a header that makes files in a way of its own.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
 
@@ -190,11 +190,18 @@ def reached_from(start, graph):
 
 
 def check_everything(graph, known, report):
-    """all.hpp reaches every header under include/."""
+    """all.hpp reaches every header under include/, and every kernel of a device."""
     reached = reached_from("tapegraph/all.hpp", graph)
     for name, path in known.items():
         if path.is_relative_to(ROOT / "include") and name not in reached and name not in NOT_IN_ALL:
             report(path, 1, "tapegraph/all.hpp does not reach this header")
+    # A device's kernel that no program includes is not missed: the operation runs on the CPU.
+    for source in sorted((ROOT / "cuda/tapegraph/cuda/library").glob("*.cu")):
+        for match in map(INCLUDE_LINE.match, source.read_text(encoding="utf-8").splitlines()):
+            reached |= reached_from(match[2], graph) if match else set()
+    for name, path in known.items():
+        if name.startswith("tapegraph/cuda/ops/") and name not in reached:
+            report(path, 1, "neither tapegraph/cuda/backend.cuh nor a layer includes this kernel")
 
 
 def check_order(report):

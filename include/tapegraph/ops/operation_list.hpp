@@ -1,18 +1,54 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+// clang-format off: each header precedes those that include it, since g++ prints the way to what an error names
+#include <tapegraph/ops/convolution/convolution.hpp>
+#include <tapegraph/ops/convolution/convolution_transpose.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/cumulative/cumulative.hpp>
+#include <tapegraph/ops/effect/effect.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/elementwise/cross_entropy.hpp>
+#include <tapegraph/ops/elementwise/exponential.hpp>
+#include <tapegraph/ops/elementwise/gated_activation.hpp>
+#include <tapegraph/ops/elementwise/hyperbolic.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/elementwise/rounding.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
+#include <tapegraph/ops/elementwise/standard_functions.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
-#include <tapegraph/ops/ops.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/movement/graph_slices.hpp>
+#include <tapegraph/ops/movement/layout.hpp>
+#include <tapegraph/ops/movement/padding.hpp>
+#include <tapegraph/ops/movement/parts.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
+#include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/ordering/places.hpp>
+#include <tapegraph/ops/pooling/pooling.hpp>
+#include <tapegraph/ops/pooling/lp_pooling.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
+#include <tapegraph/ops/product/tensordot.hpp>
+#include <tapegraph/ops/product/einsum.hpp>
+#include <tapegraph/ops/random/random.hpp>
+#include <tapegraph/ops/reduction/moments.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
+#include <tapegraph/ops/reduction/softmax.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
+#include <tapegraph/ops/vmap/vmap.hpp>
 
-/// The library's operations, each once. This list generates the descriptors and kernels that the
-/// component holds, on the host and on devices, the tape's records, and the registry of graphs that
-/// are made at run time. Names of element types are those of core/element_types.hpp. It leaves out
-/// operations that register where they are used (recurrent layers), and effects, whose labels are
-/// types.
-
-// clang-format off
+/// The library's operations: their headers, above, and a row of each. The rows generate the
+/// descriptors and kernels that the component holds, on the host and on devices, the tape's records
+/// and the registry of graphs that are made at run time. Names of element types are those of
+/// core/element_types.hpp. Operations that register where they are used (recurrent layers), and
+/// effects, whose labels are types, have no row.
 
 /// X(operation): elementwise, for floating types, and for integers if the operation says
 /// `integers`.
