@@ -33,12 +33,17 @@ def structures(having=""):
 
 
 def layers_of_masked_values(text):
-    """Functions that have a form for masked values, and names that the header's macros give such a form."""
+    """Functions that have a form for masked values, and names that the header's macro gives such a form."""
     text = public_part(text)
     names = re.findall(r"^constexpr auto (\w+)\([^()]*\bmasked<", text, re.MULTILINE)
-    names += re.findall(r"^TG_(?:KEEPS|STEPS_OVER)_MASK\((\w+),", text, re.MULTILINE)
+    names += re.findall(r"^TG_STEPS_OVER_MASK\((\w+),", text, re.MULTILINE)
     names += re.findall(r"requires detail::one_masked<Q, V>\nconstexpr auto (\w+)", text)
     return names
+
+
+def layers_that_keep_masks(text):
+    """Names that nn/layers/keeps_mask.hpp gives a form for masked values."""
+    return re.findall(r"^TG_KEEPS_MASK\((\w+),", public_part(text), re.MULTILINE)
 
 
 SAME = {"silu"}  # other names of what has one already
@@ -53,13 +58,14 @@ def functions(like=""):
 
 
 # What the names are of; the headers that have them; how they are found there; the files one of which has to say tg::NAME or "NAME". The rows
-# below the first four are of what is tried where formulas are joined (seams): derivatives to the third against differences from both sides.
+# below the first five are of what is tried where formulas are joined (seams): derivatives to the third against differences from both sides.
 LOSSES = [NN + "losses/*.hpp"]
 LISTS = [
     ("loss", LOSSES, structures("string_view name"), ["tests/nn/every_loss.hpp"]),
     ("metric", [NN + "metrics/*.hpp"], structures("string_view name"), ["tests/nn/every_loss.hpp"]),
     ("schedule", [NN + "optimizers/schedules.hpp"], structures("operator()(std::int64_t"), ["tests/nn/every_schedule.hpp"]),
     ("layer with a mask", [NN + "layers/masking.hpp"], layers_of_masked_values, ["tests/nn/every_masked_layer.hpp"]),
+    ("layer that keeps a mask", [NN + "layers/*.hpp"], layers_that_keep_masks, ["tests/nn/every_masked_layer.hpp"]),
     ("loss", LOSSES, structures("string_view name"), ["tests/nn/losses_seams_test.cpp", "tests/nn/loss_seams_test.cpp"]),
     ("activation", [OPS + "elementwise/activation.hpp", OPS + "elementwise/gated_activation.hpp"], functions(),
      ["tests/operations/activation.cpp", "tests/operations/function.cpp", "tests/operations/elementwise.cpp", "tests/operations/selection.cpp"]),

@@ -3260,6 +3260,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
@@ -3290,6 +3291,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
 
 /// x plus normal numbers of mean 0.
 template <layer_scope Scope, tensor_like X>
@@ -3306,6 +3308,7 @@ template <layer_scope Scope>
 no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
 
 /// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
 /// al. 2014).
@@ -3322,6 +3325,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
 }
 #endif
 
@@ -3715,6 +3719,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
@@ -3745,6 +3750,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
 
 /// x plus normal numbers of mean 0.
 template <layer_scope Scope, tensor_like X>
@@ -3761,6 +3767,7 @@ template <layer_scope Scope>
 no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
 
 /// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
 /// al. 2014).
@@ -3777,6 +3784,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
 }
 #endif
 // -- tapegraph/nn/layers/resizing.hpp

@@ -24169,6 +24169,29 @@ using scope_missing = cannot_be_compiled<"a layer takes a scope first: ", "layer
 template <class Name>
 concept scope_name = std::convertible_to<const Name&, std::string_view>;
 }
+}
+// -- tapegraph/nn/layers/keeps_mask.hpp
+
+/// What a layer says that treats each step by itself, and so keeps a mask. Programs without masks
+/// compile the declaration alone.
+
+namespace tapegraph {
+
+/// A value with a mask, in nn/layers/masked.hpp.
+template <class X, class M>
+struct masked;
+}
+
+/// Follows a layer `word(scope, x, options, where)`: its form for masked values, whose result has
+/// their mask. Layers of other kinds have theirs in nn/layers/masking.hpp.
+#define TG_KEEPS_MASK(word, options) \
+ template <class Scope, class X, class M, class O = options> \
+ constexpr auto word(const Scope& scope, const ::tapegraph::masked<X, M>& x, const O& o = {}, \
+      std::source_location where = std::source_location::current()) { \
+  return x.with(word(scope, x.value, o, where)); \
+ }
+
+namespace tapegraph {
 
 /// Defaults as in Keras.
 struct dense_options {
@@ -24205,6 +24228,7 @@ template <layer_scope Scope>
 no_such_option_in<dense_options> dense(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing dense(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(dense, dense_options)
 }
 // -- tapegraph/session/operations.hpp
 
@@ -37648,6 +37672,7 @@ template <layer_scope Scope>
 no_such_option_in<dropout_options> dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(dropout, dropout_options)
 
 // -- tapegraph/nn/layers/layer.hpp
 
@@ -41163,6 +41188,7 @@ template <layer_scope Scope>
 no_such_option_in<prelu_options> prelu(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing prelu(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(prelu, prelu_options)
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>
@@ -41317,6 +41343,7 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
 }
 template <class = void>
 detail::scope_missing activity_regularization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(activity_regularization, regularizer)
 }
 // -- tapegraph/nn/layers/attention.hpp
 
@@ -41779,6 +41806,7 @@ template <layer_scope Scope>
 no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing group_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(group_normalization, group_normalization_options)
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
 template <layer_scope Scope, tensor_like X>
@@ -41800,6 +41828,7 @@ template <layer_scope Scope>
 no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing rms_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
 
 /// x / |x|, with the Euclidean norm along axes; a norm below 1e-12 is replaced by 1e-12 (Keras's
 /// UnitNormalization). It has no variables and no scope.
@@ -44974,12 +45003,6 @@ struct gru_layer_options;
 struct simple_rnn_layer_options;
 struct multi_head_attention_options;
 struct grouped_query_attention_options;
-struct layer_normalization_options;
-struct group_normalization_options;
-struct rms_normalization_options;
-struct noise_rate_options;
-struct gaussian_noise_options;
-struct prelu_options;
 struct position_embedding_options;
 struct token_and_position_embedding_options;
 struct wavelength_options;
@@ -45026,25 +45049,6 @@ template <layer_scope Scope>
 no_such_option_in<masking_options> masking(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing masking(any_argument, ...) TG_MISTAKE;
-
-#define TG_KEEPS_MASK(word, options) \
- template <class Scope, class X, class M, class O = options> \
- constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {}, \
-      std::source_location where = std::source_location::current()) { \
-  return x.with(word(scope, x.value, o, where)); \
- }
-TG_KEEPS_MASK(dense, dense_options)
-TG_KEEPS_MASK(dropout, dropout_options)
-TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
-TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
-TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
-TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
-TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
-TG_KEEPS_MASK(group_normalization, group_normalization_options)
-TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
-TG_KEEPS_MASK(prelu, prelu_options)
-TG_KEEPS_MASK(activity_regularization, regularizer)
-#undef TG_KEEPS_MASK
 
 /// Statistics cover the steps that count, as in Keras: sums over these, divided by their number +
 /// 1e-7.
@@ -45766,6 +45770,7 @@ template <layer_scope Scope>
 no_such_option_in<layer_normalization_options> layer_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing layer_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
 }
 // -- tapegraph/nn/layers/simple_rnn.hpp
 

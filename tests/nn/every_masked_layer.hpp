@@ -18,7 +18,8 @@
 
 #include <string_view>
 
-/// Every layer that takes a mask. tools/check_lists.py compares the list with nn/layers/masking.hpp.
+/// Every layer that takes a mask. tools/check_lists.py compares the list with nn/layers/masking.hpp and with
+/// what TG_KEEPS_MASK names.
 
 namespace every_masked_layer {
 

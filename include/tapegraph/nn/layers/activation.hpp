@@ -2,6 +2,7 @@
 
 #include <tapegraph/model/initializer.hpp>
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/ops/elementwise/activation.hpp>
 #include <tapegraph/ops/reduction/axes.hpp>
 
@@ -48,6 +49,7 @@ template <layer_scope Scope>
 no_such_option_in<prelu_options> prelu(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing prelu(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(prelu, prelu_options)
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 
 /// A penalty on a layer's output instead of its weights. Not part of tapegraph.hpp: programs
@@ -31,5 +32,6 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
 }
 template <class = void>
 detail::scope_missing activity_regularization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(activity_regularization, regularizer)
 
 } // namespace tapegraph

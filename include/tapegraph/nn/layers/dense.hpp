@@ -2,6 +2,7 @@
 
 #include <tapegraph/model/initializer.hpp>
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 
 namespace tapegraph {
@@ -41,5 +42,6 @@ template <layer_scope Scope>
 no_such_option_in<dense_options> dense(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing dense(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(dense, dense_options)
 
 } // namespace tapegraph

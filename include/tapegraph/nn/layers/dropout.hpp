@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
 namespace tapegraph {
@@ -25,5 +26,6 @@ template <layer_scope Scope>
 no_such_option_in<dropout_options> dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(dropout, dropout_options)
 
 } // namespace tapegraph

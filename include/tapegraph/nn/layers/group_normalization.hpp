@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
@@ -77,6 +78,7 @@ template <layer_scope Scope>
 no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing group_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(group_normalization, group_normalization_options)
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
 template <layer_scope Scope, tensor_like X>
@@ -98,6 +100,7 @@ template <layer_scope Scope>
 no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing rms_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
 
 /// x / |x|, with the Euclidean norm along axes; a norm below 1e-12 is replaced by 1e-12 (Keras's
 /// UnitNormalization). It has no variables and no scope.

@@ -34,12 +34,6 @@ struct gru_layer_options;
 struct simple_rnn_layer_options;
 struct multi_head_attention_options;
 struct grouped_query_attention_options;
-struct layer_normalization_options;
-struct group_normalization_options;
-struct rms_normalization_options;
-struct noise_rate_options;
-struct gaussian_noise_options;
-struct prelu_options;
 struct position_embedding_options;
 struct token_and_position_embedding_options;
 struct wavelength_options;
@@ -86,26 +80,6 @@ template <layer_scope Scope>
 no_such_option_in<masking_options> masking(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing masking(any_argument, ...) TG_MISTAKE;
-
-// Layers that keep the steps keep the mask.
-#define TG_KEEPS_MASK(word, options)                                                                                   \
-    template <class Scope, class X, class M, class O = options>                                                        \
-    constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {},                                    \
-                        std::source_location where = std::source_location::current()) {                                \
-        return x.with(word(scope, x.value, o, where));                                                                 \
-    }
-TG_KEEPS_MASK(dense, dense_options)
-TG_KEEPS_MASK(dropout, dropout_options)
-TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
-TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
-TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
-TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
-TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
-TG_KEEPS_MASK(group_normalization, group_normalization_options)
-TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
-TG_KEEPS_MASK(prelu, prelu_options)
-TG_KEEPS_MASK(activity_regularization, regularizer)
-#undef TG_KEEPS_MASK
 
 /// Statistics cover the steps that count, as in Keras: sums over these, divided by their number +
 /// 1e-7.

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/math/root.hpp>
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
@@ -62,6 +63,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
@@ -92,6 +94,7 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
 
 /// x plus normal numbers of mean 0.
 template <layer_scope Scope, tensor_like X>
@@ -108,6 +111,7 @@ template <layer_scope Scope>
 no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
 
 /// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
 /// al. 2014).
@@ -124,5 +128,6 @@ template <layer_scope Scope>
 no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/model/layer_scope.hpp>
+#include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
@@ -195,5 +196,6 @@ template <layer_scope Scope>
 no_such_option_in<layer_normalization_options> layer_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing layer_normalization(any_argument, ...) TG_MISTAKE;
+TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
 
 } // namespace tapegraph
