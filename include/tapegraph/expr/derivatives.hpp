@@ -169,7 +169,7 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
 /// argument. The cotangent has the structure of f's result, and each part the shape of its tensor.
 template <class F>
 struct vjp_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto& cotangent, const auto&... x) const {
         if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
@@ -190,7 +190,7 @@ struct vjp_of {
 /// jvp(f)(x..., directions...) or jvp(f)(tuple of x, tuple of directions): f's value and its derivative along the directions.
 template <class F>
 struct jvp_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... args) const {
         return detail::with_directions(
@@ -216,7 +216,7 @@ struct jvp_of {
 /// over the gradient. A tensor-valued f counts as the sum of its elements.
 template <class F>
 struct hvp_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... args) const {
         const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
@@ -233,7 +233,7 @@ enum class sweep_direction { automatic, forward, reverse };
 /// give a tuple of these, several results a structure like the result's.
 template <class F, sweep_direction Direction = sweep_direction::automatic>
 struct jacobian_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... x) const {
         if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {

@@ -41,7 +41,8 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
         const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
         const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
         return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
-    }(std::index_sequence_for<Args...>{});
+    }
+    (std::index_sequence_for<Args...>{});
 }
 
 } // namespace detail
@@ -49,7 +50,7 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
 /// value_and_gradient(f) as a function object. It is empty when f is, so it can be compiled like f.
 template <class F>
 struct value_and_gradient_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... args) const {
         if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
@@ -62,7 +63,7 @@ struct value_and_gradient_of {
 /// gradient(f) as a function object.
 template <class F>
 struct gradient_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
 };

@@ -57,8 +57,8 @@ inline constexpr const char* wrong_flow = "custom_gradient: a derivative has ano
 /// custom_gradient(forward, backward) as a function object; empty when both are.
 template <class F, class B>
 struct custom_gradient_of {
-    [[no_unique_address]] F forward{};
-    [[no_unique_address]] B backward{};
+    [[no_unique_address]] F forward;
+    [[no_unique_address]] B backward;
 
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
@@ -74,7 +74,7 @@ struct custom_gradient_of {
 /// A function whose derivative the user defines. Its value is forward(x...). Given dy, the derivative of the loss by that value,
 /// backward(dy, x...) or backward(dy, y, x...) returns the derivative by each argument, of the argument's shape and type:
 /// one tensor, or a std::tuple of them, with `tg::no_gradient` where there is none. Neither the inside of forward nor what it
-/// captures is differentiated. Backward is differentiated for higher derivatives; in graph mode it may not capture.
+/// captures is differentiated. Backward is differentiated for higher derivatives. Where the compiler makes the graph, it may not capture.
 ///
 ///     constexpr auto round_through = tg::custom_gradient([](auto x) { return tg::round(x); },
 ///                                                        [](auto dy, auto) { return dy; });
@@ -86,7 +86,7 @@ constexpr auto custom_gradient(F forward, B backward) {
 /// checkpoint(f) as a function object.
 template <class F>
 struct checkpoint_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/kept_functions.hpp>
 #include <tapegraph/graph/model_trace.hpp>
 #include <tapegraph/graph/scan_step.hpp>
 
@@ -19,9 +20,11 @@ struct recorded_cell {
     scan_step step;
 };
 
-/// The recorded cells of a traced program and of the parts that are cut out of it.
+/// The recorded cells of a traced program and of the parts that are cut out of it, and the functions
+/// that they keep.
 struct scan_cells {
     std::vector<std::unique_ptr<const recorded_cell>> all;
+    kept_functions functions;
     /// Those of the program that this thread makes, and its trace; null: none.
     static inline thread_local scan_cells* current = nullptr;
     static inline thread_local model_trace* model = nullptr;
@@ -32,18 +35,27 @@ class scan_cells_now {
 public:
     scan_cells_now(scan_cells& cells, model_trace& model)
         : before_(std::exchange(scan_cells::current, &cells)),
-          model_before_(std::exchange(scan_cells::model, &model)) {}
+          model_before_(std::exchange(scan_cells::model, &model)),
+          functions_before_(std::exchange(kept_functions::current, &cells.functions)) {}
     scan_cells_now(const scan_cells_now&) = delete;
     scan_cells_now& operator=(const scan_cells_now&) = delete;
     ~scan_cells_now() {
         scan_cells::current = before_;
         scan_cells::model = model_before_;
+        kept_functions::current = functions_before_;
     }
 
 private:
     scan_cells* before_;
     model_trace* model_before_;
+    kept_functions* functions_before_;
 };
+
+/// Whether a node is an input of a cell that is being recorded, or what is left of its nodes afterwards:
+/// none of the model's inputs. Its number marks it.
+inline bool is_input_of_cell(const trace& t, int id) {
+    return t.is(id, descriptor_of<input_op>) && t.words_of(id)[0] == -1 - id;
+}
 
 /// Records a cell in the trace of a model, or in that of a step of another scan, which has no model.
 class cell_recording {
@@ -55,10 +67,11 @@ public:
           named_(model_ != nullptr ? model_->named.size() : 0),
           results_(model_ != nullptr ? model_->results.size() : 0),
           effects_(count_of_effects()),
+          functions_(count_of_functions()),
           differentiated_(t.differentiated) {}
 
     int first_node() const { return first_; }
-    /// Appends an input of the cell. It is none of the model: its number marks it as the cell's.
+    /// Appends an input of the cell.
     int input(dtype type, const shape& dims) {
         return t_.append(descriptor_of<input_op>, type, dims.rank(), t_.store(dims), nullptr, 0,
                          t_.words.push_back(-1 - t_.nodes.size()));
@@ -69,9 +82,14 @@ public:
 
 private:
     int count_of_effects() const {
-        return t_.assignments.size() + (model_ != nullptr ? model_->added_losses.size() + model_->row_uses.size() : 0);
+        if (model_ == nullptr) return t_.assignments.size();
+        return t_.assignments.size() + model_->added_losses.size() + model_->row_uses.size() +
+               model_->minimizations.size() + model_->trainings;
     }
-    bool is_own_input(int id) const { return t_.is(id, descriptor_of<input_op>) && t_.words_of(id)[0] == -1 - id; }
+    static std::size_t count_of_functions() {
+        return scan_cells::current != nullptr ? scan_cells::current->functions.all.size() : 0;
+    }
+    bool is_own_input(int id) const { return is_input_of_cell(t_, id); }
     bool is_number(int id) const {
         return t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>);
     }
@@ -80,12 +98,19 @@ private:
         const bool leaf = t_.nodes[id].op->kind == operation_kind::leaf;
         return is_number(id) || (id >= first_ && (!leaf || is_own_input(id)));
     }
+    // Where the cell computes something: scan itself does not know the line that calls it.
+    int line_of_cell() const {
+        for (int id = first_; id < t_.nodes.size(); ++id)
+            if (t_.nodes[id].op->kind != operation_kind::leaf) return t_.nodes[id].line;
+        return t_.line;
+    }
     list<int> needed_nodes(const scan_step& step) const;
     void copy(int id, trace& to, const list<int>& made, int group) const;
 
     trace& t_;
     model_trace* model_;
     int first_, named_, results_, effects_;
+    std::size_t functions_;
     bool differentiated_;
 };
 
@@ -119,8 +144,13 @@ inline void cell_recording::copy(int id, trace& to, const list<int>& made, int g
 inline void cell_recording::finish(const scan_step& step, scan_attributes& a, list<int>& args) {
     if (scan_cells::current == nullptr)
         t_.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
+    const int line = std::exchange(t_.line, line_of_cell());
     if (count_of_effects() != effects_)
-        t_.fail("scan: a cell assigns no variables, adds no losses and gathers no rows");
+        t_.fail("scan: a cell assigns no variables, minimizes nothing, adds no losses and gathers no rows");
+    if (count_of_functions() != functions_) // it may have captured nodes, which are not those of the step
+        t_.fail("scan: in a cell that captures, the backward function of custom_gradient cannot: pass what it needs as "
+                "an argument of both functions");
+    t_.line = line;
     if (t_.error.what != nullptr) return;
     auto kept = std::make_unique<recorded_cell>();
     trace& to = kept->nodes;
@@ -169,6 +199,23 @@ inline void cell_recording::finish(const scan_step& step, scan_attributes& a, li
     t_.differentiated = differentiated_;
     scan_cells::current->all.push_back(std::move(kept));
     a.cell = static_cast<std::int64_t>(scan_cells::current->all.size());
+}
+
+/// Refuses a value of a recorded cell that a reference carried out of it: what is left of it in the
+/// trace is an input that nobody feeds.
+inline void refuse_values_of_cells(model_trace& t) {
+    const auto is_left = [&](int id) { return is_input_of_cell(t, id); };
+    const auto refuse = [&](int line) {
+        t.line = line;
+        t.fail("scan: a value of a cell is used outside of it: return it as the cell's state or output");
+    };
+    for (int id = 0; id < t.nodes.size(); ++id)
+        for (int k = 0; k < t.nodes[id].arguments; ++k)
+            if (is_left(t.argument(id, k))) return refuse(t.nodes[id].line);
+    for (const output_entry& output : t.outputs)
+        if (is_left(output.node)) return refuse(t.nodes[output.node].line);
+    for (const assignment_entry& update : t.assignments)
+        if (is_left(update.node)) return refuse(t.nodes[update.node].line);
 }
 
 /// The builder of all recorded cells.

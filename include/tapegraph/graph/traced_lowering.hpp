@@ -64,6 +64,7 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*bui
 }
 
 TG_DEFINITION void traced_program::finish(bool lowers) {
+    if (!cells_->all.empty()) refuse_values_of_cells(trace_);
     throw_if_ill_formed();
     if (lowers) {
         const scan_cells_now cells(*cells_, trace_); // kernels of scans trace their cells

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <tapegraph/expr/transforms.hpp>
+#include <tapegraph/graph/kept_functions.hpp>
 #include <tapegraph/ir/gradient.hpp>
+
+#include <cstdint>
+#include <type_traits>
 
 /// Function transforms in graph mode. The gradient may be taken in a later constant evaluation, so
 /// the information it needs about a transform is kept in an identity node of the graph: its value
@@ -11,6 +15,16 @@ namespace tapegraph {
 
 namespace ir {
 
+/// Which of the kept functions (graph/kept_functions.hpp) a node calls.
+struct kept_function_number {
+    std::int64_t number = 0;
+};
+
+/// Whether a backward function is made again from its type. One with captures is kept instead,
+/// which only a graph that is made at run time can do.
+template <class B>
+inline constexpr bool made_from_type = std::is_empty_v<B>&& std::is_default_constructible_v<B>;
+
 /// The identity node of custom_gradient. Its operands are forward's value and forward's arguments;
 /// its value is the first of them, and its derivatives, by the arguments alone, are those that B
 /// returns.
@@ -18,11 +32,11 @@ template <class B, int Count>
 struct custom_gradient_op : identity_node {
     static constexpr std::string_view name = "custom_gradient";
     static constexpr int arity = Count + 1;
-    using attributes = no_attributes;
+    using attributes = std::conditional_t<made_from_type<B>, no_attributes, kept_function_number>;
 
     template <int I>
         requires(I > 0)
-    static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
+    static constexpr node vjp(const attributes& a, node dy, auto, auto... operands_and_value) {
         trace& t = dy.owner();
         const node x[]{operands_and_value...}; // the value is the last one
         const node y = x[Count];
@@ -30,15 +44,22 @@ struct custom_gradient_op : identity_node {
         if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
             custom_flows flows{y.id(), dy.id(), {}};
             [&]<std::size_t... K>(std::index_sequence<K...>) {
-                const auto all = tapegraph::detail::call_backward(B{}, dy, y, x[K]...);
+                const auto all = called(a, dy, y, x[K]...);
                 ((flows.nodes[K] = traced(t, tapegraph::detail::flow_at<K, Count>(all), x[K].id())), ...);
-            }(std::make_index_sequence<static_cast<std::size_t>(Count)>{});
+            }
+            (std::make_index_sequence<static_cast<std::size_t>(Count)>{});
             t.flows = flows;
         }
         return {&t, t.flows.nodes[I - 1]};
     }
 
 private:
+    static constexpr auto called(const attributes& a, const auto&... given) {
+        if constexpr (made_from_type<B>)
+            return tapegraph::detail::call_backward(B{}, given...);
+        else
+            return tapegraph::detail::call_backward(kept_function<B>(a.number), given...);
+    }
     template <class Flow>
     static constexpr int traced(trace& t, const Flow& flow, int argument) {
         if constexpr (std::is_same_v<Flow, no_gradient_t>) {
@@ -58,11 +79,22 @@ private:
 template <>
 struct mode_transforms<graph> {
     template <class F, class B, class... Nodes>
-    static constexpr graph_node custom(const F& f, const B&, std::source_location where, const Nodes&... x) {
-        static_assert(std::is_empty_v<B>, "in graph mode the backward function of custom_gradient cannot capture");
+    static constexpr graph_node custom(const F& f, const B& backward, std::source_location where, const Nodes&... x) {
         static_assert(sizeof...(Nodes) < ir::most_operands, "custom_gradient: at most 7 arguments");
+        using op = ir::custom_gradient_op<B, sizeof...(Nodes)>;
         const graph_node value = eval(f(x...), where);
-        return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
+        typename op::attributes attributes{};
+        if constexpr (!ir::made_from_type<B>) {
+            if (!std::is_constant_evaluated()) attributes.number = ir::keep_function(backward);
+            if (std::is_constant_evaluated() || attributes.number < 0) {
+                ir::trace& t = value.owner();
+                t.line = t.intern(where);
+                t.fail("custom_gradient: in graph mode backward cannot capture: pass what it needs as an argument of "
+                       "both functions, or take tg::traced");
+                return value;
+            }
+        }
+        return graph::invoke<op>(attributes, nullptr, where, value, x...);
     }
 
     template <class F, class... Nodes>

@@ -23,14 +23,15 @@ constexpr auto as_seen(const auto& x) {
 /// part of its type.
 template <class B, class Mode, bool... Batched>
 struct lowered_backward {
-    [[no_unique_address]] B backward{};
+    [[no_unique_address]] B backward;
 
     constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
         const auto above = Mode::wrapped(dy);
         const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
-        }(std::make_index_sequence<sizeof...(Batched)>{});
+        }
+        (std::make_index_sequence<sizeof...(Batched)>{});
     }
 
 private:

@@ -19,7 +19,7 @@ inline constexpr int unbatched = std::numeric_limits<int>::min();
 /// vmap(f) as a function object.
 template <class F, int... Axes>
 struct vmap_of {
-    [[no_unique_address]] F f{};
+    [[no_unique_address]] F f;
 
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
@@ -29,11 +29,12 @@ struct vmap_of {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
             using mode = mode_of_t<Args...>;
-            return std::apply([&](const auto&... in) { return with_mapped(where, in...); },
-                              std::tuple<std::remove_cvref_t<decltype(mapped<axes[I], mode>(eval(args, where), where,
-                                                                                            args...))>...>{
-                                  mapped<axes[I], mode>(eval(args, where), where, args...)...}); // braces: in order
-        }(std::index_sequence_for<Args...>{});
+            return std::apply(
+                [&](const auto&... in) { return with_mapped(where, in...); },
+                std::tuple<std::remove_cvref_t<decltype(mapped<axes[I], mode>(eval(args, where), where, args...))>...>{
+                    mapped<axes[I], mode>(eval(args, where), where, args...)...}); // braces: in order
+        }
+        (std::index_sequence_for<Args...>{});
     }
 
 private:
@@ -97,8 +98,8 @@ private:
     static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
         const auto value = unwrapped(r.value, like, where);
         const auto gradient = unwrapped(r.gradient, like, where);
-        return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{value,
-                                                                                                               gradient};
+        return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{
+            value, gradient};
     }
 };
 
