@@ -3,6 +3,7 @@
 #include <tapegraph/ir/trace.hpp>
 
 #include <cstdint>
+#include <source_location>
 #include <string_view>
 
 /// The trace of a model: its graph, and the record of what models, layers, optimizers and sessions
@@ -108,7 +109,10 @@ public:
     std::uint64_t wanted_trainings = 0; // bit k: the current run takes step k
     std::string_view task{};            // task of variables that are created
 
-    constexpr model_trace() { members.push_back({}); }
+    constexpr model_trace() {
+        of_a_model = true;
+        members.push_back({});
+    }
 
     /// Adds a variable to the graph and to the record. Returns its index.
     constexpr int define(const variable_entry& variable, const variable_definition& definition) {
@@ -129,7 +133,13 @@ public:
 };
 
 /// The model's trace that a node belongs to: for functions that a model calls with nodes alone, such as
-/// minimize. (Only the step of a scan is traced without a model.)
-constexpr model_trace& model_of(trace& t) { return static_cast<model_trace&>(t); }
+/// minimize. Null, after an error at `where`, for a node of the step of a scan, which is traced
+/// without a model.
+constexpr model_trace* model_of(trace& t, const char* refusal, std::source_location where) {
+    t.line = t.intern(where);
+    if (t.of_a_model) return static_cast<model_trace*>(&t);
+    t.fail(refusal);
+    return nullptr;
+}
 
 } // namespace tapegraph::ir

@@ -138,6 +138,7 @@ public:
     int ordinals = 0;            // number of random nodes, which are numbered in tracing order
     bool in_shards = false;      // the batch is sharded: a mean over more than records is one over all shards
     bool differentiated = false; // derivatives have been taken
+    bool of_a_model = false;     // it is a model_trace; the step of a scan is not
     int scope = 0;               // scope of the layer being traced
     int line = 0;                // source line of the seal
     int place = 0;               // place of nodes that are appended

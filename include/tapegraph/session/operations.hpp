@@ -51,10 +51,12 @@ constexpr int variable_number(const graph_node& v, const char* refusal) {
 template <class E>
 constexpr graph_assignment assignment_of(const graph_node& variable, const E& value, std::source_location where,
                                          const char* not_a_variable, const char* does_not_fit) {
-    ir::model_trace& t = ir::model_of(variable.owner());
     const graph_node node = eval(value, where);
     graph_assignment result;
     result.value = node;
+    ir::model_trace* const model = ir::model_of(variable.owner(), "assign: not in a cell of a scan", where);
+    if (model == nullptr) return result;
+    ir::model_trace& t = *model;
     const int target = variable_number(variable, not_a_variable);
     if (target < 0) return result;
     if (!t.same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
@@ -179,10 +181,11 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
                                               const minimize_options& options = {},
                                               std::source_location where = std::source_location::current()) {
     const graph_node y = eval(loss, where);
-    ir::model_trace& t = ir::model_of(y.owner());
-    t.line = t.intern(where);
-    t.scope = 0;
     int number = 0, count = 0;
+    ir::model_trace* const model = ir::model_of(y.owner(), "minimize: not in a cell of a scan", where);
+    if (model == nullptr) return detail::training_operation(number, optimizer);
+    ir::model_trace& t = *model;
+    t.scope = 0;
     const bool wanted = detail::begin_training(t, number);
     detail::scalar_loss(t, y, "minimize: the loss must be a scalar (reduce it, say with mean)");
     for (int i = 0; i < t.variables.size(); ++i) {
@@ -200,8 +203,10 @@ template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
                                                 std::source_location where = std::source_location::current()) {
     const graph_node y = eval(loss, where);
-    ir::model_trace& t = ir::model_of(y.owner());
     list<gradient_pair> result;
+    ir::model_trace* const model = ir::model_of(y.owner(), "compute_gradients: not in a cell of a scan", where);
+    if (model == nullptr) return result;
+    ir::model_trace& t = *model;
     if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
         return result;
     list<int> nodes;
@@ -231,8 +236,10 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
                                                      std::source_location where = std::source_location::current()) {
     int number = 0;
     if (pairs.empty()) return detail::training_operation(number, optimizer);
-    ir::model_trace& t = ir::model_of(pairs[0].variable.owner());
-    t.line = t.intern(where);
+    ir::model_trace* const model =
+        ir::model_of(pairs[0].variable.owner(), "apply_gradients: not in a cell of a scan", where);
+    if (model == nullptr) return detail::training_operation(number, optimizer);
+    ir::model_trace& t = *model;
     t.scope = 0;
     const bool wanted = detail::begin_training(t, number);
     for (const gradient_pair& each : pairs) {
