@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <type_traits>
 
 /// Eigen's matrices, decompositions and expressions of numbers that record, and of jets.
 
@@ -79,6 +80,26 @@ TEST_CASE("Eigen: fixed sizes and mixed operands") {
     CHECK(tape.adjoint(v(0)) == 2.5);
     CHECK(tape.adjoint(v(1)) == 3);
     CHECK(tape.adjoint(v(2)) == 5);
+}
+
+TEST_CASE("Eigen: gradient, jacobian and hvp of functions of column vectors") {
+    const auto norm = [](const auto& v) { return v.squaredNorm() * v[0]; };
+    const Eigen::Vector3d x(1, 2, 3);
+    const Eigen::Vector3d g = tg::gradient(norm)(x);
+    CHECK(g.isApprox(Eigen::Vector3d(14 + 2, 4, 6), 1e-15)); // |x|^2 + 2 x0^2, 2 x0 x1, 2 x0 x2
+    const auto pair = [](const auto& v) {
+        Eigen::Matrix<std::remove_cvref_t<decltype(v[0])>, 2, 1> y;
+        y << v[0] * v[1], v[2] * v[2];
+        return y;
+    };
+    const vector<double> dynamic = x;
+    const auto rows = tg::jacobian(pair)(dynamic);
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0].isApprox(Eigen::Vector3d(2, 1, 0), 1e-15));
+    CHECK(rows[1].isApprox(Eigen::Vector3d(0, 0, 6), 1e-15));
+    CHECK(tg::jacobian_reverse(pair)(dynamic)[0].isApprox(rows[0], 1e-15));
+    const auto r = tg::hvp(norm)(x, Eigen::Vector3d(1, 0, 0)).product;
+    CHECK(r.isApprox(Eigen::Vector3d(6, 4, 6), 1e-14)); // the first column of the Hessian
 }
 
 } // namespace eigen_test

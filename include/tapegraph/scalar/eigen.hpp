@@ -3,11 +3,16 @@
 #include <tapegraph/scalar/limits.hpp>
 #include <tapegraph/scalar/number.hpp>
 #include <tapegraph/scalar/rounding.hpp>
+#include <tapegraph/scalar/structures.hpp>
 
 #include <Eigen/Core>
 
+#include <type_traits>
+#include <vector>
+
 /// Eigen's matrices of numbers that record, and of jets: `Eigen::Matrix<tg::real<>, 3, 3>`. Needs Eigen 3.3 or newer;
-/// nothing else of the library includes it.
+/// nothing else of the library includes it. Column vectors are arguments and results of gradient, jacobian, minimize and so
+/// on, as std::vector is.
 
 namespace tapegraph::scalars {
 
@@ -34,6 +39,15 @@ struct eigen_traits : Eigen::NumTraits<T> {
     static Number lowest() { return Number(Eigen::NumTraits<T>::lowest()); }
     static Number infinity() { return Number(Eigen::NumTraits<T>::infinity()); }
     static Number quiet_NaN() { return Number(Eigen::NumTraits<T>::quiet_NaN()); }
+};
+
+/// Eigen's column vectors are sequences; of rows that are no numbers (a Jacobian's) a std::vector is made.
+template <class T, int Rows, int Options, int MaxRows>
+struct sequence_of<Eigen::Matrix<T, Rows, 1, Options, MaxRows, 1>> {
+    using element = T;
+    template <class V>
+    using with = std::conditional_t<arithmetic<V> || is_jet<V> || recording<V>,
+                                    Eigen::Matrix<V, Rows, 1, Options, MaxRows, 1>, std::vector<V>>;
 };
 
 } // namespace tapegraph::scalars

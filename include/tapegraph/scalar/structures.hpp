@@ -52,13 +52,19 @@ concept sequence = requires {
 template <class R>
 concept number_sequence = sequence<R> && plain_number<typename sequence_of<R>::element>;
 
+/// Lengths are signed in some libraries.
+template <sequence R>
+constexpr std::size_t length(const R& r) {
+    return static_cast<std::size_t>(r.size());
+}
+
 /// A sequence like `like` of other elements, made of make(element) for each.
 template <class R, class Make>
 auto mapped_sequence(const R& like, const Make& make) {
-    using V = std::remove_cvref_t<decltype(make(*std::begin(like)))>;
+    using V = std::remove_cvref_t<decltype(make(like[0]))>;
     typename sequence_of<R>::template with<V> result{};
     if constexpr (requires { result.resize(like.size()); }) result.resize(like.size());
-    for (std::size_t i = 0; i < like.size(); ++i) result[i] = make(like[i]);
+    for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
     return result;
 }
 
@@ -93,7 +99,7 @@ auto mapped_structure(const Make& make, const R& r) {
 template <class F, class R>
 void for_each_number(const F& f, const R& r) {
     if constexpr (sequence<R>)
-        for (const auto& each : r) for_each_number(f, each);
+        for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, r[i]);
     else if constexpr (detail::is_tuple<R>)
         std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
     else if constexpr (requires { r.parts(); })

@@ -163,18 +163,32 @@ struct linearization<number_mode, F, X...> {
     /// The Jacobian: the structure of the results, with the derivatives by the arguments in the place of each number.
     template <sweep_direction Direction>
     auto jacobian(std::integral_constant<sweep_direction, Direction>) const {
-        std::size_t count = 0;
-        std::apply([&](const X&... each) { ((count += scalars::count_numbers(each)), ...); }, x);
-        // The inside of a gradient is recorded by a tape of its own, so only jets pass through it.
-        if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>)
-            return forward_jacobian<false>(count);
-        else if constexpr (Direction == sweep_direction::reverse)
-            return reverse_jacobian();
-        else
-            return forward_jacobian<true>(count);
+        std::vector<T> rows;
+        return rows_with<Direction>(rows, [&](const auto& y) { return rows_of(y, rows, count()); });
+    }
+    /// The same as numbers: a row for each number of the result, in order, with the derivatives by all arguments' numbers.
+    template <sweep_direction Direction>
+    void rows(std::vector<T>& rows) const {
+        rows_with<Direction>(rows, [](const auto&) {});
     }
 
 private:
+    std::size_t count() const {
+        std::size_t numbers = 0;
+        std::apply([&](const X&... each) { ((numbers += scalars::count_numbers(each)), ...); }, x);
+        return numbers;
+    }
+    // Returns use(y), where y has the structure of the results.
+    template <sweep_direction Direction, class Use>
+    auto rows_with(std::vector<T>& rows, const Use& use) const {
+        // The inside of a gradient is recorded by a tape of its own, so only jets pass through it.
+        if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>)
+            return forward_rows<false>(rows, use);
+        else if constexpr (Direction == sweep_direction::reverse)
+            return reverse_rows(rows, use);
+        else
+            return forward_rows<true>(rows, use);
+    }
     template <class N, class Make>
     auto arguments(const Make& make) const {
         return std::apply([&](const X&... each) { return scalars::converted<T>(make, each...); }, x);
@@ -194,8 +208,9 @@ private:
     }
     // By runs of jets. If the tape may be chosen, the first run tells how many results there are: a sweep of lanes takes
     // about as long as three runs, and so does recording.
-    template <bool Choose>
-    auto forward_jacobian(std::size_t count) const {
+    template <bool Choose, class Use>
+    auto forward_rows(std::vector<T>& rows, const Use& use) const {
+        const std::size_t count = this->count();
         constexpr int width = 8;
         using jets = jet<T, width>;
         const auto run = [&](std::size_t first) {
@@ -204,12 +219,11 @@ private:
                                                                          : jets(v);
                               }));
         };
-        std::vector<T> rows;
         std::size_t first = 0;
         auto y = run(0);
         const std::size_t results = scalars::count_numbers(y);
         if constexpr (Choose)
-            if ((count - 1) / width > 3 + 3 * ((results + width - 1) / width)) return reverse_jacobian();
+            if ((count - 1) / width > 3 + 3 * ((results + width - 1) / width)) return reverse_rows(rows, use);
         rows.resize(results * count);
         for (;;) {
             std::size_t row = 0;
@@ -225,16 +239,17 @@ private:
             if (first >= count) break;
             y = run(first);
         }
-        return rows_of(y, rows, count);
+        return use(y);
     }
-    auto reverse_jacobian() const {
+    template <class Use>
+    auto reverse_rows(std::vector<T>& rows, const Use& use) const {
         return std::apply(
             [&](const X&... each) {
                 scalars::recording_of<T, F, X...> at(f, each...);
                 const std::size_t count = at.inputs.size();
                 std::vector<real<T>> results;
                 scalars::for_each_number([&](const auto& y) { results.push_back(real<T>(y)); }, at.result);
-                std::vector<T> rows(results.size() * count);
+                rows.resize(results.size() * count);
                 constexpr std::size_t width = 8;
                 adjoint_lanes<T, width> lanes(at.tape);
                 for (std::size_t first = 0; first < results.size(); first += width) {
@@ -246,7 +261,7 @@ private:
                         for (std::size_t k = 0; k < used; ++k)
                             rows[(first + k) * count + i] = lanes(at.inputs[i], static_cast<int>(k));
                 }
-                return rows_of(at.result, rows, count);
+                return use(at.result);
             },
             x);
     }
