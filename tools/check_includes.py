@@ -24,6 +24,8 @@ DIRECTIONS = {
     "expr": {"core"},
     "cpu": {"core", "expr"},
     "scalar": {"core", "expr", "ops"},
+    "minimizers": {"core", "expr", "scalar"},
+    "ode": {"core", "expr", "scalar"},
     "runtime": {"core", "expr", "cpu"},
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},

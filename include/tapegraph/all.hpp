@@ -3,6 +3,7 @@
 /// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, mostly because of
 /// third-party libraries: define TG_NO_THIRD_PARTY to leave out the headers that need them.
 
+#include <tapegraph/minimize.hpp>
 #include <tapegraph/nn.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
