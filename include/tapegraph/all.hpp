@@ -5,6 +5,7 @@
 
 #include <tapegraph/minimize.hpp>
 #include <tapegraph/nn.hpp>
+#include <tapegraph/ode.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/version.hpp>

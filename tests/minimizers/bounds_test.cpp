@@ -76,7 +76,8 @@ TEST_CASE("bounds: Hock and Schittkowski's problems 1 to 5 with bounds alone") {
         CHECK(x[0] == doctest::Approx(1).epsilon(1e-7));
         CHECK(value < 1e-14);
     });
-    // 2: x1 >= 1.5 is active; a = (598 / 1200)^(1/2), x0 = 2 a cos(acos(1 / (400 a^3)) / 3). There is a local minimum, too.
+    // 2: x1 >= 1.5 is active; a = (598 / 1200)^(1/2), x0 = 2 a cos(acos(1 / (400 a^3)) / 3). There is a local minimum,
+    // too.
     by_every_method(rosenbrock, {-2, 1}, {.lower = {-infinity, 1.5}}, [](const vector& x, double value) {
         const double a = std::sqrt(598.0 / 1200), best = 2 * a * std::cos(std::acos(1 / (400 * a * a * a)) / 3);
         CHECK(x[1] == 1.5);

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-/// Test functions with published minima, as residuals: J. J. Moré, B. S. Garbow and K. E. Hillstrom, "Testing unconstrained
-/// optimization software", ACM Transactions on Mathematical Software 7 (1981) 17-41. Minima are of the sum of squares.
+/// Test functions with published minima, as residuals: J. J. Moré, B. S. Garbow and K. E. Hillstrom, "Testing
+/// unconstrained optimization software", ACM Transactions on Mathematical Software 7 (1981) 17-41. Minima are of the
+/// sum of squares.
 
 namespace minimizer_problems {
 

@@ -16,8 +16,8 @@ namespace problems_test {
 namespace tg = tapegraph;
 using vector = std::vector<double>;
 
-// Published minima have six digits or more; where they are 0, rounding leaves the square of it times the residuals' scale. Powell's
-// singular function has a singular Hessian, so that a gradient of 1e-8 is reached at values of 1e-11.
+// Published minima have six digits or more; where they are 0, rounding leaves the square of it times the residuals'
+// scale. Powell's singular function has a singular Hessian, so that a gradient of 1e-8 is reached at values of 1e-11.
 void check_minimum(double found, const std::vector<double>& minima) {
     double nearest = 1e300;
     for (const double each : minima) nearest = std::min(nearest, std::abs(found - each) / (each == 0 ? 1e-5 : each));
@@ -51,7 +51,8 @@ TEST_CASE("minimize: Gauss-Newton finds these minima, or says that it has failed
             CAPTURE(std::string(name));
             const auto r = tg::minimize(residuals, start, tg::gauss_newton{});
             CAPTURE(r.message());
-            // Its directions are nearly orthogonal to the gradient on the way to these minima; it must say that it has failed.
+            // Its directions are nearly orthogonal to the gradient on the way to these minima; it must say that it has
+            // failed.
             if (std::string(name) == "Freudenstein and Roth" || std::string(name) == "Chebyquad") {
                 CHECK(r.reason == tg::stop_reason::no_descent);
                 return;

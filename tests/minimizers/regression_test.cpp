@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-/// Nonlinear regression with certified results: Statistical Reference Datasets of the National Institute of Standards and
-/// Technology (NIST StRD), 11 digits of each parameter and of the sum of squares.
+/// Nonlinear regression with certified results: Statistical Reference Datasets of the National Institute of Standards
+/// and Technology (NIST StRD), 11 digits of each parameter and of the sum of squares.
 
 namespace regression_test {
 
@@ -21,7 +21,8 @@ struct data_set {
     double sum_of_squares;
 };
 
-// Residuals in double cancel by what the data have in common: of 11 digits, 7 remain in parameters and 9 in the sum of squares.
+// Residuals in double cancel by what the data have in common: of 11 digits, 7 remain in parameters and 9 in the sum of
+// squares.
 template <class Model>
 void fit(const std::string& name, const data_set& data, const Model& model, const std::vector<vector>& starts,
          const tg::minimization_options& options = {.gradient_tolerance = 0}) {

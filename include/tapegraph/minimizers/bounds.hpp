@@ -36,7 +36,8 @@ public:
     bool blocks(std::size_t i, T x, T step) const {
         return bounded() && ((step < 0 && x <= lower_[i]) || (step > 0 && x >= upper_[i]));
     }
-    /// free[i] is 0 where steepest descent would leave the bounds. Returns the largest component of the gradient by the others.
+    /// free[i] is 0 where steepest descent would leave the bounds. Returns the largest component of the gradient by the
+    /// others.
     T projected(std::span<const T> x, std::span<const T> gradient, std::vector<unsigned char>& free) const {
         T most = 0;
         free.resize(x.size());

@@ -14,12 +14,13 @@
 #include <utility>
 #include <vector>
 
-/// User's functions as objectives and residuals of flat vectors: of numbers that record, or with derivatives of their own.
+/// User's functions as objectives and residuals of flat vectors: of numbers that record, or with derivatives of their
+/// own.
 
 namespace tapegraph {
 
-/// A function and the products of its Hessian, for newton_cg: product(x, v, std::span<T> result) writes the Hessian at x times
-/// v, a std::span<const T>.
+/// A function and the products of its Hessian, for newton_cg: product(x, v, std::span<T> result) writes the Hessian at
+/// x times v, a std::span<const T>.
 template <class F, class Product>
 struct with_hessian_product {
     F f;
@@ -72,7 +73,8 @@ point_with<X, V> point_like(const X& x) {
     return scalars::mapped_structure([](const auto&) { return V(0); }, x);
 }
 
-/// A function of points like X that is called with plain numbers, numbers that record, or jets, in containers that are kept.
+/// A function of points like X that is called with plain numbers, numbers that record, or jets, in containers that are
+/// kept.
 template <class F, class X>
 class called_function {
 public:

@@ -14,9 +14,9 @@
 namespace tapegraph {
 
 /// The quasi-Newton method of limited memory (Nocedal 1980; Nocedal and Wright, algorithm 7.5): an approximate inverse
-/// Hessian from the last `history` steps, and a line search with the strong Wolfe conditions. With bounds it is the two-metric
-/// projection of Bertsekas (1982): numbers on a bound that the gradient pushes outward stay, and the others take the
-/// quasi-Newton step; a step over a bound is projected, and its length is found by backtracking.
+/// Hessian from the last `history` steps, and a line search with the strong Wolfe conditions. With bounds it is the
+/// two-metric projection of Bertsekas (1982): numbers on a bound that the gradient pushes outward stay, and the others
+/// take the quasi-Newton step; a step over a bound is projected, and its length is found by backtracking.
 struct lbfgs {
     int history = 10;
     double decrease = 1e-4; ///< c1 of the Wolfe conditions

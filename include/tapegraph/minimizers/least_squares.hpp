@@ -15,15 +15,17 @@
 
 namespace tapegraph {
 
-/// The damped method of Levenberg (1944) and Marquardt (1963): steps of (J'J + mu D^2) p = -J'r, solved by a factorization
-/// of J. D has the largest length so far of each column of J, as in MINPACK (Moré 1978); mu follows Nielsen (1999), "Damping
-/// parameter in Marquardt's method". Bounds: numbers on a bound that the gradient pushes outward stay, steps are projected.
+/// The damped method of Levenberg (1944) and Marquardt (1963): steps of (J'J + mu D^2) p = -J'r, solved by a
+/// factorization of J. D has the largest length so far of each column of J, as in MINPACK (Moré 1978); mu follows
+/// Nielsen (1999), "Damping parameter in Marquardt's method". Bounds: numbers on a bound that the gradient pushes
+/// outward stay, steps are projected.
 struct levenberg_marquardt {
     double initial_damping = 1e-3; ///< the first mu
 };
 
-/// Steps of J p = -r in least squares, of the length that backtracking finds. Faster than levenberg_marquardt near a solution with
-/// small residuals, and less safe far from one. Where columns of J depend on each other, some numbers stay as they are.
+/// Steps of J p = -r in least squares, of the length that backtracking finds. Faster than levenberg_marquardt near a
+/// solution with small residuals, and less safe far from one. Where columns of J depend on each other, some numbers
+/// stay as they are.
 struct gauss_newton {
     double decrease = 1e-4; ///< a step must give this share of what the slope promises
 };

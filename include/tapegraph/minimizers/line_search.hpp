@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-/// A step along a direction that fulfils the strong Wolfe conditions: Nocedal and Wright (2006), "Numerical Optimization",
-/// algorithms 3.5 and 3.6.
+/// A step along a direction that fulfils the strong Wolfe conditions: Nocedal and Wright (2006), "Numerical
+/// Optimization", algorithms 3.5 and 3.6.
 
 namespace tapegraph::minimizers {
 
@@ -32,8 +32,8 @@ public:
     wolfe_search(const At& at, const line_point<T>& start, T decrease, T curvature)
         : at_(at), start_(start), decrease_(decrease), curvature_(curvature) {}
 
-    /// The accepted point, at which the function has been evaluated last; step 0 if there is none. `first` is tried first, and
-    /// no step is longer than `most`. Points at which the function is not finite are too far.
+    /// The accepted point, at which the function has been evaluated last; step 0 if there is none. `first` is tried
+    /// first, and no step is longer than `most`. Points at which the function is not finite are too far.
     line_point<T> run(T first, T most) {
         line_point<T> before = start_;
         T step = std::min(first, most);
@@ -71,7 +71,8 @@ private:
         return at_(step);
     }
     bool low(const line_point<T>& p) const { return p.value <= start_.value + decrease_ * p.step * start_.slope; }
-    // The second test is the approximate one of Hager and Zhang (2005), equation 4.1, for values whose difference is rounding.
+    // The second test is the approximate one of Hager and Zhang (2005), equation 4.1, for values whose difference is
+    // rounding.
     bool accepted(const line_point<T>& p) const {
         if (low(p) && std::abs(p.slope) <= -curvature_ * start_.slope) return true;
         return p.value <= start_.value + 10 * epsilon<T> * std::abs(start_.value) &&

@@ -16,8 +16,8 @@ namespace tapegraph {
 
 namespace minimizers {
 
-/// A method for functions that give one number, and one for functions that give residuals: a structure with a function `run`
-/// in its namespace or this one.
+/// A method for functions that give one number, and one for functions that give residuals: a structure with a function
+/// `run` in its namespace or this one.
 template <class M>
 concept value_method = requires(const M& m, objective<double>& f, std::vector<double>& x,
                                 const minimization_options& o) {
@@ -49,8 +49,8 @@ void require_start(std::span<const T> x) {
 
 } // namespace minimizers
 
-/// Minimizes a function of a number, or of a vector, array, span or column vector of Eigen's, of float or double, from `start`.
-/// f is one of these:
+/// Minimizes a function of a number, or of a vector, array, span or column vector of Eigen's, of float or double, from
+/// `start`. f is one of these:
 ///
 ///     f(x) -> y                    a template of the numbers' type: differentiated by tg::real and jets
 ///     f(x, gradient) -> y          which writes its gradient to the std::span<T>
@@ -58,9 +58,9 @@ void require_start(std::span<const T> x) {
 ///     f(x) -> residuals            a sequence, for levenberg_marquardt and gauss_newton: half the sum of squares is minimized
 ///     f(x, jacobian) -> residuals  which writes df[i] / dx[k] to jacobian[i * x.size() + k], unless the span is empty
 ///
-/// The methods are lbfgs, newton_cg, levenberg_marquardt and gauss_newton. Throws argument_error if the start is empty or not finite or
-/// bounds or options make no sense, and numeric_error if the function is not finite at the start. Elsewhere it may be infinite or NaN:
-/// steps that lead there are shortened.
+/// The methods are lbfgs, newton_cg, levenberg_marquardt and gauss_newton. Throws argument_error if the start is empty
+/// or not finite or bounds or options make no sense, and numeric_error if the function is not finite at the start.
+/// Elsewhere it may be infinite or NaN: steps that lead there are shortened.
 template <class F, minimizers::starting_point X, class M = lbfgs>
     requires minimizers::value_method<M> || minimizers::residual_method<M>
 [[nodiscard]] auto minimize(const F& f, const X& start, const M& method = {},

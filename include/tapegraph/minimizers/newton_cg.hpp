@@ -12,9 +12,9 @@
 
 namespace tapegraph {
 
-/// Newton's method in a trust region, whose steps conjugate gradients find from products with the Hessian (Steihaug 1983; Nocedal and
-/// Wright, algorithms 4.1 and 7.2). It needs no matrix, and leaves saddle points by directions of negative curvature. Bounds: numbers on
-/// a bound that the gradient pushes outward stay, and steps are projected.
+/// Newton's method in a trust region, whose steps conjugate gradients find from products with the Hessian (Steihaug
+/// 1983; Nocedal and Wright, algorithms 4.1 and 7.2). It needs no matrix, and leaves saddle points by directions of
+/// negative curvature. Bounds: numbers on a bound that the gradient pushes outward stay, and steps are projected.
 struct newton_cg {
     double initial_radius = 1; ///< of the trust region
     double max_radius = 1e10;
@@ -104,7 +104,8 @@ private:
         for (std::size_t i = 0; i < v.size(); ++i)
             if (!free_[i]) v[i] = 0;
     }
-    // Conjugate gradients on H s = -g: until the residual is small, the curvature is negative, or the step leaves the region.
+    // Conjugate gradients on H s = -g: until the residual is small, the curvature is negative, or the step leaves the
+    // region.
     void find_step() {
         std::fill(step_.begin(), step_.end(), T(0));
         residual_ = gradient_;

@@ -29,10 +29,12 @@ struct minimization_options {
     /// gradient_tolerance + relative_gradient_tolerance * (that at the start).
     double gradient_tolerance = 1e-8;
     double relative_gradient_tolerance = 0;
-    /// Stops when no number has changed by more than step_tolerance + relative_step_tolerance * (the largest magnitude).
+    /// Stops when no number has changed by more than step_tolerance + relative_step_tolerance * (the largest
+    /// magnitude).
     double step_tolerance = 0;
     double relative_step_tolerance = 0;
-    /// Stops when an iteration has lowered the value by no more than value_tolerance + relative_value_tolerance * |value|.
+    /// Stops when an iteration has lowered the value by no more than value_tolerance + relative_value_tolerance *
+    /// |value|.
     double value_tolerance = 0;
     double relative_value_tolerance = 0;
 

@@ -12,8 +12,8 @@
 
 namespace tapegraph::minimizers {
 
-/// Householder's reflections over a matrix stored by columns. On return the upper triangle has R, and `right` Q' right. With
-/// `pivots` the longest remaining column is taken first. Returns the rank: columns as long as rounding end it.
+/// Householder's reflections over a matrix stored by columns. On return the upper triangle has R, and `right` Q' right.
+/// With `pivots` the longest remaining column is taken first. Returns the rank: columns as long as rounding end it.
 template <class T>
 std::size_t reflect(std::vector<T>& a, std::size_t rows, std::size_t columns, std::vector<T>& right,
                     std::vector<std::size_t>* pivots) {

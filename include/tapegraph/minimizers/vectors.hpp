@@ -12,8 +12,8 @@
 
 namespace tapegraph::minimizers {
 
-/// The sum of x[i] * y[i], in eight partial sums of double (sixteen of float): one sum would wait for each addition, and
-/// g++ -O2 makes no vectors of it. The order depends on the length alone.
+/// The sum of x[i] * y[i], in eight partial sums of double (sixteen of float): one sum would wait for each addition,
+/// and g++ -O2 makes no vectors of it. The order depends on the length alone.
 template <class T>
 T dot(std::span<const T> x, std::span<const T> y) {
     typedef T lanes __attribute__((vector_size(16)));

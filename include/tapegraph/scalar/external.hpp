@@ -55,7 +55,7 @@ template <class T, class Pull>
 struct external_of final : external_call<T> {
     Pull function;
     explicit external_of(Pull f) : function(std::move(f)) {}
-    void pull(std::span<const T> results, std::span<T> inputs) override { function(results, inputs); }
+    void pull(std::span<const T> of_results, std::span<T> of_inputs) override { function(of_results, of_inputs); }
 };
 
 /// A statement whose derivatives are given.
