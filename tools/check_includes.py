@@ -26,6 +26,8 @@ DIRECTIONS = {
     "scalar": {"core", "expr", "ops"},
     "minimizers": {"core", "expr", "scalar"},
     "ode": {"core", "expr", "scalar"},
+    "scalar/program": {"core", "expr", "cpu", "ops", "scalar"},
+    "scalar/sparse": {"core", "scalar", "scalar/program"},
     "runtime": {"core", "expr", "cpu"},
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},
@@ -86,7 +88,7 @@ FIRST = "tapegraph/core/config.hpp"
 # What does not exist on purpose: the include that ends the compilation there.
 NO_HEADER = "tapegraph/core/see_the_error_above"
 # A header for this project's tests, and one for users of a library that ours does not need.
-NOT_IN_ALL = {"tapegraph/graph/passes/verify.hpp", "tapegraph/scalar/eigen.hpp"}
+NOT_IN_ALL = {"tapegraph/graph/passes/verify.hpp", "tapegraph/scalar/eigen.hpp", "tapegraph/scalar/sparse/eigen.hpp"}
 
 MODULE = "tapegraph/tapegraph.cppm"
 # Umbrellas by concern, and the folders that they must not reach.

@@ -6,6 +6,7 @@
 #include <tapegraph/minimize.hpp>
 #include <tapegraph/nn.hpp>
 #include <tapegraph/ode.hpp>
+#include <tapegraph/number_program.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/version.hpp>

@@ -12,4 +12,5 @@
 #include <tapegraph/scalar/number.hpp>
 #include <tapegraph/scalar/rounding.hpp>
 #include <tapegraph/scalar/tape.hpp>
+#include <tapegraph/scalar/taylor.hpp>
 #include <tapegraph/scalar/transforms.hpp>

@@ -17,6 +17,10 @@ namespace tapegraph {
 template <class T>
 inline constexpr bool is_differential_scalar = false;
 
+/// A scalar whose comparisons are part of what is recorded, not answers.
+template <class T>
+inline constexpr bool is_conditional_scalar = false;
+
 template <class T>
 concept arithmetic = std::is_arithmetic_v<T>;
 

@@ -20,6 +20,8 @@ TG_INLINE constexpr auto innermost(const T& x) {
         return innermost(x.value());
     else if constexpr (arithmetic<T>)
         return x;
+    else if constexpr (is_symbol<T> || is_taylor<T>)
+        return x.value();
     else
         return innermost(x.value);
 }
@@ -36,7 +38,8 @@ struct number_of_operands<X...> {
 };
 template <class... X>
     requires(has_recorded_value<X...>)
-&&is_jet<typename recorded_value<X...>::type> && (!recording<X> && ...) struct number_of_operands<X...> {
+&&(is_jet<typename recorded_value<X...>::type> ||
+   is_taylor<typename recorded_value<X...>::type>)&&(!recording<X> && ...) struct number_of_operands<X...> {
     using type = typename recorded_value<X...>::type;
 };
 /// The number that a formula of X... becomes; there is none where nothing records.
@@ -45,10 +48,14 @@ using number_of = typename number_of_operands<X...>::type;
 
 } // namespace scalars
 
+/// Numbers whose values are known for good; those of symbols are other ones when the program runs.
+template <class X>
+concept known_number = differential_number<X> && !scalars::is_symbolic<X>;
+
 // A constant of the same type.
 #define TG_STEP(word)                                                                                                  \
     template <operand X>                                                                                               \
-        requires differential_number<X>                                                                                \
+        requires known_number<X>                                                                                       \
     inline scalars::number_of<X> word(const X& x) { return scalars::number_of<X>(std::word(scalars::innermost(x))); }
 TG_STEP(round)
 TG_STEP(rint)
@@ -59,7 +66,7 @@ TG_STEP(logb)
 // An integer or a truth.
 #define TG_QUESTION(word)                                                                                              \
     template <operand X>                                                                                               \
-        requires differential_number<X>                                                                                \
+        requires known_number<X>                                                                                       \
     inline auto word(const X& x) { return std::word(scalars::innermost(x)); }
 TG_QUESTION(lround)
 TG_QUESTION(llround)
@@ -77,14 +84,15 @@ TG_QUESTION(fpclassify)
 /// x 2^exponent
 template <differential_number X>
 TG_INLINE auto ldexp(const X& x, int exponent) {
-    return x * std::ldexp(decltype(scalars::innermost(x))(1), exponent);
+    using plain = std::remove_cvref_t<decltype(scalars::innermost(x))>;
+    return x * std::ldexp(plain(1), exponent);
 }
 template <differential_number X>
 TG_INLINE auto scalbn(const X& x, int exponent) {
     return ldexp(x, exponent);
 }
 /// x = fraction 2^exponent with 0.5 <= |fraction| < 1
-template <differential_number X>
+template <known_number X>
 inline scalars::number_of<X> frexp(const X& x, int* exponent) {
     const auto fraction = std::frexp(scalars::innermost(x), exponent);
     if (!std::isfinite(fraction) || fraction == 0) return x;
@@ -111,13 +119,13 @@ inline scalars::number_of<X> nextafter(const X& x, const Y& y) {
 
 /// What std::max and std::min do of two numbers of one type, of formulas, too: the first of equal ones.
 template <class X, class Y>
-    requires differential_operands<X, Y>
+    requires differential_operands<X, Y> && scalars::has_recorded_value<X, Y>
 inline auto max(const X& x, const Y& y) {
     using result = scalars::number_of<X, Y>;
     return x < y ? result(y) : result(x);
 }
 template <class X, class Y>
-    requires differential_operands<X, Y>
+    requires differential_operands<X, Y> && scalars::has_recorded_value<X, Y>
 inline auto min(const X& x, const Y& y) {
     using result = scalars::number_of<X, Y>;
     return y < x ? result(y) : result(x);

@@ -35,6 +35,14 @@ inline constexpr bool is_jet = false;
 template <class T, int N>
 inline constexpr bool is_jet<jet<T, N>> = true;
 
+template <class T>
+inline constexpr bool is_taylor = false; // scalar/taylor.hpp
+/// Numbers and truths of recorded programs (scalar/program/symbol.hpp).
+template <class T>
+inline constexpr bool is_symbolic = false;
+template <class T>
+inline constexpr bool is_symbol = false;
+
 /// The type of values of several operands: that of the first that records; of jets, the jet.
 template <class... X>
 struct recorded_value {}; // of operands of which none records
@@ -85,9 +93,9 @@ struct scalar_rule {
 template <class X>
 concept recording = scalars::records<X>;
 
-/// A number that records, a formula of such numbers, or a jet.
+/// A number that records, a formula of such numbers, a jet, a Taylor polynomial, or a number of a recorded program.
 template <class X>
-concept differential_number = recording<X> || scalars::is_jet<X>;
+concept differential_number = recording<X> || scalars::is_jet<X> || scalars::is_taylor<X> || scalars::is_symbolic<X>;
 
 template <differential_number X>
 inline constexpr bool is_differential_scalar<X> = true;

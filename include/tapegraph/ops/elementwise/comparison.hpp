@@ -22,7 +22,7 @@ TG_INLINE constexpr auto without_derivatives(const T& x) {
 }
 template <class Op, class... Args>
 TG_INLINE constexpr auto answer(const Args&... x) {
-    if constexpr ((is_differential_scalar<Args> || ...))
+    if constexpr ((is_differential_scalar<Args> || ...) && (!is_conditional_scalar<Args> && ...))
         return apply<Op>(without_derivatives(x)...);
     else
         return apply<Op>(x...);

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <tapegraph/scalar/program/symbol_graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// A graph as instructions: what the results and guards need, in order, pairs of operations joined, values in slots that
+/// are used again.
+
+namespace tapegraph::scalars {
+
+struct program_instruction {
+    program_code code;
+    std::uint16_t extra; ///< of guards, what is expected; of others, the function
+    std::uint32_t out;   ///< a slot; of guards, their number
+    std::uint32_t a, b, c;
+};
+
+/// The bits of a code above these say which operand, counted from 1, is the last instruction's result.
+inline constexpr unsigned operand_shift = 8, operand_mask = (1u << operand_shift) - 1;
+
+template <class T>
+struct compiled_program {
+    std::vector<program_instruction> instructions;
+    std::vector<const operation_row<T>*> functions; ///< of all instructions but pairs
+    std::vector<T> constants;                       ///< in the slots after the inputs
+    std::vector<std::uint32_t> results;             ///< slots
+    std::size_t inputs = 0, slots = 1;
+};
+
+/// The instruction of two operations, the first of which is operand `side` of the second; call if there is none. The
+/// first one's operands come first.
+constexpr program_code joined_code(program_code first, program_code second, int side) {
+    using enum program_code;
+    switch (second) {
+    case add:
+        return first == multiply ? multiply_add : first == add ? add_twice : first == subtract ? subtract_add : call;
+    case multiply:
+        return first == multiply   ? multiply_twice
+               : first == add      ? add_multiply
+               : first == subtract ? subtract_multiply
+                                   : call;
+    case subtract:
+        if (first == multiply) return side == 0 ? multiply_subtract : subtract_product;
+        if (first == add) return side == 0 ? add_subtract : subtract_sum;
+        return call;
+    default: return call;
+    }
+}
+
+template <class T>
+class program_compiler {
+public:
+    program_compiler(const symbol_graph<T>& graph, const std::vector<std::uint32_t>& results) : graph_(graph) {
+        program_.inputs = graph.inputs().size();
+        find_uses(results);
+        join_pairs();
+        place_leaves();
+        emit();
+        for (const std::uint32_t at : results) program_.results.push_back(slot_[at]);
+    }
+    compiled_program<T> take() { return std::move(program_); }
+
+private:
+    using node = typename symbol_graph<T>::node;
+    static constexpr std::uint32_t nothing = 0xFFFFFFFFu;
+
+    static std::size_t operands_of(const node& n) { return n.operation == nullptr ? 0 : n.operation->operands; }
+
+    // How often each node is read; results and guards count as one more, so that they stay by themselves.
+    void find_uses(const std::vector<std::uint32_t>& results) {
+        uses_.assign(graph_.size(), 0);
+        last_.assign(graph_.size(), 0);
+        for (const std::uint32_t at : results) uses_[at] += 2, last_[at] = nothing;
+        for (const program_guard& guard : graph_.guards()) {
+            uses_[guard.condition] += 2;
+            const node& n = graph_[guard.condition];
+            for (std::size_t i = 0; i < operands_of(n); ++i) uses_[n.operand[i]] += 2; // the message names their values
+        }
+        for (std::size_t at = graph_.size(); at-- > 1;) {
+            if (uses_[at] == 0) continue;
+            const node& n = graph_[static_cast<std::uint32_t>(at)];
+            for (std::size_t i = 0; i < operands_of(n); ++i) ++uses_[n.operand[i]];
+        }
+    }
+    // Chooses which operations become the first of a pair.
+    void join_pairs() {
+        part_of_.assign(graph_.size(), 0);
+        for (std::size_t i = graph_.size(); i-- > 1;) {
+            const auto at = static_cast<std::uint32_t>(i);
+            const node& n = graph_[at];
+            if (uses_[at] == 0 || operands_of(n) != 2 || part_of_[at] != 0) continue;
+            for (int side = 0; side < 2; ++side) {
+                const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
+                const node& f = graph_[first];
+                if (uses_[first] != 1 || operands_of(f) != 2) continue;
+                if (joined_code(f.operation->code, n.operation->code, side) == program_code::call) continue;
+                part_of_[first] = at;
+                break;
+            }
+        }
+    }
+    void place_leaves() {
+        slot_.assign(graph_.size(), nothing);
+        for (std::size_t i = 0; i < program_.inputs; ++i)
+            slot_[graph_.inputs()[i]] = static_cast<std::uint32_t>(i), last_[graph_.inputs()[i]] = nothing;
+        for (std::uint32_t at = 1; at < graph_.size(); ++at)
+            if (uses_[at] != 0 && graph_.is_constant(at)) {
+                slot_[at] = static_cast<std::uint32_t>(program_.inputs + program_.constants.size());
+                last_[at] = nothing;
+                program_.constants.push_back(graph_.constant_value(at));
+            }
+        program_.slots = program_.inputs + program_.constants.size();
+    }
+
+    program_instruction operands(std::uint32_t at) const {
+        const node& n = graph_[at];
+        program_instruction x{n.operation->code, 0, at, n.operand[0], n.operand[1], n.operand[2]};
+        for (int side = 0; side < 2 && operands_of(n) == 2; ++side) {
+            const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
+            if (part_of_[first] != at) continue;
+            const node& f = graph_[first];
+            x.code = joined_code(f.operation->code, n.operation->code, side);
+            x.a = f.operand[0], x.b = f.operand[1], x.c = n.operand[static_cast<std::size_t>(1 - side)];
+            break;
+        }
+        return x;
+    }
+    // Instructions name nodes first, and slots once it is known which are read last.
+    void emit() {
+        std::vector<program_instruction>& all = program_.instructions;
+        std::size_t next_guard = 0;
+        const std::vector<std::uint32_t> guard_order = guards_in_order();
+        for (std::uint32_t at = 1; at < graph_.size(); ++at) {
+            if (uses_[at] != 0 && graph_[at].operation != nullptr && part_of_[at] == 0) all.push_back(operands(at));
+            for (; next_guard < guard_order.size(); ++next_guard) {
+                const std::uint32_t index = guard_order[next_guard];
+                const program_guard& guard = graph_.guards()[index];
+                if (guard.condition != at) break;
+                const node& n = graph_[at];
+                const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : at; };
+                all.push_back({program_code::guard, guard.expected, index, at, operand(0), operand(1)});
+            }
+        }
+        for (std::size_t i = 0; i < all.size(); ++i)
+            for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c})
+                if (x != 0 && last_[x] != nothing) last_[x] = static_cast<std::uint32_t>(i);
+        std::vector<std::uint32_t> free;
+        std::uint32_t last_out = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            program_instruction& x = all[i];
+            const std::uint32_t at = x.out;
+            const std::array<std::uint32_t, 3> read{x.a, x.b, x.c};
+            if (x.code < program_code::multiply_add && x.code != program_code::guard)
+                x.extra = function(*graph_[at].operation);
+            if (i > 0 && all[i - 1].code != program_code::guard) mark_last(x, last_out);
+            for (std::uint32_t* const place : {&x.a, &x.b, &x.c}) *place = *place == 0 ? 0 : slot_[*place];
+            for (std::size_t k = 0; k < 3; ++k) {
+                const std::uint32_t r = read[k];
+                if (r == 0 || last_[r] != i || (k > 0 && r == read[0]) || (k > 1 && r == read[1])) continue;
+                free.push_back(slot_[r]);
+            }
+            if (x.code == program_code::guard) continue;
+            last_out = at;
+            if (free.empty()) {
+                slot_[at] = static_cast<std::uint32_t>(program_.slots++);
+            } else {
+                slot_[at] = free.back();
+                free.pop_back();
+            }
+            x.out = slot_[at];
+        }
+        if (program_.slots == 0) program_.slots = 1; // operands that an operation does not have are slot 0
+    }
+    // Says which operand is the result of the instruction before, if one is.
+    static void mark_last(program_instruction& x, std::uint32_t last) {
+        const auto code = static_cast<unsigned>(x.code);
+        if (x.code == program_code::call || x.code == program_code::guard || x.code == program_code::choose) return;
+        const bool one =
+            x.code == program_code::negate || x.code == program_code::square_root || x.code == program_code::magnitude;
+        const bool three = x.code >= program_code::multiply_add;
+        const unsigned which = x.a == last ? 1u : !one && x.b == last ? 2u : three && x.c == last ? 3u : 0u;
+        x.code = static_cast<program_code>(code | which << operand_shift);
+    }
+    std::vector<std::uint32_t> guards_in_order() const {
+        std::vector<std::uint32_t> order(graph_.guards().size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) {
+            return graph_.guards()[x].condition < graph_.guards()[y].condition;
+        });
+        return order;
+    }
+    std::uint16_t function(const operation_row<T>& row) {
+        std::vector<const operation_row<T>*>& all = program_.functions;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (all[i] == &row) return static_cast<std::uint16_t>(i);
+        if (all.size() == 0xFFFF) throw range_error("tg::number_program: more than 65535 kinds of operations");
+        all.push_back(&row);
+        return static_cast<std::uint16_t>(all.size() - 1);
+    }
+
+    const symbol_graph<T>& graph_;
+    compiled_program<T> program_;
+    std::vector<std::uint32_t> uses_, last_, part_of_, slot_; ///< of each node
+};
+
+} // namespace tapegraph::scalars

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <tapegraph/scalar/program/number_program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegraph {
+namespace scalars {
+
+/// The type of the numbers of arguments: of the first sequence's elements, or of the plain numbers, double for integers.
+template <class... X>
+struct recorded_number {
+    using common = std::common_type_t<X...>;
+    using type = std::conditional_t<std::is_integral_v<common>, double, common>;
+};
+template <class... X>
+    requires(number_sequence<X> || ...)
+struct recorded_number<X...> {
+    template <class First, class... Rest>
+    struct first_sequence : first_sequence<Rest...> {};
+    template <number_sequence First, class... Rest>
+    struct first_sequence<First, Rest...> {
+        using type = typename sequence_of<First>::element;
+    };
+    using type = typename first_sequence<X...>::type;
+};
+
+template <class T, class X>
+auto symbols_for(symbol_graph<T>& graph, const X& x) {
+    const auto one = [&](const auto& value) {
+        return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number());
+    };
+    if constexpr (sequence<X>)
+        return mapped_sequence(x, one);
+    else
+        return one(x);
+}
+
+/// All numbers of arguments, in order.
+template <class T, class... X>
+std::vector<T> flat_numbers(const X&... x) {
+    std::vector<T> all;
+    (for_each_number([&](const auto& number) { all.push_back(static_cast<T>(number)); }, x), ...);
+    return all;
+}
+
+} // namespace scalars
+
+/// The program of f, which runs once, at x: numbers, and vectors, arrays and spans of them, whose numbers become symbols.
+/// f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence of numbers, or a tuple of
+/// such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
+/// throws, and argument_error for symbols of other recordings.
+template <class F, class... X>
+auto record(const F& f, const X&... x) {
+    using T = typename scalars::recorded_number<X...>::type;
+    static_assert(std::is_floating_point_v<T>, "tg::record takes functions of double or float");
+    auto graph = std::make_shared<scalars::symbol_graph<T>>(true);
+    std::vector<std::uint32_t> results;
+    {
+        const scalars::active_graph_scope<T> scope(*graph);
+        std::tuple<decltype(scalars::symbols_for<T>(*graph, x))...> symbols{
+            scalars::symbols_for<T>(*graph, x)...}; // in order
+        const auto y = std::apply(f, symbols);
+        scalars::for_each_number(
+            [&](const auto& number) {
+                const auto s = scalars::operand_of_symbol<T>(number);
+                if (s.at != 0 && s.graph != graph->number()) scalars::refuse_symbol();
+                results.push_back(s.at != 0 ? s.at : graph->constant(s.value));
+            },
+            y);
+    }
+    return number_program<T>(std::move(graph), std::move(results));
+}
+
+} // namespace tapegraph
