@@ -22,6 +22,11 @@ public:
         seconds_.store(seconds, std::memory_order_relaxed);
         measured_.store(now(), std::memory_order_relaxed);
     }
+    /// The same, and the next recurrence measures.
+    static void assume_outdated(double seconds) {
+        assume(seconds);
+        measured_.store(never, std::memory_order_relaxed);
+    }
     /// Whether the last measurement is out of date. Called outside of the team, so that all its
     /// threads decide alike.
     static bool is_due() { return now() - measured_.load(std::memory_order_relaxed) > interval; }
@@ -49,6 +54,7 @@ public:
 private:
     static constexpr int rounds = 8;
     static constexpr double interval = 0.05, most = 1e-4; // seconds
+    static constexpr double never = -1;                   // of the clock, which begins at 0
     static double now() { return tapegraph::detail::steady_seconds(); }
 
     // Polls without a pause instruction, which would be half of the latency. Gives up when the
@@ -63,7 +69,7 @@ private:
         return true;
     }
 
-    inline static std::atomic<double> seconds_{1e-7}, measured_{-1};
+    inline static std::atomic<double> seconds_{1e-7}, measured_{never};
     alignas(128) std::atomic<int> word_{0};
     alignas(128) std::atomic<int> answer_{0};
 };
