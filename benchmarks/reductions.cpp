@@ -21,7 +21,8 @@ template <class T = float>
 tg::tensor<T> ramp(const tg::shape& dims, double step) {
     auto t = tg::tensor<T>::uninitialized(dims);
     T* const to = t.mutable_data();
-    for (std::int64_t i = 0; i < t.size(); ++i) to[i] = static_cast<T>(0.5 + step * static_cast<double>(i * 7919 % 9973));
+    for (std::int64_t i = 0; i < t.size(); ++i)
+        to[i] = static_cast<T>(0.5 + step * static_cast<double>(i * 7919 % 9973));
     return t;
 }
 
@@ -92,7 +93,9 @@ void measure(std::int64_t n) {
     report("mean", n, 4, [&] { tensor r = mean(x); });
     report("prod", n, 4, [&] { tensor r = prod(x); });
     report("sum of x y", n, 8, [&] { tensor r = sum(x * y); });
+    report("sum of squares", n, 4, [&] { tensor r = sum(square(x)); });
     report("norm", n, 4, [&] { tensor r = norm(x); });
+    report("norm of x - 1", n, 4, [&] { tensor r = norm(x - 1); });
     report("argmax", n, 4, [&] { tg::tensor<std::int32_t> r = argmax(x); });
     report("any of x > 1000", n, 4, [&] { tg::tensor<bool> r = any(x > 1000); });
     report("count_nonzero", n, 4, [&] { tg::tensor<std::int64_t> r = count_nonzero(x); });
@@ -152,7 +155,8 @@ int main(int argc, char** argv) {
     }
     tg::set_thread_count(thread_number);
     benchmarks::processor_time() = thread_number == 1; // robust where others use the machine
-    std::printf("%d threads (small tensors run on one)\n\n| reduction | elements | ns an element | GB/s | reading, GB/s | of it |\n"
+    std::printf("%d threads (small tensors run on one)\n\n| reduction | elements | ns an element | GB/s | reading, "
+                "GB/s | of it |\n"
                 "| --- | ---: | ---: | ---: | ---: | ---: |\n",
                 thread_number);
     for (int i = 2; i < argc; ++i) measure(std::max(1000LL, std::atoll(argv[i])));

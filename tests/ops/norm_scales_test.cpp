@@ -165,7 +165,11 @@ TEST_CASE_TEMPLATE("stddev and hypot at all scales", T, float, double) {
         const auto same = [&](const derivatives& a, const derivatives& b) {
             CHECK(std::ldexp(a.value[0], k) == b.value[0]);
             CHECK(a.slope == b.slope);
-            for (std::size_t i = 0; i < b.bend.size(); ++i) CHECK(std::ldexp(a.bend[i], -k) == b.bend[i]);
+            for (std::size_t i = 0; i < b.bend.size(); ++i) { // of two quotients, each rounded where it is subnormal
+                const long double right = std::ldexp(a.bend[i], -k);
+                const bool subnormal = std::abs(right) < std::numeric_limits<T>::min();
+                CHECK(std::abs(right - b.bend[i]) <= (subnormal ? std::ldexp(2.0L, range_of<T>.lowest) : 0));
+            }
         };
         same(one, differentiated<T>(deviation, x, along));
         same(two, differentiated<T>(hypotenuse, x, along));

@@ -151,7 +151,7 @@
     X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<1>)                   \
     X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<2>)                   \
     X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<3>)                   \
-    X(reduction, element_types<double>, reduction, element_types<double>, 0, tapegraph::detail::length_op)            \
+    X(reduction, computed_types, reduction, computed_types, 0, tapegraph::detail::length_op)                          \
     X(reduction, computed_types, reduction, floating_types, 1, softmax_op)                                            \
     X(reduction, computed_types, reduction, floating_types, 1, log_softmax_op)                                        \
     X(reduction, computed_types, reduction, floating_types, 2, softmax_gradient_op)                                   \

@@ -5,8 +5,10 @@
 #include <tapegraph/expr/operation.hpp>
 #include <tapegraph/ops/reduction/scaled.hpp>
 
-/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of squares where that is in range,
-/// as it nearly always is. A vector whose sum is not is gone over again, with its numbers scaled, by itself.
+#include <type_traits>
+
+/// The Euclidean length of floats or doubles: the root of the sum of squares where that is in range, as it nearly always is. A vector
+/// whose sum is not is gone over again by itself: floats in double, which has range enough for their squares, doubles scaled.
 
 namespace tapegraph::detail {
 
@@ -26,28 +28,31 @@ struct length_op {
     static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
-/// Whether a sum of squares of doubles says what the length is. What of it underflows is at most 2^-1074 for each number, and all partial
-/// sums are below it.
+/// Whether a sum of squares says what the length is. What of it underflows is at most half of the smallest number, 2^-1074 or 2^-149, for
+/// each square: of 2^36 floats less than 2^-24 of the sum. All partial sums are below it.
 TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
+TG_HD constexpr bool is_good_sum(float squares) { return squares >= 0x1p-90f && squares < 0x1p127f; }
 
 /// The length of x(0), ..., x(n - 1) from their sum of squares.
-template <class Number>
-TG_HD double length_of(double squares, std::int64_t n, const Number& x) {
+template <class T, class Number>
+TG_HD T length_of(T squares, std::int64_t n, const Number& x) {
     if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
-    double largest = 0;
+    T largest = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-        const double size = math::abs(x(i));
+        const T size = math::abs(x(i));
         largest = size > largest ? size : largest;
     }
-    if (largest == 0 || largest == math::detail::traits<double>::infinity) return largest;
-    const double scale = inverse_scale_op::value(largest);
+    if (largest == 0 || largest == math::detail::traits<T>::infinity) return largest;
+    double scale = 1;
+    if constexpr (std::is_same_v<T, double>) scale = inverse_scale_op::value(largest);
     double sum = 0, rest = 0; // Kahan's sum: one after another, many would lose digits
     for (std::int64_t i = 0; i < n; ++i) {
-        const double scaled = x(i) * scale, next = math::detail::product(scaled, scaled) - rest, total = sum + next;
+        const double scaled = static_cast<double>(x(i)) * scale, next = math::detail::product(scaled, scaled) - rest,
+                     total = sum + next;
         rest = (total - sum) - next;
         sum = total;
     }
-    return math::sqrt(sum) / scale;
+    return static_cast<T>(math::sqrt(sum) / scale);
 }
 
 } // namespace tapegraph::detail

@@ -12,8 +12,8 @@ namespace tapegraph {
 
 namespace cpu {
 struct roots_body {
-    template <class Isa>
-    TG_INLINE static void run(const double* squares, double* roots, std::int64_t n, bool* good) {
+    template <class Isa, class T>
+    TG_INLINE static void run(const T* squares, T* roots, std::int64_t n, bool* good) {
         std::int64_t bad = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             roots[i] = math::sqrt(squares[i]);
@@ -27,15 +27,15 @@ struct roots_body {
 namespace runtime {
 
 template <class T>
-    requires std::is_same_v<T, double>
+    requires std::is_floating_point_v<T>
 struct kernel<tapegraph::detail::length_op, T> {
     static void run(const kernel_call& c) {
         const std::int64_t count = c.out[0].elements();
         constexpr std::int64_t in_task = 4096;
         cpu::parallel_for((count + in_task - 1) / in_task, count >= 4 * in_task, [&](std::int64_t task) {
             const std::int64_t first = task * in_task, n = std::min(in_task, count - first);
-            const double* const squares = c.in[1].as<const double>() + first;
-            double* const out = c.out[0].as<double>() + first;
+            const T* const squares = c.in[1].as<const T>() + first;
+            T* const out = c.out[0].as<T>() + first;
             bool good = false;
             cpu::dispatch<cpu::roots_body>(squares, out, n, &good);
             if (!good) again(c, first, n, squares, out);
@@ -43,7 +43,7 @@ struct kernel<tapegraph::detail::length_op, T> {
     }
 
 private:
-    static void again(const kernel_call& c, std::int64_t first, std::int64_t n, const double* squares, double* out) {
+    static void again(const kernel_call& c, std::int64_t first, std::int64_t n, const T* squares, T* out) {
         cpu::reduce_detail::groups kept, along;
         const buffer_view &x = c.in[0], &sums = c.in[1];
         std::int64_t strides[max_rank], stride = 1;
@@ -51,7 +51,7 @@ private:
         for (int i = 0; i < x.rank; ++i)
             if (x.extents[i] != 1) (sums.extents[i] == 1 ? along : kept).add(x.extents[i], strides[i]);
         for (std::int64_t i = 0; i < n; ++i) {
-            const double* const from = x.as<const double>() + kept.offset(first + i);
+            const T* const from = x.as<const T>() + kept.offset(first + i);
             out[i] = tapegraph::detail::length_of(squares[i], along.size,
                                                   [&](std::int64_t j) { return from[along.offset(j)]; });
         }

@@ -31,9 +31,9 @@ struct power_norm_backward {
     }
 };
 
-/// Of doubles; reduced axes stay, with extent 1.
+/// Of float or double; reduced axes stay, with extent 1.
 template <handle A>
-constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
+constexpr auto euclidean_of_numbers(const A& x, std::int64_t mask, std::source_location where) {
     const auto value = [mask, where](const auto& operand) {
         const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
         return invoke<length_op>({}, nullptr, where, operand, squares);
@@ -56,15 +56,15 @@ constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, st
     return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
 }
 
-/// The Euclidean length along axes. Squares of floats are added in double, which has enough range
-/// for them.
+/// The Euclidean length along axes. Squares of 16-bit numbers are added in double, which has enough
+/// range for them.
 template <tensor_like A>
 constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
-    return in_double(x, where, [&](const auto& operand, auto widened) {
+    return in_double<widened_types::storage>(x, where, [&](const auto& operand, auto widened) {
         if constexpr (widened) {
             return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
         } else {
-            return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
+            return without_kept_axes(euclidean_of_numbers(eval(operand, where), mask, where), mask, keepdims, where);
         }
     });
 }

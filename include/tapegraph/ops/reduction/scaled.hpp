@@ -5,7 +5,7 @@
 
 /// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
 /// which has enough range for the squares of all of them; for doubles after an exact multiplication
-/// by a power of two.
+/// by a power of two. (Lengths of float and double, ops/reduction/length.hpp, need neither as a rule.)
 
 namespace tapegraph::detail {
 
@@ -49,23 +49,29 @@ constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location
     return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
 }
 
-/// f(x, whether x was widened): for float and 16-bit elements f(cast<double>(x)), a formula,
+/// Which elements in_double widens: float and those of 16 bits, or only the latter.
+enum class widened_types { floats, storage };
+constexpr bool widens(widened_types which, dtype type) {
+    return is_storage_type(type) || (type == dtype::f32 && which == widened_types::floats);
+}
+
+/// f(x, whether x was widened): for elements that are widened f(cast<double>(x)), a formula,
 /// rounded once.
-template <tensor_like A, class F>
+template <widened_types Which = widened_types::floats, tensor_like A, class F>
     requires one_handle<mode_of_t<A>>
 constexpr auto in_double(const A& x, std::source_location where, const F& f) {
     using node = typename mode_of_t<A>::node;
     const dtype type = type_of(x);
-    if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
+    if (!widens(Which, type)) return node(f(x, std::false_type{}));
     const node wide(f(cast<double>(x), std::true_type{}));
     if (type == dtype::f32) return node(eval(cast<float>(wide), where));
     return rounded_to_storage(wide, type, where);
 }
-template <tensor_like A, class F>
+template <widened_types Which = widened_types::floats, tensor_like A, class F>
     requires(!one_handle<mode_of_t<A>>)
 constexpr auto in_double(const A& x, std::source_location where, const F& f) {
     constexpr dtype type = static_type<A>::value;
-    if constexpr (type == dtype::f32 || is_storage_type(type))
+    if constexpr (widens(Which, type))
         return eval(cast<element_t<type>>(f(cast<double>(x), std::true_type{})), where);
     else
         return f(x, std::false_type{});

@@ -5,7 +5,7 @@
 #include <tapegraph/cuda/lines.cuh>
 #include <tapegraph/ops/reduction/length_kernel.hpp>
 
-/// Lengths of doubles, a thread for each: a root, and seldom its numbers once more.
+/// Lengths of floats or doubles, a thread for each: a root, and seldom its numbers once more.
 
 namespace tapegraph::cuda {
 
@@ -22,7 +22,7 @@ __global__ void lengths(strided_index<1> kept, strided_index<1> along, const T* 
 } // namespace kernels
 
 template <class T>
-    requires std::is_same_v<T, double>
+    requires std::is_floating_point_v<T>
 struct kernel<tapegraph::detail::length_op, T> {
     static void run(const kernel_call& c) {
         const std::int64_t count = c.out[0].elements();
