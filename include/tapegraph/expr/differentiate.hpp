@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/dual.hpp>
+#include <tapegraph/expr/series.hpp>
 
 #include <array>
 #include <tuple>
@@ -47,16 +48,51 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
 
 } // namespace detail
 
+template <class F>
+struct gradient_of;
+
+namespace detail {
+
+/// How many gradients of a function of one argument are taken of each other, and the function inside.
+template <class F>
+struct nested_gradients {
+    static constexpr int count = 0;
+    static constexpr const F& function(const F& f) { return f; }
+};
+template <class F>
+struct nested_gradients<gradient_of<F>> {
+    static constexpr int count = 1 + nested_gradients<F>::count;
+    static constexpr const auto& function(const gradient_of<F>& g) { return nested_gradients<F>::function(g.f); }
+};
+
+// Duals have the bits of first and second derivatives; nested deeper their parts would double with each order.
+inline constexpr int most_nested_duals = 2;
+
+/// The derivatives of f of orders up to N.
+template <int N, class F, class Number>
+constexpr auto differentiate_repeatedly(const F& f, const Number& x) {
+    using T = std::conditional_t<arithmetic<Number>, std::common_type_t<Number, float>, Number>;
+    return series<T, N>(f(series<T, N>::variable(static_cast<T>(x))));
+}
+
+} // namespace detail
+
 /// value_and_gradient(f) as a function object. It is empty when f is, so it can be compiled like f.
 template <class F>
 struct value_and_gradient_of {
     [[no_unique_address]] F f;
 
     constexpr auto operator()(const auto&... args) const {
-        if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-            return detail::differentiate_scalars(f, args...);
-        else
+        using nested = detail::nested_gradients<F>;
+        if constexpr (!(scalar<std::remove_cvref_t<decltype(args)>> && ...)) {
             return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+        } else if constexpr (sizeof...(args) == 1 && nested::count >= detail::most_nested_duals) {
+            const auto y = detail::differentiate_repeatedly<nested::count + 1>(nested::function(f), args...);
+            using T = std::remove_cvref_t<decltype(y.value())>;
+            return value_with_gradient<T, T>{y.of[nested::count], y.of[nested::count + 1]};
+        } else {
+            return detail::differentiate_scalars(f, args...);
+        }
     }
 };
 

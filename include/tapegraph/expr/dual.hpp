@@ -45,9 +45,7 @@ struct dual {
         return d;
     }
     /// A value and its derivative along one direction.
-    TG_INLINE static constexpr dual along(T number, T tangent)
-        requires(N == 1)
-    {
+    TG_INLINE static constexpr dual along(T number, T tangent) requires(N == 1) {
         dual d(number);
         d.factor = tangent;
         d.direction[0] = T(1);
@@ -82,25 +80,46 @@ inline constexpr bool is_dual = false;
 template <class T, int N>
 inline constexpr bool is_dual<dual<T, N>> = true;
 
+/// How often a number has been wrapped to carry derivatives: 2 for a dual of duals.
+template <class T>
+inline constexpr int derivative_depth = 0;
+template <class T, int N>
+inline constexpr int derivative_depth<dual<T, N>> = 1 + derivative_depth<T>;
+
 namespace detail {
 
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
-    using type = dual<T, N>;
-};
+/// The deepest of the types: what an operation of all of them gives. The others are its constants.
 template <class First, class... Rest>
-    requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
+struct deepest {
+    using other = typename deepest<Rest...>::type;
+    using type = std::conditional_t<(derivative_depth<First> >= derivative_depth<other>), First, other>;
+};
+template <class First>
+struct deepest<First> {
+    using type = First;
+};
 
-/// An operand as a dual: itself, or a constant.
-template <class Dual, class Arg>
+/// How operations are applied to a scalar that carries derivatives: `apply<Op>(x...)`, of which some are such scalars.
+template <class T>
+struct carrier;
+
+/// An operand as a number that carries derivatives: itself, or a constant.
+template <class Carrier, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x);
+template <class T>
+struct carried;
+template <template <class, int> class Carrier, class T, int N>
+struct carried<Carrier<T, N>> {
+    using type = T;
+};
+template <class Carrier, class Arg>
 TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
-    if constexpr (std::is_same_v<Dual, Arg>)
+    if constexpr (std::is_same_v<Carrier, Arg>)
         return (x);
+    else if constexpr (arithmetic<Arg> || std::is_same_v<typename carried<Carrier>::type, Arg>)
+        return Carrier(x);
     else
-        return Dual(x);
+        return Carrier(lifted<typename carried<Carrier>::type>(x));
 }
 
 template <std::size_t K, class T, int N>
@@ -192,14 +211,35 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
     return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
 }
 
+// From the third order on every operation is a function of its own, which calls those of the order below: inlined into
+// each other, functions would grow with the power of the order.
+inline constexpr int deepest_inlined = 2;
+
+template <class T, int N>
+struct carrier<dual<T, N>> {
+    template <class Op, class... Args>
+    TG_INLINE static constexpr dual<T, N> apply(const Args&... args) {
+        if constexpr (derivative_depth<dual<T, N>> <= deepest_inlined)
+            return apply_dual<Op, dual<T, N>>(args...);
+        else
+            return called<Op>(args...);
+    }
+
+private:
+    template <class Op, class... Args>
+    [[gnu::noinline]] static constexpr dual<T, N> called(const Args&... args) {
+        return apply_dual<Op, dual<T, N>>(args...);
+    }
+};
+
 } // namespace detail
 
 /// Applies an elementwise operation to scalars, some of which carry derivatives: computes the
 /// value, and the chain rule through the operation's own vjp.
 template <class Op, scalar... Args>
-    requires(is_dual<Args> || ...)
+    requires((derivative_depth<Args> > 0) || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
-    return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+    return detail::carrier<typename detail::deepest<Args...>::type>::template apply<Op>(args...);
 }
 
 } // namespace tapegraph
