@@ -85,6 +85,37 @@ void report(const char* name, std::int64_t elements, double bytes, const F& f) {
     std::fflush(stdout);
 }
 
+/// Normalization with factors and offsets, and its three derivatives: reads x, writes y; reads dy and x twice, writes dx.
+void normalizations(std::int64_t n) {
+    const auto row = [](const char* name, const tensor& x, const tg::normalization_attributes& how) {
+        const tensor gamma = ramp({x.shape()[x.rank() - 1].value}, 1e-3), beta = gamma;
+        const auto normalized = [&](const tensor& h, const tensor& factor, const tensor& offset) {
+            return tg::invoke<tg::normalization_op>(how, nullptr, std::source_location::current(), h, factor, offset);
+        };
+        char title[64];
+        report(name, x.size(), 8, [&] { tensor r = normalized(x, gamma, beta); });
+        std::snprintf(title, sizeof title, "%s, gradients", name);
+        report(title, x.size(), 28, [&] {
+            tg::gradient_tape tape;
+            tensor h = x, factor = gamma, offset = beta;
+            tape.watch(h, factor, offset);
+            const tensor y = normalized(h, factor, offset);
+            auto [dx, dfactor, doffset] = tape.gradient(y, h, factor, offset);
+        });
+    };
+    constexpr double epsilon = 1e-3;
+    for (const std::int64_t width : {64, 256, 1000}) {
+        char name[64];
+        std::snprintf(name, sizeof name, "layer normalization of %lld", static_cast<long long>(width));
+        row(name, ramp({std::max<std::int64_t>(1, n / width), width}, 1e-5),
+            {.first = 1, .last = 1, .epsilon = epsilon});
+    }
+    const tensor images = ramp({std::max<std::int64_t>(1, n / 65536), 1024, 64}, 1e-5);
+    row("group normalization, 8 of 64", images, {.first = 1, .last = 2, .groups = 8, .epsilon = epsilon});
+    row("group normalization, 32 of 64", images, {.first = 1, .last = 2, .groups = 32, .epsilon = epsilon});
+    row("instance normalization, 64", images, {.first = 1, .last = 2, .groups = 64, .epsilon = epsilon});
+}
+
 void measure(std::int64_t n) {
     const tensor x = ramp({n}, 1e-5), y = ramp({n}, 2e-5);
     roof = ramp({n}, 1e-5);
@@ -132,6 +163,7 @@ void measure(std::int64_t n) {
     report("variance", n, 8, [&] { tensor r = variance(x); });
     report("logsumexp over rows of 128", m.size(), 8, [&] { tensor r = logsumexp(m, 1); });
     report("softmax over rows of 128", m.size(), 24, [&] { tensor r = softmax(m); });
+    normalizations(n);
     report("cumulative_sum over rows of 128", m.size(), 8, [&] { tensor r = cumulative_sum(m); });
     report("cumulative_sum over columns", m.size(), 8, [&] { tensor r = cumulative_sum(m, 0); });
     report("top_k of 5, rows of 128", m.size(), 4, [&] { auto r = top_k(m, 5); });

@@ -82,6 +82,7 @@ PROGRAMS = {
     "ops/elementwise/selection": table("selection", "ops/stored_elementwise_test", CORNERS),
     "ops/recurrent/simple_rnn": table("gru", "nn/recurrent_test"),
     "ops/movement/slice": table("slicing", HIGHER, "ops/movement_corner_test"),
+    "ops/reduction/normalization": table("normalization", HIGHER),
     "ops/reduction/softmax": table("reduction", HIGHER, "ops/stored_reductions_test"),
     "ops/elementwise/trigonometric": table("function") + table("elementwise"),
     "ops/movement/view": table("movement", HIGHER, "ops/movement_corner_test"),

@@ -249,3 +249,4 @@ TEST_CASE("graphs of rows: indices") { check_rows(indexing_operations()); }
 TEST_CASE("graphs of rows: order") { check_rows(ordering_operations()); }
 TEST_CASE("graphs of rows: recurrent layers") { check_rows(recurrent_operations()); }
 TEST_CASE("graphs of rows: gru and simple_rnn") { check_rows(gru_operations()); }
+TEST_CASE("graphs of rows: normalization") { check_rows(normalization_operations()); }

@@ -224,6 +224,7 @@ std::vector<operation> indexing_operations();
 std::vector<operation> ordering_operations();
 std::vector<operation> recurrent_operations();
 std::vector<operation> gru_operations();
+std::vector<operation> normalization_operations();
 std::vector<operation> constant_operations();
 
 } // namespace tapegraph::testing

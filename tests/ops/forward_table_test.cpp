@@ -177,5 +177,6 @@ TEST_CASE("forward mode: indices") { check(rows_of(indexing_operations())); }
 TEST_CASE("forward mode: order") { check(rows_of(ordering_operations())); }
 TEST_CASE("forward mode: recurrent layers") { check(rows_of(recurrent_operations())); }
 TEST_CASE("forward mode: gru and simple_rnn") { check(rows_of(gru_operations())); }
+TEST_CASE("forward mode: normalization") { check(rows_of(normalization_operations())); }
 
 } // namespace forward_table_test

@@ -126,6 +126,15 @@ TEST_CASE("third derivatives: reductions and products") {
     check("prod", [](const auto& x) { return prod(x[0], 0); }, {{3, 2}});
     check("matmul", [](const auto& x) { return matmul(x[0], x[1]); }, {{2, 3}, {3, 2}});
     check("log_softmax", [](const auto& x) { return log_softmax(x[0]); }, {{2, 3}});
+    const auto normalized = [](tg::normalization_attributes a) {
+        return [a](const tensors<double>& x) {
+            return tg::detail::normalized(x[0], a, true, x[1], true, x[2], std::source_location::current());
+        };
+    };
+    check("normalization", normalized({.first = 1, .last = 2, .groups = 2, .epsilon = 0.1}), {{2, 3, 4}, {4}, {4}});
+    check("normalization", normalized({.first = 1, .last = 1, .centered = 0, .epsilon = 0.1}), {{3, 4}, {4}, {4}});
+    check("normalization", normalized({.first = 2, .last = 2, .examples = 1, .own = 1, .epsilon = 0.1}),
+          {{2, 3, 4}, {2, 4}, {2, 4}});
     check("conv2d", [](const auto& x) { return conv2d(x[0], x[1], {.stride = {2, 1}}); }, {{1, 4, 3, 2}, {2, 2, 2, 2}});
 }
 

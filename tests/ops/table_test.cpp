@@ -218,6 +218,7 @@ TEST_CASE("table: indices") { check(rows_of(indexing_operations())); }
 TEST_CASE("table: order") { check(rows_of(ordering_operations())); }
 TEST_CASE("table: recurrent layers") { check(rows_of(recurrent_operations())); }
 TEST_CASE("table: gru and simple_rnn") { check(rows_of(gru_operations())); }
+TEST_CASE("table: normalization") { check(rows_of(normalization_operations())); }
 
 } // namespace table_test
 

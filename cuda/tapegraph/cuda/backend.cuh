@@ -11,6 +11,7 @@
 #include <tapegraph/cuda/ops/pooling/pooling.cuh>
 #include <tapegraph/cuda/ops/random/random.cuh>
 #include <tapegraph/cuda/ops/reduction/length.cuh>
+#include <tapegraph/cuda/ops/reduction/normalization.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>

@@ -17,6 +17,7 @@
 #include <tapegraph/ops/random/kernel.hpp>
 #include <tapegraph/ops/reduction/kernel.hpp>
 #include <tapegraph/ops/reduction/length_kernel.hpp>
+#include <tapegraph/ops/reduction/normalization_kernel.hpp>
 #include <tapegraph/ops/reduction/softmax_kernel.hpp>
 #include <tapegraph/ops/shards/kernel.hpp>
 #include <tapegraph/runtime/kernel.hpp>

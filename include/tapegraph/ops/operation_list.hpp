@@ -40,6 +40,7 @@
 #include <tapegraph/ops/random/random.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
+#include <tapegraph/ops/reduction/normalization.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 #include <tapegraph/ops/vmap/vmap.hpp>
@@ -156,6 +157,9 @@
     X(reduction, computed_types, reduction, floating_types, 1, log_softmax_op)                                        \
     X(reduction, computed_types, reduction, floating_types, 2, softmax_gradient_op)                                   \
     X(reduction, computed_types, reduction, floating_types, 2, log_softmax_gradient_op)                               \
+    X(reduction, computed_types, reduction, floating_types, 3, normalization_op)                                      \
+    X(reduction, computed_types, reduction, floating_types, 3, normalization_sums_op)                                 \
+    X(reduction, computed_types, reduction, floating_types, 0, normalization_gradient_op)                             \
     TG_FLOATING_TYPES(TG_RANDOM_OF, X)                                                                                \
     X(random, element_types<std::int32_t>, movement, element_types<std::int32_t>, 0, random_integer_op<std::int32_t>) \
     X(random, element_types<std::int64_t>, movement, element_types<std::int64_t>, 0, random_integer_op<std::int64_t>) \

@@ -8,6 +8,7 @@
 #include <tapegraph/cuda/ops/ordering/places.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
+#include <tapegraph/cuda/ops/reduction/normalization.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
 
 /// Instantiates movement, indexing, scans, sorts, pooling and effects: every kernel once, for float
@@ -47,6 +48,9 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<log_softmax_op, float>(),
     kernel_for<softmax_gradient_op, float>(),
     kernel_for<log_softmax_gradient_op, float>(),
+    kernel_for<normalization_op, float>(),
+    kernel_for<normalization_sums_op, float>(),
+    kernel_for<normalization_gradient_op, float>(),
     kernel_for<max_pool_op, float>(),
     kernel_for<max_pool_gradient_op, float>(),
     kernel_for<max_pool_select_op, float>(),

@@ -3,8 +3,8 @@
 #include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/keeps_mask.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
-#include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
+#include <tapegraph/ops/reduction/normalization.hpp>
 
 /// Normalizations of single records: group_normalization, rms_normalization, unit_normalization;
 /// layer_normalization is in sequence.hpp. Not part of tapegraph.hpp: programs without them do not
@@ -50,29 +50,13 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
     const std::int64_t channels = dims[rank - 1].value, groups = o.groups == -1 ? channels : o.groups;
     if (!scope.require(groups > 0 && channels % groups == 0, "group_normalization: groups must divide the channels"))
         return scope.leave("group_normalization", mark, input);
-    shape split = detail::no_axes(dims);
-    axes within;
-    within.all = false;
-    for (int i = 0; i + 1 < rank; ++i) {
-        split.push_back(dims[i]);
-        if (i > 0) within.index[within.count++] = static_cast<std::int8_t>(i);
-    }
-    split.push_back(groups);
-    split.push_back(channels / groups);
-    within.index[within.count++] = static_cast<std::int8_t>(rank);
-    const auto parts = eval(reshape(input, split, where), where);
-    const auto values = moments(parts, within, {.keepdims = true}, where);
-    const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
-    const auto normal = eval(reshape(eval((parts - values.mean) * inverse, where), dims, where), where);
     const auto gamma =
-        o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(normal){};
+        o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(input){};
     const auto beta =
-        o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(normal){};
-    const auto result = o.scale && o.center ? eval(normal * gamma + beta, where)
-                        : o.scale           ? eval(normal * gamma, where)
-                        : o.center          ? eval(normal + beta, where)
-                                            : normal;
-    return scope.leave("group_normalization", mark, result);
+        o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(input){};
+    const normalization_attributes parts{.first = 1, .last = rank - 1, .groups = groups, .epsilon = o.epsilon};
+    return scope.leave("group_normalization", mark,
+                       detail::normalized(input, parts, o.scale, gamma, o.center, beta, where));
 }
 template <layer_scope Scope>
 no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
@@ -93,8 +77,9 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
     const auto scale = scope.variable_like(
         input, "scale", {features},
         {.initializer = o.scale_initializer, .regularizer = o.scale_regularizer, .constraint = o.scale_constraint});
-    const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
-    return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
+    const int last = shape_of(input).rank() - 1;
+    const normalization_attributes parts{.first = last, .last = last, .centered = 0, .epsilon = o.epsilon};
+    return scope.leave("rms_normalization", mark, detail::normalized(input, parts, true, scale, false, scale, where));
 }
 template <layer_scope Scope>
 no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;

@@ -7,6 +7,7 @@
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
+#include <tapegraph/ops/reduction/normalization.hpp>
 
 #include <tuple>
 
@@ -180,9 +181,19 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
         if (among) extents.push_back(dims[i]);
         if (among || extents.rank() > 0) beside_x.push_back(among ? dims[i] : extent(1));
     }
+    if (extents.rank() == beside_x.rank()) { // the last axes, in which each record's elements are neighbours
+        const int first = rank - extents.rank();
+        const auto gamma =
+            o.scale ? scope.variable_like(input, "gamma", extents, detail::gamma_options(o)) : decltype(input){};
+        const auto beta =
+            o.center ? scope.variable_like(input, "beta", extents, detail::beta_options(o)) : decltype(input){};
+        const normalization_attributes parts{.first = first, .last = first, .epsilon = o.epsilon};
+        return scope.leave("layer_normalization", mark,
+                           detail::normalized(input, parts, o.scale, gamma, o.center, beta, where));
+    }
     const auto parameter = [&](std::string_view name, const variable_options& options) {
         const auto v = scope.variable_like(input, name, extents, options);
-        return extents.rank() == beside_x.rank() ? v : eval(reshape(v, beside_x, where), where);
+        return eval(reshape(v, beside_x, where), where);
     };
     const auto values = moments(input, o.axis, {.keepdims = true}, where);
     const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);

@@ -6,5 +6,6 @@
 #include <tapegraph/ops/gather/batching.hpp>
 #include <tapegraph/ops/movement/batching.hpp>
 #include <tapegraph/ops/product/batching.hpp>
+#include <tapegraph/ops/reduction/batching.hpp>
 #include <tapegraph/ops/shards/batching.hpp>
 #include <tapegraph/ops/vmap/batching.hpp>

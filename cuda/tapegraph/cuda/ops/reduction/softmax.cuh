@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/box.cuh>
 #include <tapegraph/cuda/lines.cuh>
 #include <tapegraph/ops/reduction/softmax_kernel.hpp>
 
