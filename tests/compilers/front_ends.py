@@ -2,14 +2,15 @@
 """What a compiler's front end says of the library: the programs and blocks of README.md and the tutorial, and a test of each folder of
 tests/.
 
-    tests/compilers/front_ends.py [--programs | --all | --only REGEX | --file SOURCE] [--jobs N] [--include DIRECTORY ...]
-                                  [--record WHERE] COMPILER [ARGUMENT ...]
+    tests/compilers/front_ends.py [--programs | --all | --only REGEX | --file SOURCE] [--share K/N] [--jobs N]
+                                  [--include DIRECTORY ...] [--record WHERE] COMPILER [ARGUMENT ...]
 
 Nothing is linked or run, but everything is instantiated and every model evaluated, which is where compilers differ. A warning is an error.
 Of a folder the smallest file is taken that brings something to compile (CHOSEN says where another one does), with --all every file. One
 that includes a header of others that this machine lacks gives way to the next, and of each is said what was left out. --programs is
-without the tests. --record writes into built.json that this compiler takes all that was asked, on the system named. Exits 1 where
-anything was refused, 77 where there is no such compiler.
+without the tests. --share deals all this out to N compilers, of which this is the K-th: README.md's first program to each,
+of the rest every N-th. --record writes into built.json that this compiler takes all that was asked, on the system named.
+Exits 1 where anything was refused, 77 where there is no such compiler.
 """
 
 import argparse
@@ -30,7 +31,10 @@ RECORD = pathlib.Path(__file__).resolve().parent / "built.json"
 NOT_FOLDERS = {"compile_fail", "compilers", "consume", "cute"}
 SMALLEST = 1000  # bytes: what is shorter includes the test of another folder, or does nothing else
 CHOSEN = {"cuda": "cuda/widened_test.cpp", "io": "io/include_order_test.cpp", "nccl": "nccl/sums.cpp", "nn": "nn/initializers_test.cpp",
-          "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp"}
+          "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp",
+          "train": "train/history_file_test.cpp"}
+SAYS_NOTHING_NEW = {"direct_convolution"} # a model like those of the programs, for another kernel; --all takes it
+FOR_EACH = "examples/first_program.cpp" # of --share: what every compiler takes
 OPTIONS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # What README.md tells users of large models to give; those of CMakeLists.txt.
 BUDGETS = {"clang": ["-fconstexpr-steps=50000000", "-fbracket-depth=1024"],
@@ -117,7 +121,7 @@ def first_of(compiler, files):
 def programs():
     """The programs of which the pages show excerpts."""
     named = {name for page in PAGES for name in re.findall(r"^<!-- program (\S+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)}
-    return [ROOT / name for name in sorted(named | {"examples/first_program.cpp"})]
+    return [ROOT / name for name in sorted(named | {FOR_EACH})]
 
 
 def program(compiler, source):
@@ -142,12 +146,21 @@ def record(compiler, what, where):
     RECORD.write_text("[\n" + ",\n".join("    " + json.dumps(one) for one in known) + "\n]\n", encoding="utf-8")
 
 
+def share_of(text):
+    """K and N of "K/N"."""
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no K/N with K from 1 to N")
+    return int(found[1]), int(found[2])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", action="store_true", help="without the tests")
     parser.add_argument("--all", action="store_true", help="every test, not one of each folder")
     parser.add_argument("--only", metavar="REGEX", help="of all tests these, and no page")
     parser.add_argument("--file", metavar="SOURCE", type=pathlib.Path, help="this file alone")
+    parser.add_argument("--share", metavar="K/N", type=share_of, default=(1, 1), help="every N-th, from the K-th on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--include", action="append", default=[], help="a folder of headers of others")
     parser.add_argument("--record", metavar="WHERE", help="the system, as in Debian 12")
@@ -166,7 +179,10 @@ def main():
         tasks += [(first_of, [source]) for _, source in ranked
                   if re.search(given.only or "", source.relative_to(ROOT).as_posix())]
     elif not given.programs and not given.file:
-        tasks += [(first_of, files) for files in folders.values()]
+        tasks += [(first_of, files) for name, files in folders.items() if name not in SAYS_NOTHING_NEW]
+    part, parts = given.share
+    everyones = [task for task in tasks if task[1] == ROOT / FOR_EACH]
+    tasks = everyones + [task for task in tasks if task not in everyones][part - 1::parts]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         waiting = [pool.submit(task, compiler, argument) for task, argument in tasks]
@@ -174,7 +190,7 @@ def main():
             text, good = done.result()
             failed += not good
             print(text, flush=True)
-    if given.record and not failed and not given.only and not given.file:
+    if given.record and not failed and not given.only and not given.file and parts == 1:
         record(compiler, "programs" if given.programs else "all front ends" if given.all else "front ends", given.record)
     used = os.times()
     print(f"front_ends.py: {len(waiting)} compilations, {failed} refused, "
