@@ -26,7 +26,7 @@ set(tapegraph_headers_of_nn tapegraph.hpp any_model/any_model.hpp nn/constraint.
 set(tapegraph_headers_of_onnx io/load_onnx.hpp)
 set(tapegraph_headers_of_operations tapegraph.hpp)
 set(tapegraph_headers_of_regions ops/compiled_regions.hpp)
-set(tapegraph_headers_of_registry graph/library_kernels.hpp)
+set(tapegraph_headers_of_registry graph/library_kernels.hpp graph/operation_names.hpp)
 set(tapegraph_headers_of_runtime cpu/interpreter.hpp ops/effect/kernel.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
 
 # A static library of all parts. `base` is what its sources and its users link.

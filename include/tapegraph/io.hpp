@@ -46,6 +46,7 @@
 #include <tapegraph/io/callbacks/tensorboard.hpp>
 #include <tapegraph/io/graph_def.hpp>
 #include <tapegraph/io/onnx.hpp>
+#include <tapegraph/io/save_program.hpp>
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>
 #include <tapegraph/profile/tensorboard.hpp>

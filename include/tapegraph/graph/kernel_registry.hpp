@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -85,7 +86,8 @@ private:
 /// An operation that is in no list: its kernels register when a graph first asks for them.
 class waiting_registration {
 public:
-    constexpr waiting_registration(const operation* op, void (*function)()) : op_(op), run_(function) {}
+    constexpr waiting_registration(const operation* op, int variant, void (*function)())
+        : op_(op), variant_(variant), run_(function) {}
 
     /// Called before main(), by each source that instantiates the operation.
     void enlist() {
@@ -99,9 +101,26 @@ public:
             if (each->op_ == op) return each->run_(), true;
         return false;
     }
+    /// The operation that was enlisted with this name and variant (graph/operation_names.hpp); null
+    /// if none was, or several.
+    static const operation* named(std::string_view name, int variant) {
+        const operation* found = nullptr;
+        for (const waiting_registration* each = first_.load(); each != nullptr; each = each->next_)
+            if (each->op_->name == name && each->variant_ == variant) {
+                if (found != nullptr) return nullptr;
+                found = each->op_;
+            }
+        return found;
+    }
+    static int variant_of(const operation* op) {
+        for (const waiting_registration* each = first_.load(); each != nullptr; each = each->next_)
+            if (each->op_ == op) return each->variant_;
+        return 0;
+    }
 
 private:
     const operation* op_;
+    int variant_;
     void (*run_)();
     std::atomic<bool> listed_{false};
     waiting_registration* next_ = nullptr;
@@ -130,6 +149,18 @@ public:
         const std::shared_lock lock(mutex_);
         const auto found = regions_.find(code);
         return found == regions_.end() ? nullptr : found->second;
+    }
+
+    /// The operation of this name that has registered kernels; null if there is none, or several.
+    const operation* named(std::string_view name) const {
+        const std::shared_lock lock(mutex_);
+        const operation* found = nullptr;
+        for (const auto& [key, kernel] : kernels_) {
+            if (key.op->name != name || key.op == found) continue;
+            if (found != nullptr) return nullptr;
+            found = key.op;
+        }
+        return found;
     }
 
     /// Returns null where there is none. `type` is that of the operands that are not conditions.
@@ -237,8 +268,16 @@ void register_where_used() {
 
 template <class Op>
 struct kernel_registration {
+    /// Tells operations of one name apart (graph/operation_names.hpp).
+    static constexpr int variant() {
+        if constexpr (requires { Op::variant; })
+            return Op::variant;
+        else
+            return 0;
+    }
     static constexpr bool wanted() { return detail::has_per_node_kernel<Op>() || detail::registers_where_used<Op>(); }
-    static inline constinit waiting_registration waiting{&descriptor_of<Op>, &detail::register_where_used<Op>};
+    static inline constinit waiting_registration waiting{&descriptor_of<Op>, variant(),
+                                                         &detail::register_where_used<Op>};
     // Early, because programs may make graphs for objects that are initialized before main().
     [[gnu::constructor(200)]] static void enlist() { waiting.enlist(); }
 };
@@ -249,7 +288,8 @@ namespace tapegraph {
 
 /// Registers a custom operation for element types other than float and double, whose kernels are
 /// found without it, so that graphs made at run time can use it: `tg::register_kernels<my_op,
-/// std::int32_t>()`, once, before the first such graph.
+/// std::int32_t>()`, once, before the first such graph. An elementwise one that load_onnx is to find
+/// by its name in a file of save_program is registered for any type.
 template <class Op, class... T>
 void register_kernels() {
     (ir::detail::register_kernel<Op, T>(ir::kernel_registry::instance()), ...);

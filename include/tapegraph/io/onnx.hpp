@@ -1,9 +1,8 @@
 #pragma once
 
-#include <tapegraph/compile/compile.hpp>
-#include <tapegraph/compile/instance.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/onnx/file.hpp>
+#include <tapegraph/io/onnx/prediction.hpp>
 #include <tapegraph/io/onnx/rules.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/simplify.hpp>
@@ -84,18 +83,6 @@ std::vector<user_rule> rules_of() {
     return all;
 }
 
-/// The graph by which a model of each kind predicts.
-template <class Model>
-struct prediction_of;
-template <class Mode, class Model, class Spec, class Loss, class Optimizer>
-struct prediction_of<compiled_model<Mode, Model, Spec, Loss, Optimizer>> {
-    using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
-};
-template <class Model, class Spec, class Elements>
-struct prediction_of<model_instance<Model, Spec, Elements>> {
-    using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
-};
-
 /// Writes the graph of a trace, of which `t` is a copy.
 template <class G>
 void fill(G& g, ir::model_trace& t) {
@@ -130,16 +117,9 @@ template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
     ir::model_trace t;
     std::vector<onnx::user_rule> rules;
-    if constexpr (requires {
-                      model.trace_prediction(t);
-                  }) { // made when the program runs, where custom operations have no rules
-        model.trace_prediction(t);
-    } else {
-        using stage = typename onnx::detail::prediction_of<Model>::stage;
-        ir::schedule unused;
-        ir::thaw(stage::value, t, unused);
-        rules = onnx::detail::rules_of<stage>();
-    }
+    onnx::detail::trace_prediction(model, t);
+    if constexpr (onnx::detail::compiled_prediction<Model>) // operations of graphs made at run time have no rules
+        rules = onnx::detail::rules_of<typename onnx::detail::prediction_of<Model>::stage>();
     ir::simplify(t);
     ir::eliminate_common_subexpressions(t);
     ir::eliminate_dead_nodes(t);

@@ -3,8 +3,11 @@
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/onnx/graph.hpp>
+#include <tapegraph/io/own_operators.hpp>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -136,11 +139,14 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
     before.add_string(3, version_text());
     front += onnx::message_head(7, length);
     protozero::pbf_writer after(back);
-    {
+    const auto uses = [&after](std::string_view domain, std::int64_t version) {
         protozero::pbf_writer opset(after, 8);
-        opset.add_string(1, "");
-        opset.add_int64(2, onnx::opset_version);
-    }
+        opset.add_string(1, domain.data(), domain.size());
+        opset.add_int64(2, version);
+    };
+    uses("", onnx::opset_version);
+    if (std::any_of(g.nodes.begin(), g.nodes.end(), [](const auto& n) { return n.domain == own_operators::domain; }))
+        uses(own_operators::domain, own_operators::version);
     std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
     metadata.insert(metadata.end(), options.metadata.begin(), options.metadata.end());
     for (const auto& [key, value] : metadata) {

@@ -71,6 +71,7 @@ struct node_entry {
     std::string name, op_type;
     std::vector<std::string> inputs, outputs;
     attributes settings;
+    std::string domain{}; ///< empty: ONNX's own
 
     template <class Writer>
     void append_to(Writer& graph) const {
@@ -80,6 +81,7 @@ struct node_entry {
         for (const std::string& each : outputs) m.add_string(2, each);
         m.add_string(3, name);
         m.add_string(4, op_type);
+        if (!domain.empty()) m.add_string(7, domain);
         message += settings.bytes(); // whole fields
         graph.add_message(1, message);
     }

@@ -116,6 +116,8 @@ struct operator_rule {
 };
 /// Returns the rule of an operator, or null.
 rule_function rule_of(std::string_view type);
+/// The rule of all operators of the library's own domain.
+rule_function rule_of_own_operators();
 /// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
@@ -207,6 +209,8 @@ public:
     /// Any node, for functions that take an example of the mode.
     graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
     std::map<std::string, int>& reads() { return reads_; }
+    /// The trace's number for a group of the file: `fresh` for the first node of it.
+    int group(std::int64_t of_file, int fresh) { return groups_.try_emplace(of_file, fresh).first->second; }
 
     /// Computes the outputs of a node whose operands are all known.
     std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
@@ -274,6 +278,7 @@ private:
     std::map<std::string, graph_node> weights_;
     std::map<std::size_t, graph_node> constants_;
     std::map<std::string, int> reads_;
+    std::map<std::int64_t, int> groups_;
     std::vector<std::string> problems_;
     bool by_symbols_ = true;
 };

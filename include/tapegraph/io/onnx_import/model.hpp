@@ -45,6 +45,11 @@ struct state : tapegraph::detail::model_base {
     model_base& base() { return origin ? origin->base() : *this; }
 
     void describe() {
+        const auto own = shared.model.opsets.find(std::string(own_operators::domain));
+        if (own != shared.model.opsets.end() && own->second > own_operators::version)
+            throw argument_error(one_line("'" + file() + "': version " + std::to_string(own->second) +
+                                          " of the domain 'tapegraph'; this program reads up to version " +
+                                          std::to_string(own_operators::version)));
         std::set<std::string> given;
         for (const initializer_info& i : shared.model.graph.initializers) given.insert(i.name);
         const auto described = [&](const value_info& v) {
@@ -65,12 +70,20 @@ struct state : tapegraph::detail::model_base {
 
     /// Decides which float initializers are weights, and in which order of axes they are kept.
     void find_weights() {
+        std::map<std::string, bool> stated; // by variables that save_program wrote: whether they are trainable
+        for (const file_node& n : shared.model.graph.nodes)
+            if (n.domain == own_operators::domain && n.type == ir::variable_op::name && n.inputs.size() == 1)
+                for (const attribute& a : n.attributes)
+                    if (a.name == "trainable") stated[n.inputs[0]] = a.i != 0;
         std::set<std::string> paths;
         for (const initializer_info& i : shared.model.graph.initializers) {
-            if (!is_floating(i.value->type()) || i.value->rank() == 0 || i.value->rank() > max_rank) continue;
+            const auto known = stated.find(i.name);
+            if (i.value->rank() > max_rank || carrier_of(i.value->type()) != i.value->type()) continue;
+            if (known == stated.end() && (!is_floating(i.value->type()) || i.value->rank() == 0)) continue;
             weight w;
             w.name = i.name;
-            w.trainable = i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
+            w.trainable =
+                known != stated.end() ? known->second : i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
             w.path = path_of(i.name);
             for (int k = 1; !paths.insert(w.path).second; ++k) w.path = path_of(i.name) + "_" + std::to_string(k);
             shared.weights[i.name] = w;

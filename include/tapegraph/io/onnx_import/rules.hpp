@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/onnx_import/extents.hpp>
+#include <tapegraph/io/onnx_import/rule_own.hpp>
 #include <tapegraph/io/onnx_import/rules_attention.hpp>
 #include <tapegraph/io/onnx_import/rules_control.hpp>
 #include <tapegraph/io/onnx_import/rules_creation.hpp>
@@ -31,5 +32,7 @@ inline rule_function rule_of(std::string_view type) {
             if (rule.type == type) return rule.apply;
     return nullptr;
 }
+
+inline rule_function rule_of_own_operators() { return &rules::own_rule; }
 
 } // namespace tapegraph::io::onnx_import

@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/io/onnx_import/call.hpp>
+#include <tapegraph/io/own_operators.hpp>
 
 /// The walk over a graph's nodes: it computes known values at once, and the rules make nodes for
 /// all others.
@@ -78,7 +79,10 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
 
 inline void importer::run_node(const file_node& n, environment& env) {
     const file_function* const function = detail::function_of(store_.model, n);
-    const rule_function rule = detail::ruled_domain(n.domain) ? rule_of(n.type) : nullptr;
+    const bool of_library = n.domain == own_operators::domain;
+    const rule_function rule = of_library                       ? rule_of_own_operators()
+                               : detail::ruled_domain(n.domain) ? rule_of(n.type)
+                                                                : nullptr;
     const auto spoil = [&](const std::string& why, bool by_symbols) {
         problems_.push_back(detail::called(n) + (why.empty() ? "" : ": " + why));
         by_symbols_ = by_symbols_ && by_symbols;
@@ -126,7 +130,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
             for (const std::string& name : function->outputs) results.push_back(inside.find(name));
         } else {
             call c(*this, n, in, env);
-            const bool foldable = all_known && !none && !weights && !detail::draws(n.type);
+            const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
             if (foldable && compute_extents(c)) {
                 results = c.results();
             } else {

@@ -134,6 +134,7 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 template <class Cell, int Extras>
 struct recurrent_states_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_nothing; // it has no derivative
@@ -153,6 +154,7 @@ struct recurrent_states_op {
 template <class Cell, int Extras>
 struct recurrent_result_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -180,6 +182,7 @@ struct recurrent_result_op {
 template <class Cell, int Extras>
 struct recurrent_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell>;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -226,6 +229,7 @@ struct recurrent_op {
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;

@@ -22,6 +22,7 @@ struct recurrent_third_texts {
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -57,6 +58,7 @@ struct recurrent_tangent_op {
 template <class Cell, int Extras>
 struct recurrent_second_op {
     static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
+    static constexpr int variant = Extras;
     static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
