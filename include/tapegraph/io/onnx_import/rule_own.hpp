@@ -4,10 +4,27 @@
 #include <tapegraph/graph/passes/verify.hpp>
 #include <tapegraph/io/onnx_import/call.hpp>
 #include <tapegraph/io/own_operators.hpp>
+#include <tapegraph/ops/recurrent/gru.hpp>
+#include <tapegraph/ops/recurrent/lstm.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
 /// The library's own operators, as save_program writes them: each is a node of the trace as it was.
 
 namespace tapegraph::io::onnx_import::rules {
+
+/// Recurrent layers are in no list of operations. A program that only loads has these of them: with a
+/// bias or without anything, with a mask, an initial state (recurrence in ops/recurrent/recurrent.hpp).
+template <class Cell, int... Extras>
+constexpr bool has_recurrences(std::integer_sequence<int, Extras...>) {
+    return ((ir::operation_binding<recurrent_op<Cell, Extras>>::bound &&
+             ir::operation_binding<recurrent_states_op<Cell, Extras>>::bound &&
+             ir::operation_binding<recurrent_result_op<Cell, Extras>>::bound) &&
+            ...);
+}
+template <class... Cells>
+constexpr bool has_all_recurrences = (has_recurrences<Cells>(std::integer_sequence<int, 0, 8, 9, 12, 13>{}) && ...);
+static_assert(has_all_recurrences<tapegraph::detail::lstm_layer_cell, tapegraph::detail::gru_layer_cell,
+                                  tapegraph::detail::simple_rnn_layer_cell>);
 
 /// The extent that a text gives for the inputs of this trace.
 inline extent own_extent(call& c, const std::string& text) {
