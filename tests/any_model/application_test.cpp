@@ -44,7 +44,7 @@ std::pair<tg::any_tensor, tg::any_tensor> records() {
 
 } // namespace
 
-TEST_CASE("any_model: a configuration says which models there are, and a source without layers trains them") {
+TEST_CASE("any_model: a configuration selects the models, and a source without layers trains them") {
     const std::vector<std::pair<std::string, std::int64_t>> configuration{
         {"graph", 21}, {"eager", 21}, {"traced", 21}, {"traced 5", 53}, {"traced 5 4", 74}};
     const auto [x, y] = records();

@@ -91,7 +91,7 @@ TEST_CASE("ranks read what the chief has kept, and a second fit waits for it") {
     });
 }
 
-TEST_CASE("a job that is killed goes on with half its ranks, to the bits of one that was not") {
+TEST_CASE("a job that is killed continues with half its ranks, to the bits of one that was not") {
     const thread_limit one(1);
     const support::temporary_folder folder;
     const std::string kept = (folder.path() / "kept").string();

@@ -189,7 +189,7 @@ void copy_variables(Model& to, const Model& from) {
 }
 } // namespace
 
-TEST_CASE("synchronous servers go on with the weights, state and step that their models have") {
+TEST_CASE("synchronous servers begin with the weights, state and step of their models") {
     const thread_limit one(1);
     auto alone = sharded_model(nullptr);
     for (int64_t s = 0; s < 9; ++s) alone.train_on_batch(points(s), labels(s));

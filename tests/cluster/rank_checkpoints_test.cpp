@@ -52,7 +52,7 @@ std::string without(std::string text, const std::string& what) {
 
 } // namespace
 
-TEST_CASE("what some ranks wrote, any number of ranks goes on from, to the bits of a run that was not interrupted") {
+TEST_CASE("any number of ranks continues from what some ranks wrote, to the bits of a run that was not interrupted") {
     const thread_limit one(1);
     auto whole = made(nullptr);
     const auto history = whole.fit(texts(70), options);
@@ -165,7 +165,7 @@ TEST_CASE("a job that dies while its ranks write leaves the checkpoint before") 
     CHECK(unfinished() == 0);
 }
 
-TEST_CASE("ranks that cannot write, or do not fit together: all are told, and what was there stays") {
+TEST_CASE("ranks that cannot write, or do not agree: all of them throw, and earlier files stay") {
     const thread_limit one(1);
     const support::temporary_folder folder;
     const std::string kept = (folder.path() / "kept").string();

@@ -136,7 +136,8 @@ TEST_CASE("ranks that do not fit together are refused, on every rank alike") {
     CHECK(other_data.find("first batch") != std::string::npos);
 }
 
-TEST_CASE("a job goes on with half its ranks, from what rank 0 has kept, to the bits of one that was not interrupted") {
+TEST_CASE(
+    "a job continues with half its ranks, from what rank 0 has kept, to the bits of one that was not interrupted") {
     const thread_limit one(1);
     const auto set = texts(64);
     auto whole = made<tg::graph>(nullptr);

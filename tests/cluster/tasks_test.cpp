@@ -151,7 +151,7 @@ TEST_CASE("parts of a model on tasks by name: the bits of one process, on every 
     });
 }
 
-TEST_CASE("each task has what it holds and what it reads; the rest is named, and comes when it is asked for") {
+TEST_CASE("each task has what it holds and reads; an error names the rest, which gathering brings") {
     const thread_limit one(1);
     auto alone = made(nullptr);
     const auto step = [](auto& m, std::uint64_t i) { m.train_on_batch(numbers(5, i), words(5, i), classes(5, 3, i)); };
@@ -185,7 +185,7 @@ TEST_CASE("each task has what it holds and what it reads; the rest is named, and
     });
 }
 
-TEST_CASE("what tasks save, one process goes on from, and the other way round") {
+TEST_CASE("one process continues from what tasks save, and the other way round") {
     const thread_limit one(1);
     const support::temporary_folder folder;
     const std::string file = (folder.path() / "run.safetensors").string();

@@ -153,7 +153,7 @@ TEST_CASE("slices: variables of doubles, and gradients between steps") {
         td::run_ranks(size, [&](td::exchange& r) { CHECK(trained(tg::zero_redundancy{tg::adam{}}, &r) == expected); });
 }
 
-TEST_CASE("slices: a run is saved with four ranks and goes on with two, with one, and with state that is whole") {
+TEST_CASE("slices: a run is saved with four ranks and continues with two, with one, and with state that is whole") {
     const thread_limit one(1);
     const support::temporary_folder folder;
     const auto set = texts(35);
@@ -208,7 +208,7 @@ TEST_CASE("slices: checkpoints hold the state whole") {
     });
 }
 
-TEST_CASE("slices: a job goes on with half its ranks, from checkpoints of one file and by rank") {
+TEST_CASE("slices: a job continues with half its ranks, from checkpoints of one file and by rank") {
     const thread_limit one(1);
     const auto set = texts(64);
     const tg::adam optimizer{.learning_rate = 0.01};

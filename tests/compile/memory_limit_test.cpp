@@ -57,7 +57,7 @@ TEST_CASE("tensors kept for reuse are given up before memory runs out") {
     CHECK_THROWS_AS(tg::tensor<float>::uninitialized({1024, 1024}), tg::out_of_memory);
 }
 
-TEST_CASE("a step that does not fit leaves a model that goes on with smaller batches") {
+TEST_CASE("a step that exceeds the limit leaves a model that continues with smaller batches") {
     each_mode([](auto mode) {
         const auto make = [] {
             return tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
@@ -82,7 +82,7 @@ TEST_CASE("a step that does not fit leaves a model that goes on with smaller bat
     });
 }
 
-TEST_CASE("the plan of a program says what it would have needed") {
+TEST_CASE("the error of a program names the bytes that its plan needs") {
     auto model = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
                                         tg::sgd{.learning_rate = 0.1}, {.seed = 2});
     const auto x = noise<float>({4096, 6}, 1);

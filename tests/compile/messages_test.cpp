@@ -54,7 +54,7 @@ TEST_CASE("what is not finite is named alike: operation, scope, line") {
     CHECK(not_finite<tg::eager>() == graph);
 }
 
-TEST_CASE("inputs of a function are told apart") {
+TEST_CASE("errors number the inputs of a function") {
     auto f = tg::function<tg::graph>([](auto a, auto b) { return a + b; }, tg::spec<float, tg::dyn, 3>{},
                                      tg::spec<float, tg::dyn, 3>{});
     CHECK(support::message_of<tg::shape_error>([&] {

@@ -23,7 +23,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 } // namespace
 
-TEST_CASE("eager operations say where they run, every time") {
+TEST_CASE("the log of eager operations names their device, every time") {
     const tg::tensor<float> a{{1, 2, 3}, {4, 5, 6}}, w{{1, 0}, {2, 1}, {3, -1}};
     const std::string text = captured_stderr([&] {
         const logged on;
@@ -40,7 +40,7 @@ TEST_CASE("eager operations say where they run, every time") {
     CHECK(captured_stderr([&] { const tg::tensor<float> h = a + 1; }).empty());
 }
 
-TEST_CASE("gradients on the tape say where they run") {
+TEST_CASE("the log of gradients on the tape names their device") {
     tg::tensor<float> x{{1, 2}, {3, 4}}, b{1, 2};
     const std::string text = captured_stderr([&] {
         tg::gradient_tape tape;
@@ -54,7 +54,7 @@ TEST_CASE("gradients on the tape say where they run") {
     CHECK(has(text, "tapegraph: gradient, summed, of multiply, exp f32[2, 2] on cpu\n"));
 }
 
-TEST_CASE("a compiled program says once where each of its calls runs") {
+TEST_CASE("the log of a compiled program names the device of each call once") {
     const auto model = [](auto x) { return sum(tanh(matmul(x, x) + 1.0f)); };
     auto f = tg::function<tg::graph>(model, tg::spec<float, 3, 3>{});
     const tg::tensor<float> x{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};

@@ -49,7 +49,7 @@ TEST_CASE("device: names are read and written") {
     CHECK(message_of<tg::argument_error>([] { device::cuda(-2); }) == "device::cuda: the index is -2");
 }
 
-TEST_CASE("device: a program without CUDA has the CPU alone and says why") {
+TEST_CASE("device: a program without CUDA has the CPU alone, and errors give the reason") {
     const auto all = tg::list_devices();
     REQUIRE(all.size() == 1);
     CHECK(all[0].id == device::cpu());

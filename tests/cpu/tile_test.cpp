@@ -134,7 +134,7 @@ TEST_CASE("ends of tiles have the bits of whole vectors, and touch nothing past 
     }
 }
 
-TEST_CASE("ends of tiles: a result that nobody wants") {
+TEST_CASE("ends of tiles: an unused result") {
     std::vector<double> a(13, 0.5), b(13, 2), wanted(13, -1);
     cpu::tile t{{a.data(), b.data(), b.data()}, {nullptr, wanted.data()}, 13, nullptr};
     cpu::evaluate_tile<gate>(t);

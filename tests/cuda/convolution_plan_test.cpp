@@ -40,7 +40,7 @@ std::int64_t blocks_of(const tg::convolution_geometry& g, convolution_pass pass,
 
 } // namespace
 
-TEST_CASE("convolution plans: tensor cores only for floats, where asked for and there") {
+TEST_CASE("convolution plans: tensor cores only for floats, where requested and available") {
     for (auto pass : passes)
         for (auto mode : modes)
             for (bool cores : {false, true})
@@ -189,7 +189,7 @@ TEST_CASE("convolution plans: windows are written out where the library is thoug
                   .algorithm == convolution_algorithm::multiply_adds);
 }
 
-TEST_CASE("convolution plans: what has been planned is known, and is nobody else's") {
+TEST_CASE("convolution plans: a plan is cached, and for its own shape only") {
     known_convolution_plans known;
     const auto check = [&](const tg::convolution_geometry& g, convolution_pass pass, std::size_t element,
                            const convolution_device& device) {

@@ -70,7 +70,7 @@ void check_print(const extents& e) {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("print on a device says what the CPU says", E, float, double, bool, std::int32_t, std::int64_t,
+TEST_CASE_TEMPLATE("print on a device prints what the CPU prints", E, float, double, bool, std::int32_t, std::int64_t,
                    std::uint8_t) {
     check_print<E>({});
     check_print<E>({0});

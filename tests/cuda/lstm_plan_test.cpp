@@ -147,7 +147,7 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     cuda::driver::use(0);
 }
 
-TEST_CASE("what drivers are told about kernels: no allowance is made twice, or for less than before") {
+TEST_CASE("attributes of kernels: none is set twice, or to less than before") {
     cuda::detail::kernel_allowances allowances;
     std::vector<std::size_t> shared;
     int wide = 0;

@@ -126,7 +126,7 @@ TEST_CASE("a captured step follows the process's math_mode") {
     CHECK(again == exact);
 }
 
-TEST_CASE("explain says what convolutions and products are computed in") {
+TEST_CASE("explain names the mode of convolutions and products") {
     const auto explained = [](std::optional<math_mode> mode) {
         auto model = made<tg::graph>(mode);
         model.train_on_batch(images(4), classes);

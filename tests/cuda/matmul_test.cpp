@@ -231,7 +231,7 @@ TEST_CASE("gemm: relu keeps NaN") {
 }
 
 // The factors of one matrix are not exact in TF32: rounding them to 10 bits loses 2^-12 of each.
-TEST_CASE("gemm: float is float unless TF32 is asked for") {
+TEST_CASE("gemm: float is float unless TF32 is requested") {
     const device_array<float> a(std::vector<float>(64 * 64, 1 + 0x1p-12f)), b(std::vector<float>(64 * 64, 1)),
         c(64 * 64);
     tg::cuda::gemm_arguments<float> g;

@@ -172,7 +172,7 @@ TEST_CASE("measured plans: the clock decides, once") {
     CHECK(launches() == before);
 }
 
-TEST_CASE("measured plans: a kernel that computes something else is never chosen, and told of") {
+TEST_CASE("measured plans: a kernel that computes something else is never chosen, and reported") {
     const measuring on;
     const with_rules set;
     driver::rules().cost = [](const auto& l) { return is_wide_tile(l) ? 1.0 : 8.0; };

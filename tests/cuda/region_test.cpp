@@ -169,7 +169,7 @@ TEST_CASE("regions: any alignment of operands and results") {
     }
 }
 
-TEST_CASE("regions: results in place of operands, and results nobody wants") {
+TEST_CASE("regions: results in place of operands, and unused results") {
     using update = region<slots<f32, f32, f32>, results<4, 5>, instruction<multiply_op, f32, 1, 2>,
                           instruction<subtract_op, f32, 0, 3>, instruction<add_op, f32, 1, 4>>;
     same_bits<three_floats>([](device_call& c) {

@@ -57,7 +57,7 @@ TEST_CASE("eager: formulas, products and gradients on a device") {
     CHECK(most < 1e-6); // sums of up to six floats in another order
 }
 
-TEST_CASE("eager: gradients of broadcast leaves are sums of what nobody writes out") {
+TEST_CASE("eager: gradients of broadcast leaves are sums of values that are never stored") {
     const auto whole = [](const tg::shape& dims, int seed) {
         auto t = tg::tensor<float>::uninitialized(dims);
         for (std::int64_t i = 0; i < t.size(); ++i) t.mutable_data()[i] = float((i * 37 + seed * 11) % 7 - 3);

@@ -94,7 +94,7 @@ TEST_CASE("elements of others are read where they are") {
     CHECK(tg::borrow(&one, {}).item() == 7);
 }
 
-TEST_CASE("writing copies first, unless it is asked to go through") {
+TEST_CASE("writing copies first, unless the tensor writes through") {
     floats v{1, 2, 3};
     auto t = tg::borrow(v);
     auto other = t;
@@ -152,7 +152,7 @@ TEST_CASE("models train on what is borrowed, and change nothing of it") {
     CHECK(v == floats{1, 2, 3});
 }
 
-TEST_CASE("what does not stand row by row is refused, and copied when asked") {
+TEST_CASE("elements that are not row-major are refused, and copied on request") {
     floats v{1, 2, 3, 4, 5, 6};
     tg::strided_memory<float> columns{v.data(), 2, {3, 2}, {1, 3}};
     const auto refused = [&](auto m) { return support::message_of<tg::shape_error>([&] { tg::borrow(m); }); };

@@ -40,7 +40,7 @@ TEST_CASE("tape: a tensor used several times receives the sum") {
     CHECK(tape.gradient(c, x).to_vector() == vector{10, 37});
 }
 
-TEST_CASE("tape: intermediate values, the value itself, sources asked for twice") {
+TEST_CASE("tape: intermediate values, the value itself, sources requested twice") {
     tensor<double> x{1, 2};
     tg::gradient_tape tape;
     tape.watch(x);

@@ -66,7 +66,7 @@ TEST_CASE("sentences: balanced, short, a function of seed and record alone") {
     CHECK_THROWS_AS(examples::opinion_sentences(-1, 1), argument_error);
 }
 
-TEST_CASE("whoever reads the order of the words knows every label") {
+TEST_CASE("a reader of the order of words finds every label") {
     const auto set = examples::opinion_sentences(6000, 1);
     for (std::size_t i = 0; i < set.texts.size(); ++i) {
         CAPTURE(set.texts[i]);
@@ -74,7 +74,7 @@ TEST_CASE("whoever reads the order of the words knows every label") {
     }
 }
 
-TEST_CASE("whoever counts words knows half") {
+TEST_CASE("a counter of words finds half of the labels") {
     // The best that any function of a bag of words can do: for every bag the label it has most often. What says nothing about
     // the label (which thing, how much, which adjective of its kind) is made equal first, so that bags repeat.
     const auto set = examples::opinion_sentences(30000, 2);

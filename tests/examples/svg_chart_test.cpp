@@ -61,7 +61,7 @@ TEST_CASE("a line chart shows every series and point") {
     CHECK_FALSE(support::contains(svg, "<script"));
 }
 
-TEST_CASE("bars stand on zero, also negative ones") {
+TEST_CASE("bars begin at zero, also negative ones") {
     const chart c{
         .kind = chart_kind::grouped_bar, .categories = {"1", "16"}, .series = {{"a", {2, -1}, {}}, {"b", {1, 1}, {}}}};
     const auto svg = svg_chart(c);

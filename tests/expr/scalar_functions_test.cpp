@@ -34,7 +34,8 @@ static_assert(near(tg::erf(1.0), 0.842700792949714869) && near(tg::erfc(2.0), 0.
 static_assert(tg::sqrt(9) == 3 && tg::cbrt(27.0) == 3 && tg::pow(2.0, 10) == 1024 && tg::pow<3>(2) == 8);
 static_assert(near(tg::gelu(1.0), 0.841344746068542949) && near(tg::swish(1.0), 0.731058578630004879));
 static_assert(near(tg::mish(1.0), 0.865098388267310346) && near(tg::elu(-1.0), -0.632120558828557678));
-static_assert(tg::relu6(7.0) == 6 && tg::hard_swish(3.0) == 3 && tg::hard_sigmoid(0.0) == 0.5 && tg::clip(5, 0, 3) == 3);
+static_assert(tg::relu6(7.0) == 6 && tg::hard_swish(3.0) == 3 && tg::hard_sigmoid(0.0) == 0.5 &&
+              tg::clip(5, 0, 3) == 3);
 static_assert(near(tg::log_sigmoid(-1000.0), -1000) && near(tg::softplus(0.0), 0.693147180559945309));
 static_assert(tg::floor(-0.5) == -1 && tg::round(2.5) == 2 && tg::trunc(-1.5f) == -1 && tg::ceil(3) == 3);
 static_assert(tg::remainder(-7, 3) == 2 && tg::floor_divide(-7, 3) == -3 && tg::remainder(-7.5, 2.0) == 0.5);
@@ -52,12 +53,14 @@ static_assert(near(SECOND(1.0, cos(v)), -0.540302305868139717));
 static_assert(near(FIRST(0.5, tanh(v)), 0.786447732965927410) && near(SECOND(0.5, tanh(v)), -0.726861981383587276));
 static_assert(FIRST(4.0, sqrt(v)) == 0.25 && SECOND(4.0, sqrt(v)) == -1.0 / 32);
 static_assert(FIRST(2.0, pow(v, 3.0)) == 12 && SECOND(2.0, pow(v, 3.0)) == 12);
-static_assert(FIRST(2.0, tg::pow<4>(v)) == 32 && SECOND(2.0, tg::pow<4>(v)) == 48 && SECOND(2.0, tg::pow<-1>(v)) == 0.25);
+static_assert(FIRST(2.0, tg::pow<4>(v)) == 32 && SECOND(2.0, tg::pow<4>(v)) == 48 &&
+              SECOND(2.0, tg::pow<-1>(v)) == 0.25);
 static_assert(near(FIRST(0.0, erf(v)), 1.128379167095512574) && SECOND(0.0, erf(v)) == 0);
 static_assert(FIRST(1.0, atan(v)) == 0.5 && SECOND(1.0, atan(v)) == -0.5);
 static_assert(near(FIRST(0.5, atanh(v)), 4.0 / 3) && near(SECOND(0.5, atanh(v)), 16.0 / 9));
 static_assert(near(FIRST(1e-9, log1p(v)), 1 - 1e-9) && near(FIRST(1e-9, atanh(v)), 1));
-static_assert(near(FIRST(1.0, sigmoid(v)), 0.196611933241481852) && near(SECOND(1.0, sigmoid(v)), -0.090857747672948409));
+static_assert(near(FIRST(1.0, sigmoid(v)), 0.196611933241481852) &&
+              near(SECOND(1.0, sigmoid(v)), -0.090857747672948409));
 static_assert(near(FIRST(0.0, gelu(v)), 0.5) && near(SECOND(0.0, gelu(v)), 0.797884560802865356));
 static_assert(near(FIRST(1.0, swish(v)), 0.927670511871486731) && near(FIRST(1.0, mish(v)), 1.049036220099792159, 16));
 static_assert(FIRST(3.0, remainder(v, 2.0)) == 1 && FIRST(2.5, floor(v)) == 0 && FIRST(-2.0, sign(v)) == 0);
@@ -130,7 +133,7 @@ TEST_CASE("scalars: run time gives the bits of constant evaluation, gradients in
     CHECK(second == tg::gradient(curved)(+c));
 }
 
-TEST_CASE("scalars: directions are shared, joined and chosen between as the chain rule says") {
+TEST_CASE("scalars: directions are shared, joined and chosen between by the chain rule") {
     // Operands of one direction, of two, constants between them, and an assignment that forgets one.
     const auto f = [](auto x, auto y) {
         auto s = x * x;     // one direction

@@ -138,7 +138,7 @@ TEST_CASE("what is imported is borrowed, and deleted once") {
     CHECK(o(1, 2) == 7);
 }
 
-TEST_CASE("strides: rows are borrowed, all else is copied when asked") {
+TEST_CASE("strides: rows are borrowed, other orders are copied on request") {
     versioned f;
     f.shape = {1, 4};
     f.strides = {77, 1}; // of an axis of one nothing matters

@@ -38,7 +38,7 @@ double number_of(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("values are read as they are asked for") {
+TEST_CASE("values are read as the requested type") {
     json_reader json(
         R"( { "name" : "x\ty", "list":[1,-2 , 3.5e1,[],{}], "on":true,"off":false, "none":null, "last": 18446744073709551615 } )",
         "T");

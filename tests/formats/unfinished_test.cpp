@@ -147,7 +147,7 @@ TEST_CASE("processes that write one folder all succeed, and it is whole at any m
     CHECK(names_in(folder.path()) == std::vector<std::string>{"run"});
 }
 
-TEST_CASE("a folder that somebody removed while it was written is said to be") {
+TEST_CASE("a folder that was removed while it was written is reported") {
     const support::temporary_folder folder;
     io::atomic_folder to(folder.path() / "run");
     std::filesystem::remove_all(to.path().string());
@@ -155,7 +155,7 @@ TEST_CASE("a folder that somebody removed while it was written is said to be") {
     CHECK(contains(text, "run': cannot be replaced: another process has removed '"));
 }
 
-TEST_CASE("one process at a time claims a folder, and its number is told") {
+TEST_CASE("one process at a time claims a folder, and the error names it") {
     const support::temporary_folder folder;
     const support::bell begun;
     child_process child([&] {

@@ -75,7 +75,7 @@ TEST_CASE("captured steps: launched, recorded, then replayed") {
     CHECK(r.errors.empty());
 }
 
-TEST_CASE("captured steps: what cannot be captured is launched, and said once") {
+TEST_CASE("captured steps: what cannot be captured is launched, and reported once") {
     const recorded none(false, [](const auto&) {});
     CHECK(none.device.calls == "launch begin launch end launch launch launch ");
     const recorded refused(true, [](const logging_device& d) {

@@ -41,7 +41,7 @@ bool has(const std::string& text, std::string_view what) { return text.find(what
 
 } // namespace
 
-TEST_CASE("what is asked first") {
+TEST_CASE("explain: the most important figures come first") {
     const tg::ir::program_view& view = tg::ir::compile_program<small>();
     const std::string text = tg::explain(view, {.batch_size = 3});
     INFO(text);

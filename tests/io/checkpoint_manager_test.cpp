@@ -240,7 +240,7 @@ TEST_CASE("killed at any moment, a process leaves the last checkpoint whole") {
     MESSAGE(last << " steps, " << unfinished << " unfinished folders");
 }
 
-TEST_CASE("two processes do not write checkpoints into one folder, and the second is told of the first") {
+TEST_CASE("two processes do not write checkpoints into one folder, and the error names the first") {
     const support::temporary_folder folder;
     const auto run = folder.path() / "run";
     const support::bell saved;

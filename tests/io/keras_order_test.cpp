@@ -186,7 +186,7 @@ TEST_CASE("a model that is a class: attributes have no order, those of one class
     CHECK(weights_of(other, {"first", "second"}) == numbers{1, 2});
 }
 
-TEST_CASE("layers whose names or shapes tell need no order; repeated names give none") {
+TEST_CASE("layers that names or shapes identify need no order; repeated names give none") {
     const support::temporary_folder folder;
     const std::string path = (folder.path() / "told.weights.h5").string();
     const std::vector<float> wide(6, 7);

@@ -221,7 +221,7 @@ TEST_CASE("axes that are inputs: a program for each of their values; integers of
     CHECK(static_cast<const std::int8_t*>(y.read())[1] == 56);
 }
 
-TEST_CASE("all that cannot be taken over is named at once, and so is an attribute that nobody reads") {
+TEST_CASE("one error names everything that cannot be imported, and attributes that no rule reads") {
     const support::temporary_folder folder;
     const std::string ends = value(11, "x", f32, {"2"}) + value(12, "y", f32, {"2"});
     const std::string why =

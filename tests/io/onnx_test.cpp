@@ -212,7 +212,7 @@ std::vector<float> floats(const std::string& bytes) {
 
 } // namespace
 
-TEST_CASE("a file is the same in both modes, and holds what the trace says") {
+TEST_CASE("a file is the same in both modes, and holds the trace") {
     const support::temporary_folder folder;
     const auto path = folder.path() / "m.onnx";
     auto graph = tg::compile<tg::graph>(network{}, images{}, {.seed = 3});

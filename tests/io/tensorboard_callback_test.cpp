@@ -87,7 +87,7 @@ TEST_CASE("scalars of epochs and steps under Keras's names") {
     CHECK(points(logs + "/train", "epoch_loss").size() == 4);
 }
 
-TEST_CASE("a callback that is used again goes on in its folder") {
+TEST_CASE("a callback that is used again continues in its folder") {
     const support::temporary_folder folder;
     auto model = make();
     tg::tensorboard board{.folder = folder.path().string()};
@@ -98,7 +98,7 @@ TEST_CASE("a callback that is used again goes on in its folder") {
     CHECK(loss[2].step == 2);
 }
 
-TEST_CASE("a run that is resumed from a file goes on in its folder, within an epoch, too") {
+TEST_CASE("a run that is resumed from a file continues in its folder, within an epoch, too") {
     const support::temporary_folder folder;
     const std::string logs = (folder.path() / "logs").string(), file = (folder.path() / "run.safetensors").string();
     {

@@ -226,7 +226,7 @@ TEST_CASE("predict on a tape: the gradient by the model's input, the bits of eag
     CHECK(same_bits(saliency(model(tg::graph{}), true), expected)); // of the variables as they were
 }
 
-TEST_CASE("session under a tape: fetches say that they have no gradient, when asked for") {
+TEST_CASE("session under a tape: requesting the gradient of a fetch throws the reason") {
     tg::session<fetching> session;
     tg::tensor<float> x{1, 2};
     tg::gradient_tape tape;

@@ -67,7 +67,7 @@ std::string error_text(const F& f) {
 
 } // namespace
 
-TEST_CASE("sums over NCCL have the bits of one rank, and nobody waits before finish") {
+TEST_CASE("sums over NCCL have the bits of one rank, and no rank waits before finish") {
     const td::nccl_library library;
     CHECK(library.version() == "2.32.3");
     for (const int size : {1, 2, 4, 8}) {

@@ -208,7 +208,7 @@ struct line {
 
 } // namespace
 
-TEST_CASE("filters that predictions keep are those of the variables, whoever changes them") {
+TEST_CASE("filters that predictions keep follow every change of the variables") {
     auto graph = compiled<tg::graph, float>();
     auto eager = compiled<tg::eager, float>();
     const auto same = [&](std::int64_t count) {

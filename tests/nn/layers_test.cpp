@@ -79,8 +79,9 @@ TEST_CASE("conv1d: strides, dilation, groups and padding") {
         int64_t width, channels, kernel, stride, dilation, groups;
         bool same;
     };
-    for (const setting& s : {setting{9, 3, 3, 1, 1, 1, false}, setting{10, 4, 3, 2, 1, 2, true}, setting{11, 2, 2, 1, 3, 1, true},
-                             setting{7, 4, 4, 3, 1, 4, false}, setting{1, 1, 1, 1, 1, 1, false}}) {
+    for (const setting& s :
+         {setting{9, 3, 3, 1, 1, 1, false}, setting{10, 4, 3, 2, 1, 2, true}, setting{11, 2, 2, 1, 3, 1, true},
+          setting{7, 4, 4, 3, 1, 4, false}, setting{1, 1, 1, 1, 1, 1, false}}) {
         CAPTURE(s.width);
         const auto x = noise<double>({2, s.width, s.channels}, 3);
         const tg::conv1d_layer_options o{.filters = 4,
@@ -155,13 +156,14 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
         int64_t h, w, channels, kernel[2], stride[2], dilation[2], groups;
         bool same;
     };
-    for (const setting& s : {setting{6, 7, 3, {3, 3}, {1, 1}, {1, 1}, 1, false}, setting{8, 5, 4, {3, 2}, {2, 1}, {1, 1}, 2, true},
-                             setting{9, 9, 2, {2, 3}, {1, 2}, {3, 1}, 1, true}, setting{5, 6, 4, {5, 1}, {1, 1}, {1, 1}, 4, false},
-                             setting{1, 1, 1, {1, 1}, {1, 1}, {1, 1}, 1, false}}) {
+    for (const setting& s :
+         {setting{6, 7, 3, {3, 3}, {1, 1}, {1, 1}, 1, false}, setting{8, 5, 4, {3, 2}, {2, 1}, {1, 1}, 2, true},
+          setting{9, 9, 2, {2, 3}, {1, 2}, {3, 1}, 1, true}, setting{5, 6, 4, {5, 1}, {1, 1}, {1, 1}, 4, false},
+          setting{1, 1, 1, {1, 1}, {1, 1}, {1, 1}, 1, false}}) {
         CAPTURE(s.h);
         const auto x = noise<double>({2, s.h, s.w, s.channels}, 4);
-        tg::conv2d_layer_options o{.filters = 4, .padding = s.same ? tg::padding::same() : tg::padding::valid(),
-                                   .groups = s.groups};
+        tg::conv2d_layer_options o{
+            .filters = 4, .padding = s.same ? tg::padding::same() : tg::padding::valid(), .groups = s.groups};
         for (int i = 0; i < 2; ++i)
             o.kernel_size[i] = s.kernel[i], o.stride[i] = s.stride[i], o.dilation[i] = s.dilation[i];
         bench b;
@@ -237,7 +239,8 @@ TEST_CASE("batch normalization: batch statistics in training, moving averages at
                     variance += std::pow(x.data()[i * 3 + c] - mean, 2) / static_cast<double>(count);
                 for (int64_t i = 0; i < count; ++i)
                     CHECK(std::abs(y.data()[i * 3 + c] -
-                                   ((x.data()[i * 3 + c] - mean) / std::sqrt(variance + 0.01) * gamma(c) + beta(c))) < tolerance);
+                                   ((x.data()[i * 3 + c] - mean) / std::sqrt(variance + 0.01) * gamma(c) + beta(c))) <
+                          tolerance);
                 auto &m = moving_mean[static_cast<std::size_t>(c)], &v = moving_variance[static_cast<std::size_t>(c)];
                 m = 0.75 * m + 0.25 * mean;
                 v = 0.75 * v + 0.25 * variance;
@@ -250,8 +253,9 @@ TEST_CASE("batch normalization: batch statistics in training, moving averages at
         CHECK(b.context.updates.empty());
         for (int64_t i = 0; i < x.size(); ++i) {
             const auto c = static_cast<std::size_t>(i % 3);
-            const double expected = (x.data()[i] - moving_mean[c]) / std::sqrt(moving_variance[c] + 0.01) *
-                                        gamma(static_cast<int>(c)) + beta(static_cast<int>(c));
+            const double expected =
+                (x.data()[i] - moving_mean[c]) / std::sqrt(moving_variance[c] + 0.01) * gamma(static_cast<int>(c)) +
+                beta(static_cast<int>(c));
             CHECK(std::abs(y.data()[i] - expected) < tolerance);
         }
     }
@@ -273,9 +277,7 @@ TEST_CASE_TEMPLATE("dropout: rate, scale, and masks that are Philox's numbers", 
     const auto x = tg::full<T>({100, 201}, T(3));
     constexpr double rate = 0.3;
     bench b(true, {.seed = 6, .step = 9});
-    const auto run = [&](const char* name) {
-        return tg::tensor<T>(tg::dropout(b.scope() / name, x, {.rate = rate}));
-    };
+    const auto run = [&](const char* name) { return tg::tensor<T>(tg::dropout(b.scope() / name, x, {.rate = rate})); };
     const tg::tensor<T> first = run("a"), second = run("b");
     std::int64_t zeros = 0;
     for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -329,7 +331,8 @@ TEST_CASE("max pooling takes each window's maximum") {
                         double best = -1e300;
                         for (int64_t u = 0; u < s.pool[0]; ++u)
                             for (int64_t v = 0; v < s.pool[1]; ++v) {
-                                const int64_t a = i * s.stride[0] + u - rows.front, d = j * s.stride[1] + v - columns.front;
+                                const int64_t a = i * s.stride[0] + u - rows.front,
+                                              d = j * s.stride[1] + v - columns.front;
                                 if (a >= 0 && a < s.h && d >= 0 && d < s.w) best = std::max(best, x(n, a, d, c));
                             }
                         CHECK(y(n, i, j, c) == best);
@@ -344,12 +347,13 @@ TEST_CASE("flatten keeps the batch and the order") {
     CHECK(y.to_vector() == x.to_vector());
 }
 
-TEST_CASE("one path cannot be asked for twice, and only variables are assigned") {
+TEST_CASE("a path cannot be requested twice, and only variables are assigned") {
     bench b;
     const auto x = noise<double>({2, 2}, 1);
     tg::dense(b.scope() / "d", x, {.units = 1});
-    CHECK(support::contains(support::message_of<tg::argument_error>([&] { tg::dense(b.scope() / "d", x, {.units = 1}); }),
-                            "variable 'd/kernel': this path is already taken (scope.reuse() shares it)"));
+    CHECK(
+        support::contains(support::message_of<tg::argument_error>([&] { tg::dense(b.scope() / "d", x, {.units = 1}); }),
+                          "variable 'd/kernel': this path is already taken (scope.reuse() shares it)"));
     CHECK(support::contains(support::message_of<tg::argument_error>([&] { b.scope().assign(x, x); }),
                             "assign: the target is not a variable"));
 }
@@ -357,8 +361,10 @@ TEST_CASE("one path cannot be asked for twice, and only variables are assigned")
 TEST_CASE("updates apply at the end of a step, and variables assigned from one tensor stay apart") {
     bench b;
     const auto scope = b.scope();
-    const tg::tensor<double> first = scope.variable<double>("first", {2}, {.initializer = tg::init::zeros{}, .trainable = false});
-    const tg::tensor<double> second = scope.variable<double>("second", {2}, {.initializer = tg::init::zeros{}, .trainable = false});
+    const tg::tensor<double> first =
+        scope.variable<double>("first", {2}, {.initializer = tg::init::zeros{}, .trainable = false});
+    const tg::tensor<double> second =
+        scope.variable<double>("second", {2}, {.initializer = tg::init::zeros{}, .trainable = false});
     const tg::tensor<double> value{3, 4};
     scope.assign(first, value);
     scope.assign(second, value);

@@ -35,7 +35,7 @@ constexpr auto specs =
 
 } // namespace
 
-TEST_CASE("padding: outputs and gradients do not depend on what stands there, of every layer with a mask") {
+TEST_CASE("padding: outputs and gradients of every layer with a mask do not depend on its values") {
     every_masked_layer::for_every_masked_layer([]<class Layer>(std::string_view name, const Layer&) {
         INFO(std::string(name));
         const auto given = noise<double>({3, 5, 4}, 3);

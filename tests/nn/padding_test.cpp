@@ -40,7 +40,7 @@ struct masked_lstm {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("padding: training does not depend on what stands there", Mode, tg::graph, tg::eager) {
+TEST_CASE_TEMPLATE("padding: training does not depend on its values", Mode, tg::graph, tg::eager) {
     const auto x = noise<float>({2, 3, 3}, 1), z = noise<float>({2, 3, 2}, 2), w = tg::tensor<float>{0.5f, 2};
     const auto run = [&](float in_x, float in_z) {
         auto model =

@@ -137,7 +137,7 @@ constexpr double tolerance = 1e-13;
 
 } // namespace
 
-TEST_CASE("translation, rotation and zoom sample where they say") {
+TEST_CASE("translation, rotation and zoom sample at the documented positions") {
     layer_bench b;
     const auto x = noise<double>({2, 5, 6, 2}, 1);
     for (const tg::fill_mode mode :

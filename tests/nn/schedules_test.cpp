@@ -75,7 +75,7 @@ TEST_CASE("schedules of half waves have the formulas' numbers") {
            0.07682751154913771, 0.046263710266697504, 4e-07, 4e-07});
 }
 
-TEST_CASE("a warm-up goes on with any schedule, whose steps begin again") {
+TEST_CASE("after a warm-up any schedule follows, from its first step") {
     // optax 0.2.8: join_schedules([linear_schedule(0.02, 0.1, 5), exponential_decay(0.1, 5, 0.7)], [5])
     check(tg::linear_warmup{.steps = 5, .start = 0.02, .target = 0.1}.then(
               tg::exponential_decay{.initial_learning_rate = 0.1, .decay_steps = 5, .decay_rate = 0.7}),

@@ -70,7 +70,7 @@ TEST_CASE("recurrent layers: a layer without options has one unit and gives its 
     CHECK(b["s/bias"].shape() == tg::shape{1});
 }
 
-TEST_CASE("recurrent layers: the gates' activation is the one asked for") {
+TEST_CASE("recurrent layers: the gates have the activation of the options") {
     layer_bench b;
     const tg::tensor<double> y =
         tg::lstm(b.scope() / "l", x, {.units = 2, .recurrent_activation = tg::gate_activation::hard_sigmoid});
@@ -81,7 +81,7 @@ TEST_CASE("recurrent layers: the gates' activation is the one asked for") {
     CHECK_FALSE(same_bits(y, other));
 }
 
-TEST_CASE("recurrent layers: biases begin as their initializer says") {
+TEST_CASE("recurrent layers: biases begin with the values of their initializer") {
     layer_bench b;
     tg::gru(b.scope() / "g", x, {.units = 2, .bias_initializer = tg::init::constant{0.5}});
     CHECK(b["g/bias"].to_vector() == std::vector<double>(12, 0.5));
@@ -115,7 +115,7 @@ TEST_CASE("attention: defaults are Keras's, and what cannot be is refused") {
     refused({.dropout = -0.5}, "dropout must lie in [0, 1)");
 }
 
-TEST_CASE("embedding: one number for one index unless asked otherwise; options reach the table") {
+TEST_CASE("embedding: one number for one index by default; options reach the table") {
     const tg::embedding_options o{};
     CHECK(o.input_dim == 1);
     CHECK(o.output_dim == 1);

@@ -109,7 +109,7 @@ TEST_CASE("cached attention, step by step, is causal attention over the whole se
                          tg::argument_error);
 }
 
-TEST_CASE("cached attention goes on with the variables of multi_head_attention") {
+TEST_CASE("cached attention uses the variables of multi_head_attention") {
     const auto x = noise<double>({1, 4, 3}, 1);
     layer_bench b;
     tg::multi_head_attention(b.scope() / "a", x, x, {.num_heads = 2, .key_dim = 3});

@@ -298,7 +298,7 @@ TEST_CASE("a step holds nothing of the table's size, and its bytes do not depend
     CHECK(tg::ir::cost_of(dense.training_program()).bytes > bytes + 6 * 2000 * 16 * 4); // w, m and v, read and written
 }
 
-TEST_CASE("weights and optimizer state in files: those of the dense model, and training goes on where it stopped") {
+TEST_CASE("weights and optimizer state in files: those of the dense model, and training continues where it stopped") {
     const auto path = std::filesystem::temp_directory_path() / "tapegraph_sparse_embedding.safetensors";
     const auto step = [](auto& model, std::uint64_t seed) {
         model.train_on_batch(words<double>(2, 4, rows, seed), noise<double>({2, 4, width}, seed));

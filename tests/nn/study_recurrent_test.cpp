@@ -75,7 +75,7 @@ TEST_CASE("both modes: the medium network of the recurrent pair") {
     });
 }
 
-TEST_CASE("LSTMs with relu that blow up say at which step") {
+TEST_CASE("LSTMs with relu that overflow report the step") {
     each_mode([](auto mode) {
         auto model = narrow_medium<decltype(mode)>(tg::sgd{.learning_rate = 1e4}, true);
         const auto x = noise<float>({4, 11, 16}, 1);

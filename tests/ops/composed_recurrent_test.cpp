@@ -144,7 +144,7 @@ constexpr struct { std::int64_t batch, time, units; } sizes[]{{1, 1, 1}, {3, 5, 
 
 } // namespace
 
-TEST_CASE("gru is what its formulas say, with first and second derivatives") {
+TEST_CASE("gru computes its formulas, with first and second derivatives") {
     for (const auto& [batch, time, units] : sizes)
         for (const bool after : {true, false})
             for (const bool backwards : {false, true}) {
@@ -164,7 +164,7 @@ TEST_CASE("gru is what its formulas say, with first and second derivatives") {
             }
 }
 
-TEST_CASE("simple_rnn and lstm are what their formulas say, with first and second derivatives") {
+TEST_CASE("simple_rnn and lstm compute their formulas, with first and second derivatives") {
     for (const auto& [batch, time, units] : sizes) {
         const auto shown_units = units;
         CAPTURE(shown_units);

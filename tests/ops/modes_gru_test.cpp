@@ -78,7 +78,7 @@ TEST_CASE("both modes: second derivatives of gru") {
                              drawn<double>({2, 12}, 4)) < 1e-12);
 }
 
-TEST_CASE("gru and simple_rnn say what does not fit") {
+TEST_CASE("gru and simple_rnn name the operand that does not fit") {
     const auto x = drawn<float>({2, 3, 4}, 1), w = drawn<float>({4, 15}, 2), r = drawn<float>({5, 15}, 3),
                b = drawn<float>({2, 15}, 4), h = drawn<float>({2, 5}, 5), one = drawn<float>({15}, 6);
     const auto v = drawn<float>({4, 5}, 7), s = drawn<float>({5, 5}, 8), c = drawn<float>({5}, 9);

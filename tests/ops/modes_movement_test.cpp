@@ -129,7 +129,7 @@ TEST_CASE("both modes: chained ranges of tensors and of formulas") {
     }
 }
 
-TEST_CASE("eager mode: a number of tensors that only the run knows, with derivatives") {
+TEST_CASE("eager mode: a number of tensors known only at run time, with derivatives") {
     for (int count : {1, 2, 97}) {
         std::vector<tg::tensor<float>> rows, points;
         std::vector<float> expected;

@@ -71,7 +71,7 @@ TEST_CASE("both modes: second derivatives of lstm") {
                              drawn<double>({16}, 4)) < 1e-12);
 }
 
-TEST_CASE("lstm says what does not fit") {
+TEST_CASE("lstm names the operand that does not fit") {
     const auto x = drawn<float>({2, 3, 4}, 1), w = drawn<float>({4, 20}, 2), r = drawn<float>({5, 20}, 3),
                b = drawn<float>({20}, 4), h = drawn<float>({2, 5}, 5);
     check_says([&] { tg::lstm(h, w, r, b); }, "lstm: input must be [batch, time, features]: f32[2, 5]");

@@ -12,7 +12,7 @@ namespace counters_test {
 namespace tg = tapegraph;
 using tg::profiling::counter;
 
-TEST_CASE("what is counted is counted, and what is not says why") {
+TEST_CASE("counters count, and unavailable ones give the reason") {
     const tg::profiling::counters open;
     const auto before = open.read();
     std::vector<char> fresh(std::size_t{1} << 24);

@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE("predictions are forward", Mode, tg::graph, tg::eager) {
     CHECK(found(r, phase::forward, "score", "matmul").count == 2);
 }
 
-TEST_CASE_TEMPLATE("steps over a data set tell what they waited", Mode, tg::graph, tg::eager) {
+TEST_CASE_TEMPLATE("steps over a data set report the time they waited", Mode, tg::graph, tg::eager) {
     auto model = make<Mode>();
     std::vector<float> images(7 * 10);
     for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 11) / 11;
@@ -244,7 +244,7 @@ TEST_CASE("ranges for tools that watch the process") {
           3);
 }
 
-TEST_CASE("nobody watches before, after, or when a step has thrown") {
+TEST_CASE("no observer is left before, after, or when a step has thrown") {
     CHECK(tg::runtime::observer() == nullptr);
     auto model = make<tg::graph>();
     CHECK_THROWS_WITH_AS(tg::profile(model, x, y, {.steps = 0}), "profile: steps must be at least 1, given 0",

@@ -32,7 +32,7 @@ numbers external(tape_type& tape, const numbers& x, int* calls) {
     });
 }
 
-TEST_CASE("external: as if it had been recorded, wherever it stands") {
+TEST_CASE("external: as if it had been recorded, at any position") {
     for (int before = 0; before < 2; ++before) {
         int calls = 0;
         const auto run = [&](auto f) {

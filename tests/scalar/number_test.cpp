@@ -196,7 +196,7 @@ TEST_CASE("real: limits and streams") {
     CHECK(x.value() == 1.25);
 }
 
-TEST_CASE("real: kinks as the library's pages say") {
+TEST_CASE("real: kinks as documented") {
     const double inf = std::numeric_limits<double>::infinity();
     CHECK(taped([](real x) { return real(abs(x)); }, std::array{0.0})[1] == 0);
     CHECK(taped([](real x) { return real(fmax(x, 0)); }, std::array{0.0})[1] == 0.5);

@@ -237,8 +237,8 @@ TEST_CASE("session: what only other fetches need is not fed; a fetched tensor pr
     text << session.run<"prediction">({{"x", x}});
     CHECK(text.str() == "[[ 3.]\n [ 7.]\n [11.]]");
     CHECK(float(session.run<"loss">({{"x", x}, {"y", tg::tensor<float>{{3}, {7}, {10}}}})) == doctest::Approx(1.0 / 3));
-    CHECK_THROWS_WITH_AS(session.run<"loss">({{"x", x}, {"y", tg::tensor<float>{{3}, {7}}}}), doctest::Contains("extent"),
-                         tg::shape_error);
+    CHECK_THROWS_WITH_AS(session.run<"loss">({{"x", x}, {"y", tg::tensor<float>{{3}, {7}}}}),
+                         doctest::Contains("extent"), tg::shape_error);
 }
 
 TEST_CASE("session: a run that trains is training to layers, others are not; placeholders have defaults") {
@@ -290,7 +290,7 @@ TEST_CASE("session: a file holds variables, optimizers' state and their steps") 
                          tg::data_error);
 }
 
-TEST_CASE("session: what is fed wrong says so") {
+TEST_CASE("session: errors of feeds name the culprit") {
     tg::session<quadratic> session;
     const tg::tensor<double> target{1, 1};
     CHECK_THROWS_WITH_AS(session.run<"loss">({{"targt", target}}),

@@ -136,7 +136,7 @@ TEST_CASE("run-time instances: layers are data; two nets share a tape") {
     CHECK(slope(1, 2) == doctest::Approx((moved(1e-6) - moved(-1e-6)) / 2e-6).epsilon(1e-7));
 }
 
-TEST_CASE("run-time instances: what is wrong is told") {
+TEST_CASE("run-time instances: errors name the culprit") {
     auto net = tg::instance<tg::traced>(network{{4}}, specs);
     CHECK_THROWS_AS(net(noise<double>({6, 4}, 1), shift), tg::shape_error);
     {

@@ -275,7 +275,7 @@ TEST_CASE("run-time scans: a scan in a cell without captures captures the cell's
     for (std::int64_t i = 0; i < p.size(); ++i) CHECK(p.data()[i] == doctest::Approx(q.data()[i]).epsilon(1e-10));
 }
 
-TEST_CASE("run-time scans: what a capturing cell may not do is told") {
+TEST_CASE("run-time scans: what a capturing cell may not do is refused") {
     const auto refused = [](const auto& cell_of) {
         return support::message_of<tg::shape_error>([&] {
             static_cast<void>(tg::compile<tg::traced>(

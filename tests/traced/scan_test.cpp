@@ -160,7 +160,7 @@ TEST_CASE("run-time graphs: predictions with a scan from several threads, of sev
     for (std::size_t k = 0; k < found.size(); ++k) CHECK(same_bits(found[k], expected[k]));
 }
 
-TEST_CASE("run-time graphs: what is wrong with a cell is told as the compiler tells it") {
+TEST_CASE("run-time graphs: errors of a cell are those of the compiler") {
     const std::string text = support::message_of<tg::shape_error>([] {
         tg::function<tg::traced>(
             [](auto v, auto xs) {

@@ -210,7 +210,7 @@ TEST_CASE("run-time sessions: a file goes from one mode to the other") {
     CHECK(found.to_vector() == right.to_vector());
 }
 
-TEST_CASE("run-time sessions: what is wrong says so, and nothing has changed") {
+TEST_CASE("run-time sessions: errors name the culprit, and nothing has changed") {
     auto s = tg::make_session<tg::traced>(network<false>{}, 7);
     const std::string before = variables_of(s);
     const auto refused = [&](auto... arguments) {
@@ -249,7 +249,7 @@ TEST_CASE("run-time sessions: what is wrong says so, and nothing has changed") {
     CHECK(text.find("matmul: inner extents differ: f32[2,3] and f32[2,3]") == 0);
 }
 
-TEST_CASE("run-time sessions: a run has no gradient on a tape, and says so") {
+TEST_CASE("run-time sessions: a run has no gradient on a tape, and requesting one throws") {
     auto s = tg::make_session<tg::traced>(network<false>{}, 7);
     tg::tensor<double> at = x;
     tg::gradient_tape tape;

@@ -134,7 +134,7 @@ TEST_CASE("run-time graphs in shards: shards that wait for each other, a scaled 
     }
 }
 
-TEST_CASE("run-time graphs in shards: what cannot be cut is told") {
+TEST_CASE("run-time graphs in shards: what cannot be cut is refused") {
     auto model = scaled<tg::traced>(waiting{5}, 4);
     CHECK_THROWS_WITH_AS(model.train_on_batch(noise<float>({3, 6}, 1), classes(3, 3, 1)),
                          doctest::Contains("a batch of 3 records cannot be cut into 4 shards"), tg::argument_error);

@@ -97,7 +97,7 @@ TEST_CASE("run-time graphs: deeper steps, whose words are the compiler's, shared
     CHECK(!same_bits(first, made.predict(z)));
 }
 
-TEST_CASE("run-time graphs: what is wrong with a step is told") {
+TEST_CASE("run-time graphs: errors of a step name the culprit") {
     const auto refused = [](auto step) {
         return message_of<tg::shape_error>(
             [&] { tg::compile_step<tg::traced>(step, tg::spec<float, tg::dyn, 3>{}, tg::sgd{}); });

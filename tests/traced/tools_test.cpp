@@ -49,7 +49,7 @@ const auto batch = [](std::int64_t size, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("run-time graphs: explain, summary and profile tell what they tell of a compiled one") {
+TEST_CASE("run-time graphs: explain, summary and profile are those of a compiled one") {
     auto compiled = made<tg::graph>(fixed_mlp{});
     auto traced = made<tg::traced>(data_mlp{{5}});
     CHECK(traced.summary() == compiled.summary());

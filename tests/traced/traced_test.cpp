@@ -134,7 +134,7 @@ TEST_CASE("run-time graphs: a lambda that captures is a model") {
     CHECK(model.evaluate(x, y).loss < before);
 }
 
-TEST_CASE("run-time graphs: what does not fit together is told as the compiler tells it") {
+TEST_CASE("run-time graphs: errors of shapes are those of the compiler") {
     const auto refused = [](auto model) {
         return support::message_of<tg::shape_error>([&] {
             static_cast<void>(
@@ -163,7 +163,7 @@ TEST_CASE("run-time graphs: inputs are checked as in the other modes") {
     CHECK_THROWS_AS(model.train_on_batch(noise<float>({3, 6}, 1), classes(4, 3, 1)), tg::shape_error);
 }
 
-TEST_CASE("run-time graphs: predictions of the element types that are asked for") {
+TEST_CASE("run-time graphs: predictions of the requested element types") {
     const auto classified = [](auto scope, auto x) {
         const auto scores = tg::dense(scope / "out", x, {.units = 3});
         return tg::outputs{tg::output<"class">(tg::argmax(scores, 1)), tg::output<"score">(tg::eval(max(scores, {1})))};

@@ -248,7 +248,7 @@ TEST_CASE("learning rates change by schedule and on a plateau") {
     });
 }
 
-TEST_CASE("training ends at a loss that is no number, after a time, or when told") {
+TEST_CASE("training ends at a loss that is not a number, after a time, or on request") {
     const auto set = records(6);
     auto model = make<tg::graph>(1e300); // the second loss is its square, which is infinite
     auto h = model.fit(set, {.epochs = 3, .batch_size = 2, .verbose = 0}, tg::terminate_on_nan{});
@@ -288,7 +288,7 @@ TEST_CASE("csv_logger writes epochs as they end, and appends to an existing file
                             "x.csv' cannot be written: No such file or directory"));
 }
 
-TEST_CASE("progress is a line per epoch, or nothing, as asked for") {
+TEST_CASE("progress is a line per epoch, or nothing, as `verbose` says") {
     const auto set = records(4);
     const auto shown = [&](int verbose) {
         auto model = make<tg::eager>();

@@ -32,7 +32,7 @@ void train(Model& model, int steps) {
 
 } // namespace
 
-TEST_CASE("a run whose checkpoints a thread writes goes on exactly") {
+TEST_CASE("a run whose checkpoints a thread writes resumes exactly") {
     each_mode([](auto mode) {
         using Mode = decltype(mode);
         const support::temporary_folder folder;

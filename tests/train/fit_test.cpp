@@ -40,7 +40,7 @@ tg::data::dataset columns(const std::vector<float>& x, std::vector<std::int64_t>
 
 } // namespace
 
-TEST_CASE("fit trains, and its history tells how") {
+TEST_CASE("fit trains, and its history records it") {
     each_mode([](auto mode) {
         auto model = make<decltype(mode)>();
         const auto train = records(50, 1), validation = records(31, 2);
@@ -112,7 +112,7 @@ TEST_CASE("fit is the same in both modes, and depends on the seed alone") {
     CHECK(first[0] != first[1]);
 }
 
-TEST_CASE("fit goes on at a later epoch as if it had not stopped") {
+TEST_CASE("fit continues at a later epoch as if it had not stopped") {
     each_mode([](auto mode) {
         auto model = make<decltype(mode)>(2), twin = make<decltype(mode)>(2);
         const auto set = records(50, 1);
@@ -279,7 +279,7 @@ TEST_CASE("what cannot be trained on is refused with one clear line, and the mod
     });
 }
 
-TEST_CASE("a loss that is not finite is reported where that was asked for") {
+TEST_CASE("a loss that is not finite is reported with check_finite") {
     each_mode([](auto mode) {
         auto model = tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
                                                  tg::sgd{.learning_rate = 0.1}, {.seed = 2, .check_finite = true});

@@ -159,7 +159,7 @@ TEST_CASE_TEMPLATE("killed at random moments and started again, training ends in
     MESSAGE(killed << " kills in " << ended << " trainings, files were left behind " << left << " times");
 }
 
-TEST_CASE_TEMPLATE("an exception of a callback, a pipeline or a model leaves nothing behind, and training can go on",
+TEST_CASE_TEMPLATE("an exception of a callback, a pipeline or a model leaves nothing behind, and training can continue",
                    Mode, tg::graph, tg::eager) {
     const support::temporary_folder folder;
     const path whole = made(folder.path() / "whole");

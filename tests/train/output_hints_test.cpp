@@ -60,7 +60,7 @@ struct two_layers {
 
 } // namespace
 
-TEST_CASE("hints: an activation that the loss applies itself is told once, in graph and in eager mode") {
+TEST_CASE("hints: an activation that the loss applies itself is reported once, in graph and in eager mode") {
     const std::string first = hints_from<tg::graph>(ending<last::softmax>{}, tg::softmax_cross_entropy{}, tg::sgd{});
     CHECK(
         first ==
@@ -106,7 +106,7 @@ TEST_CASE("hints: one class is none") {
                             "the output has one class, of which categorical_accuracy is always 1"));
 }
 
-TEST_CASE("hints: nothing is said of what is right, of prediction alone, and where hints are off") {
+TEST_CASE("hints: none for correct models, for prediction alone, and where hints are off") {
     CHECK(hints_from<tg::eager>(ending<last::nothing>{}, tg::softmax_cross_entropy{}, tg::sgd{}).empty());
     CHECK(hints_from<tg::eager>(ending<last::log_softmax>{}, tg::sparse_softmax_cross_entropy{}, tg::sgd{})
               .empty()); // changes nothing

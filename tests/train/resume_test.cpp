@@ -147,7 +147,7 @@ TEST_CASE("a run that is stopped after any step and continued gives the bits of 
     });
 }
 
-TEST_CASE("backup_and_restore goes on where a process died") {
+TEST_CASE("backup_and_restore continues where a process died") {
     each_mode([](auto mode) {
         using Mode = decltype(mode);
         const support::temporary_folder folder;
@@ -274,7 +274,7 @@ TEST_CASE("model_checkpoint names files by what is logged, and keeps the last or
     CHECK(refused("") == "model_checkpoint: path is empty");
 }
 
-TEST_CASE("what cannot be resumed is told, and the model is as it was") {
+TEST_CASE("what cannot be resumed is refused, and the model is unchanged") {
     const support::temporary_folder folder;
     const auto path = [&](const char* name) { return (folder.path() / name).string(); };
     const auto set = records(11, 1);

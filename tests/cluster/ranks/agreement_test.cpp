@@ -21,7 +21,7 @@ std::vector<std::string> messages(int ranks, int other, const std::vector<td::ag
     return result;
 }
 
-TEST_CASE("ranks that have the same go on, and every rank hears who has something else") {
+TEST_CASE("ranks that agree continue; otherwise every rank's error names the one that differs") {
     const std::vector<td::agreed_field> usual{{"schedule", 0xABC}, td::agreed_value("shards", "8"), {"weights", 7}};
     CHECK(messages(4, 2, usual, usual) == std::vector<std::string>(4));
     CHECK(messages(1, 0, usual, usual) == std::vector<std::string>(1));
@@ -39,7 +39,7 @@ TEST_CASE("ranks that have the same go on, and every rank hears who has somethin
           all("ranks do not agree: rank 1 has schedule 0xabc, rank 0 has 0x1"));
 }
 
-TEST_CASE("hashes tell values, their order and their number") {
+TEST_CASE("hashes depend on values, their order and their number") {
     std::vector<float> values(1001);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
     const auto hash = [](const std::vector<float>& of) { return td::hash_values(std::as_bytes(std::span(of))); };

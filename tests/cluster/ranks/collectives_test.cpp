@@ -39,7 +39,7 @@ TEST_CASE("a broadcast reaches every rank from any") {
             });
 }
 
-TEST_CASE("nobody passes a barrier before the last has come") {
+TEST_CASE("no rank passes a barrier before the last has reached it") {
     for (const int ranks : {1, 2, 3, 6}) {
         std::atomic<int> came{0};
         td::run_ranks(ranks, [&](td::exchange& mine) {

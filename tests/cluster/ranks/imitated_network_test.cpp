@@ -10,7 +10,7 @@ namespace imitated_network_test {
 
 double largest(const std::vector<double>& of) { return *std::max_element(of.begin(), of.end()); }
 
-TEST_CASE("a sum takes what the formula says: 2 log2 W latencies, 2 (W - 1) / W of the bytes") {
+TEST_CASE("a sum takes the predicted time: 2 log2 W latencies, 2 (W - 1) / W of the bytes") {
     constexpr std::size_t count = 1 << 18; // 1 MiB
     for (const int ranks : {2, 4, 8}) {
         std::vector<double> ended(static_cast<std::size_t>(ranks));

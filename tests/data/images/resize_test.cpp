@@ -165,7 +165,7 @@ TEST_CASE("normalisation by a data set and by the image itself") {
     CHECK(all.result().deviation[1] == doctest::Approx(0.3));
 }
 
-TEST_CASE("what cannot be resized or normalised says why") {
+TEST_CASE("errors of resizing and normalising give the reason") {
     using support::message_of;
     const auto x = sample(3);
     CHECK(message_of<tapegraph::shape_error>([&] { static_cast<void>(images::resize(x, 0, 4)); }) ==

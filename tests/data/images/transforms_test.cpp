@@ -61,7 +61,7 @@ TEST_CASE("random crops reach every place, and a record's number decides which")
     for (const int n : found) CHECK(n > 20); // 44 on average, deviation 6.3
 }
 
-TEST_CASE("random resized boxes keep the area and the ratio that were asked for") {
+TEST_CASE("random resized boxes have areas and ratios within the options") {
     int full_height = 0;
     for (std::uint64_t record = 0; record < 500; ++record) {
         counter_random random(1, record);
@@ -109,7 +109,7 @@ TEST_CASE("flips and quarter turns move pixels and change none") {
     CHECK(flipped < 130);
 }
 
-TEST_CASE("what stands beyond an image, in four ways") {
+TEST_CASE("the four values beyond the edges of an image") {
     const auto x = row({10, 20, 30, 40});
     const auto shifted = [&](double right, fill_mode mode) {
         return images::shift(x, 0, right, {.fill_mode = mode, .fill_value = 7}).pixels;

@@ -128,7 +128,7 @@ struct stop_at {
 };
 } // namespace
 
-TEST_CASE_TEMPLATE("a run that was stopped anywhere goes on exactly", Mode, tg::eager, tg::graph) {
+TEST_CASE_TEMPLATE("a run that was stopped anywhere resumes exactly", Mode, tg::eager, tg::graph) {
     const auto run = [](const auto& set, const tg::fit_options& o) {
         auto reference = make<Mode>();
         const auto expected = reference.fit(set, o);
@@ -171,10 +171,11 @@ TEST_CASE("an epoch is a number of steps, where the set has no end") {
 TEST_CASE("what cannot be") {
     auto m = make<tg::eager>();
     const auto set = records(0);
-    CHECK_THROWS_WITH_AS(m.fit(set, {.validation_split = 0.5, .verbose = 0}),
-                         "fit: validation_split of a pipeline, whose order is its own; give set.take(n) as validation_data "
-                         "and train on set.skip(n)",
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(
+        m.fit(set, {.validation_split = 0.5, .verbose = 0}),
+        "fit: validation_split of a pipeline, whose order is its own; give set.take(n) as validation_data "
+        "and train on set.skip(n)",
+        tg::argument_error);
     CHECK_THROWS_WITH_AS(m.fit(set.take(0), {.verbose = 0}),
                          "data set: no records; the pipeline ends before its first one", tg::argument_error);
     data::dataset d = set;

@@ -33,7 +33,7 @@ void resumes(const Set& set, const Same& same) {
 
 } // namespace
 
-TEST_CASE("a walk goes on exactly from every position") {
+TEST_CASE("a walk resumes exactly from every position") {
     const auto equal = [](std::int64_t a, std::int64_t b) { return a == b; };
     const auto rows = [](const auto& a, const auto& b) { return a.to_vector() == b.to_vector(); };
     const auto drawn = [](std::int64_t i, data::counter_random& random) {

@@ -128,7 +128,7 @@ TEST_CASE("JPEG") {
     for (std::size_t i = 0; i < rgb.size(); ++i) REQUIRE(std::abs(image.pixels[i] - rgb[i]) <= 3);
 }
 
-TEST_CASE("sizes: all alike, as asked for, or resized") {
+TEST_CASE("sizes: all alike, as the options require, or resized") {
     const support::temporary_folder folder;
     folder.write("c/1.png", grey_png(3, 5, 255));
     const auto second = folder.write("c/2.png", grey_png(4, 5, 51));

@@ -69,7 +69,7 @@ TEST_CASE("records in order, of sizes around none, a buffer and the first room")
           std::vector<std::string>{"a", "bc"});
 }
 
-TEST_CASE("what is damaged is said as by the reader of whole files") {
+TEST_CASE("damaged files are reported as by the reader of whole files") {
     const support::temporary_folder folder;
     const std::string bytes = framed({"hello", "world"});
     for (const bool packed : {false, true}) {

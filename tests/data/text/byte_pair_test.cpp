@@ -209,7 +209,7 @@ TEST_CASE("normalizers: before texts are split, with added tokens before and aft
     CHECK(trained.encode("LoWeR") == trained.encode("lower"));
 }
 
-TEST_CASE("merges against what stands in the vocabulary") {
+TEST_CASE("merges must agree with the vocabulary") {
     // "abc" is a token, but no merge leads to it.
     auto tables = tables_of({"ab", "abc"}, {{"a", "b"}});
     CHECK(data::byte_pair_encoding(tables).encode("abc").size() == 2);
