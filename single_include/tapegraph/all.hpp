@@ -78,8 +78,8 @@ inline std::uint32_t new_tape_number() {
 }
 }
 
-/// Where numbers that record write: one place per thread and type of number. The tape that is active (scalar/tape.hpp)
-/// provides the memory.
+/// The recorder to which numbers write: one per thread and type of number. The active tape
+/// (scalar/tape.hpp) provides the memory.
 
 namespace tapegraph::scalars {
 struct place {
@@ -662,7 +662,8 @@ public:
   for (real<T>& x : numbers) watch(x);
  }
 
- /// Sets all adjoints to those of y: `seed` times the derivatives of y by every number. Earlier ones are lost.
+ /// Sets all adjoints to those of y: `seed` times the derivative of y by every number. It overwrites
+ /// earlier ones.
  void backward(const real<T>& y, const T& seed = T(1)) {
   clear_adjoints();
   add_adjoint(y, seed);
@@ -701,8 +702,8 @@ public:
  void resume() { state().room = memory_.chunks[memory_.current].room, paused_ = false; }
  bool paused() const { return paused_; }
 
- /// The end of the tape now. rewind(position) forgets what came later; numbers of later statements must not be used
- /// again, which is checked no further.
+ /// The current end of the tape. rewind(position) discards what was recorded after it; numbers of later
+ /// statements must not be used again, which is not checked.
  tape_position position() const { return {end_now(), state().tape}; }
  void rewind(const tape_position& to) {
   scalars::recorder<T>& end = state();
@@ -907,9 +908,9 @@ std::vector<real<T>> preaccumulate(real_tape<T>& tape, std::span<const real<T>> 
 }
 // -- tapegraph/scalar/checkpoints.hpp
 
-/// Long loops of steps in little memory: only some states are kept, and the steps between them are run again when the
-/// derivative is taken. Which states, is the binomial schedule of Griewank and Walther (2000), "Algorithm 799: revolve",
-/// which runs the fewest steps for a given number of states.
+/// Long loops of steps in little memory: only some states are stored, and the steps between them run
+/// again when the derivative is taken. The binomial schedule of Griewank and Walther (2000), "Algorithm
+/// 799: revolve", selects the states; it runs the fewest steps for a given number of states.
 
 namespace tapegraph {
 
@@ -1004,10 +1005,11 @@ private:
 };
 }
 
-/// The state after `steps` calls of step(state, parameters, i), i = 0, 1, ..., where state and parameters are vectors of
-/// numbers: `kept` states at most are kept and the one before the last step; steps are run again as often as that needs. `step` changes
-/// the state, and keeps its length; it is a template of the numbers' type (`auto&`), or takes vectors of real<T>. It
-/// reads no other numbers of the tape, is kept until the tape is cleared, and must do the same whenever it is called.
+/// The state after `steps` calls of step(state, parameters, i), i = 0, 1, ..., where state and
+/// parameters are vectors of numbers. At most `kept` states are stored, besides the one before the last
+/// step; steps run again as often as that requires. `step` changes the state but not its length; it is a
+/// template of the numbers' type (`auto&`), or takes vectors of real<T>. It reads no other numbers of
+/// the tape, is stored until the tape is cleared, and must do the same whenever it is called.
 template <class T, class F>
 std::vector<real<T>> checkpointed_steps(real_tape<T>& tape, const std::vector<real<T>>& state,
           const std::vector<real<T>>& parameters, std::size_t steps, std::size_t kept,
@@ -1107,9 +1109,10 @@ struct tgamma_op : map_op<1> {
 }
 // -- tapegraph/scalar/standard.hpp
 
-/// Functions of <cmath> that are operations of the library, of plain numbers: the value is the standard library's, so that
-/// a program gives the same bits with `double` and with `tg::real`, and faster than the library's own, which is made for
-/// vectors. Derivatives are those of the operations, which here may call the standard library, too.
+/// Functions of <cmath> that are operations of the library, for plain numbers. The value is the standard
+/// library's, so that a program gives the same bits with `double` and with `tg::real`; it is also faster
+/// than the library's own function, which is written for vectors. Derivatives are those of the
+/// operations, which may call the standard library here, too.
 
 namespace tapegraph::scalars {
 #define TG_STANDARD_VALUE(word) \
@@ -1193,9 +1196,9 @@ struct scalar_rule<pow_op, T> {
 };
 }
 
-/// Those functions of <cmath> that the library does not have for tensors, or has with another meaning, of numbers that
-/// record and jets. All are found by their arguments: `using std::sqrt; sqrt(x)`, or sqrt(x) alone. Their values are the standard
-/// library's.
+/// Functions of <cmath> that the library does not have for tensors, or has with another meaning, for
+/// numbers that record and for jets. All are found by argument-dependent lookup: `using std::sqrt;
+/// sqrt(x)`, or sqrt(x) alone. Their values are the standard library's.
 
 namespace tapegraph {
 
@@ -1581,8 +1584,8 @@ template <class T, int N>
 struct std::numeric_limits<tapegraph::jet<T, N>> : tapegraph::scalars::limits_as<tapegraph::jet<T, N>, T> {};
 // -- tapegraph/scalar/rounding.hpp
 
-/// Functions of <cmath> that take numbers apart, round, and ask questions. Steps count as constants, which they are
-/// between their jumps; numbers that carry derivatives lose them here.
+/// Functions of <cmath> that decompose, round and classify numbers. Steps count as constants, which they
+/// are between their jumps, so numbers that carry derivatives lose them here.
 
 namespace tapegraph {
 
@@ -3254,7 +3257,8 @@ struct tensor_columns {
  }
 };
 
-/// The outputs of a model: by place, by name, or the only one as a tensor: `tg::tensor<float> y = model.predict(x);`
+/// The outputs of a model, by position or by name. A single one converts to a tensor:
+/// `tg::tensor<float> y = model.predict(x);`
 class any_outputs {
 public:
  any_outputs(const model_signature& of, std::vector<any_tensor> values) : values_(std::move(values)) {
@@ -12888,8 +12892,8 @@ inline double fma_peak(double seconds, clock_function now = thread_seconds) {
  });
 }
 
-/// Bytes per second of a[i] = b[i] + s c[i] on floats, three streams counted, over arrays of `bytes` in all, on the threads that
-/// kernels use.
+/// Bytes per second of a[i] = b[i] + s c[i] on floats, with three streams counted, for arrays of `bytes`
+/// in total, on the threads that kernels use.
 inline double triad(std::size_t bytes, double seconds, clock_function now = thread_seconds) {
  const auto count = static_cast<std::int64_t>(bytes / (3 * sizeof(float)));
  std::vector<float> a(static_cast<std::size_t>(count)), b(a), c(a);
@@ -13022,7 +13026,8 @@ struct table_options {
 };
 }
 
-/// The times of some steps, call by call. `text()` and `csv()` are tables, `chrome_trace()` opens in Perfetto.
+/// The times of some steps, call by call. `text()` and `csv()` return tables; Perfetto opens
+/// `chrome_trace()`.
 struct profile_result {
  std::vector<profiling::call> calls; ///< in the order of a step
  std::vector<profiling::layer> layers; ///< in the order of their first calls
@@ -13716,8 +13721,9 @@ profile_result profile_steps(const profile_options& options, Model& model, const
 template <class = void> no_such_option_in<profile_options> profile(any_argument, ...) TG_MISTAKE;
 template <class = void> no_such_option_in<profile_options> profile(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// The times of `step()`, whatever it does: eager statements, steps of models, compiled functions. What it changes stays changed.
-/// Kernel calls of the thread that calls are seen. Throws argument_error for less than one step.
+/// Measures `step()`, which may do anything: eager statements, steps of models, compiled functions. Its
+/// changes are kept. Only kernel calls of the calling thread are seen. Throws argument_error for less
+/// than one step.
 template <class Step>
  requires std::is_invocable_v<Step&> profile_result profile(Step&& step, const profile_options& options = {}) {
   return profiling::profiled(options, [&](profiling::recorder&) { (void)step(); });
@@ -14045,7 +14051,8 @@ struct eval_spec {
  std::int64_t batch_size = 32;
 };
 
-/// A compiled model and its folder. `scope.training()` tells the model which of train, evaluate and predict it is in.
+/// A model and the folder of its checkpoints. The model's `scope.training()` is true in train, and
+/// false in evaluate and predict.
 template <class Model>
 class estimator {
 public:
@@ -14067,7 +14074,7 @@ public:
  std::int64_t step() const { return model_.step(); }
  /// The newest checkpoint; empty where there is none.
  files::path latest_checkpoint() const { return checkpoints_.newest(); }
- /// The best checkpoint, where checkpoint_options::best asks for it; empty where there is none.
+ /// The best checkpoint, if checkpoint_options::best is set; empty if there is none.
  files::path best_checkpoint() const { return checkpoints_.best(); }
  /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
  void load(const files::path& file) { model_.load(file, {.optimizer_state = true}); }
@@ -16616,9 +16623,9 @@ inline void scatter_elements(call& c) {
   }
  node result = placed_any(data, at, updates, how);
  for (int i = rank - 2; smaller && i >= 0; --i) {
-  const extent size = result.shape()[i], all_of_it = whole.shape()[i];
-  if (size.value == all_of_it.value) continue;
-  node remainder = part(whole, i, size, all_of_it - size);
+  const extent size = result.shape()[i], whole_extent = whole.shape()[i];
+  if (size.value == whole_extent.value) continue;
+  node remainder = part(whole, i, size, whole_extent - size);
   for (int k = 0; k < i; ++k)
    if (remainder.shape()[k].value != result.shape()[k].value)
     remainder = part(remainder, k, 0, result.shape()[k]);
@@ -18433,8 +18440,8 @@ inline void grid_sample(call& c) {
  const std::function<void(int, const node&, const node&)> add = [&](int i, const node& at, const node& weight) {
   if (i == n) {
    const node chosen = gather(image, eval(cast<std::int64_t>(at)), 1, 1);
-   const node part_of_it = eval(chosen * with_axis(weight, 2));
-   total = any ? eval(total + part_of_it) : part_of_it;
+   const node weighted = eval(chosen * with_axis(weight, 2));
+   total = any ? eval(total + weighted) : weighted;
    any = true;
    return;
   }
@@ -19953,7 +19960,7 @@ inline void tensorboard::begin(training_state& s) {
  epoch_seconds = -1;
  first_batch = s.batch;
  if (train_writer != nullptr) return;
- const bool goes_on = began;
+ const bool continues = began;
  writes = s.writes_files();
  open(train_writer, "/train");
  if (s.validates)
@@ -19964,10 +19971,10 @@ inline void tensorboard::begin(training_state& s) {
    metrics.push_back({"epoch_loss", "train"});
    if (s.validates) metrics.push_back({"epoch_loss", "validation"});
   }
-  if (!goes_on) session_writer->hyperparameters(hyperparameters, metrics);
+  if (!continues) session_writer->hyperparameters(hyperparameters, metrics);
   session_writer->flush();
  }
- if (!graph.empty() && !goes_on) {
+ if (!graph.empty() && !continues) {
   train_writer->graph(graph);
   train_writer->flush();
  }
@@ -20995,7 +21002,8 @@ inline std::string graph::reshape(const std::string& x, const std::vector<std::i
 }
 }
 
-/// Elementwise operations: operands side by side in one order of axes, and the names by which ONNX knows them.
+/// The export of elementwise operations: their operands in a common order of axes, and their names in
+/// ONNX.
 
 namespace tapegraph::onnx {
 
@@ -21012,7 +21020,8 @@ public:
  /// The element type of an operand, and of the result.
  dtype type(int k) const { return g_.at(g_.t.argument(node_, k)).type; }
  dtype result_type() const { return g_.at(node_).type; }
- /// Extents of an operand as it was traced; negative ones are symbols. Elementwise operations may see them in another order.
+ /// Extents of an operand as it was traced; negative ones are symbols. The operands of elementwise
+ /// operations may have another order of axes in the file.
  std::vector<std::int64_t> dims(int k) const { return g_.dims(g_.t.argument(node_, k)); }
  /// Operand k's number, if it is a constant.
  bool number(int k, double& value) const { return g_.number(g_.t.argument(node_, k), value); }
@@ -21051,8 +21060,8 @@ using call = basic_call<graph>;
 ///         static std::string write(tg::onnx::call& c, const tg::no_attributes&) { return c.emit("Softsign", {c.operand(0)}); }
 ///     };
 ///
-/// `write` gives the name of the result, whose axes lie as the operands' do; those of an operation that is not elementwise lie as they
-/// were traced.
+/// `write` returns the name of the result, whose axes have the order of the operands'. For an operation
+/// that is not elementwise that is the order in which they were traced.
 template <class Op>
 struct rule {};
 
@@ -28572,9 +28581,9 @@ inline void scatter_elements(call& c) {
   }
  node result = placed_any(data, at, updates, how);
  for (int i = rank - 2; smaller && i >= 0; --i) {
-  const extent size = result.shape()[i], all_of_it = whole.shape()[i];
-  if (size.value == all_of_it.value) continue;
-  node remainder = part(whole, i, size, all_of_it - size);
+  const extent size = result.shape()[i], whole_extent = whole.shape()[i];
+  if (size.value == whole_extent.value) continue;
+  node remainder = part(whole, i, size, whole_extent - size);
   for (int k = 0; k < i; ++k)
    if (remainder.shape()[k].value != result.shape()[k].value)
     remainder = part(remainder, k, 0, result.shape()[k]);
@@ -30389,8 +30398,8 @@ inline void grid_sample(call& c) {
  const std::function<void(int, const node&, const node&)> add = [&](int i, const node& at, const node& weight) {
   if (i == n) {
    const node chosen = gather(image, eval(cast<std::int64_t>(at)), 1, 1);
-   const node part_of_it = eval(chosen * with_axis(weight, 2));
-   total = any ? eval(total + part_of_it) : part_of_it;
+   const node weighted = eval(chosen * with_axis(weight, 2));
+   total = any ? eval(total + weighted) : weighted;
    any = true;
    return;
   }

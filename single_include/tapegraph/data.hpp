@@ -265,10 +265,13 @@ struct named {
 };
 namespace detail {
 template <class F>
-concept gives_a_loss = requires(const F& f) { requires tensor_like<std::remove_cvref_t<decltype(f())>>; };
+concept gives_a_loss = requires(const F& f) {
+ requires tensor_like<std::remove_cvref_t<decltype(f())>>;
+};
 }
 #define TG_A_LOSS_IS_A_FUNCTION \
- "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return mean(square(y)); })"
+ "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return "                 \
+ "mean(square(y)); })"
 template <class Optimizer>
 class applied {
  static_assert(detail::optimizer_like<Optimizer>,
@@ -1251,8 +1254,8 @@ struct nadam {
 }
 // -- tapegraph/nn/optimizers/proximal.hpp
 
-/// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,
-/// tf.train.ProximalAdagradOptimizer.
+/// Proximal optimizers (Duchi and Singer 2009) in the form of TensorFlow 1's
+/// tf.train.ProximalGradientDescentOptimizer and tf.train.ProximalAdagradOptimizer.
 
 namespace tapegraph {
 
@@ -2497,8 +2500,9 @@ private:
 ///     static constexpr int count; constexpr std::array<double, count> numbers() const;
 ///
 /// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its
-/// state, or to doubles of a shape, which are 0 at the start of every epoch. x is the output, z the
-/// labels, `weights` a tensor of weights of records, [batch], or an object that is not a tensor.
+/// state, or to an array of doubles, which are 0 at the start of every epoch. x is the output, z the
+/// labels, `weights` the weights of records, [batch], or an object that is not a tensor if there are
+/// none.
 /// Sums are in double, and exact over batches of unequal sizes.
 
 namespace tapegraph::detail {
@@ -7967,7 +7971,7 @@ public:
   return position_;
  }
  /// Whether restore(p) would change nothing.
- bool stands_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
+ bool is_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
  /// Continues from the given position. Elements before it are drawn, and made only if a stage
  /// has to inspect them (filter, flat_map, bucket_by_length, window, unbatch, cache). Throws
  /// argument_error for a one-shot walk that has started, and if elements have no fixed order.
@@ -8202,7 +8206,7 @@ private:
    walk_(from.stage_, from.report_, 0, false,
      {ahead > 0 && !prefetched<Stage> ? 1 : 0, prefetched<Stage> ? 0 : ahead, true}) {}
   void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
-   if (!walk_.stands_at({epoch, first})) walk_.restore({epoch, first});
+   if (!walk_.is_at({epoch, first})) walk_.restore({epoch, first});
   }
   bool next(batch_view& to) override {
    const device_scope here(nullptr);

@@ -183,14 +183,14 @@ struct refused_value {
 #define TG_MISTAKE = delete
 #endif
 
-/// Before the declaration of a function that nobody should call, and that has a body: calling it is an error with this text, and the only
-/// one, because what calls it can be evaluated. (clang prints it twice where a template is called by its name.) nvcc has none of these
-/// functions.
+/// Precedes the declaration of a function that must not be called, but has a body: calling it is an error
+/// with this text, and the only one, because the call can still be evaluated. (clang prints it twice
+/// where a template is called by its name.) nvcc has none of these functions.
 #if defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSED(text) __attribute__((unavailable(text)))
 #endif
 
-/// The same of a function that the compiler never evaluates.
+/// The same for a function that the compiler never evaluates.
 #if defined(__clang__)
 #define TG_REFUSED_CALL(text) \
  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
@@ -6862,7 +6862,7 @@ struct slice_op {
   io.type = io.in[0].type;
   io.result = *io.target;
   if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
-   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
+   require_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
  }
  /// Axes beyond the operand's rank have step 1 unless a range was given for them.
  static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
@@ -6889,7 +6889,7 @@ struct slice_op {
  }
  /// Whether the elements of `smaller` are inside `larger`; conditions on symbols become
  /// requirements.
- static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
+ static constexpr void require_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
          const char* operation, const char* outside) {
   for (int i = 0; i < larger.rank(); ++i) {
    const extent size = larger[i], count = smaller[i];
@@ -6918,7 +6918,7 @@ struct pad_op : slice_op {
   io.type = io.in[0].type;
   io.result = *io.target;
   if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
-   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
+   require_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
  }
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
@@ -7395,8 +7395,9 @@ constexpr auto in_double(const A& x, std::source_location where, const F& f) {
 }
 }
 
-/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of squares where that is in range,
-/// as it nearly always is. A vector whose sum is not is gone over again, with its numbers scaled, by itself.
+/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of
+/// squares if that is in range, as it nearly always is. Otherwise the vector is read a second time, with
+/// its numbers scaled.
 
 namespace tapegraph::detail {
 struct length_op {
@@ -11356,8 +11357,8 @@ private:
 class team_pool {
 public:
  static team_pool& instance() {
-  static team_pool shelf;
-  return shelf;
+  static team_pool pool;
+  return pool;
  }
  ~team_pool() {
   for (thread_team* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
@@ -11369,19 +11370,19 @@ public:
  }
  static thread_team* take() {
   if (!open_.load(std::memory_order_acquire)) return nullptr;
-  team_pool& shelf = instance();
-  pthread_mutex_lock(&shelf.lock_);
-  thread_team* const team = shelf.spare_;
-  if (team != nullptr) shelf.spare_ = team->next;
-  pthread_mutex_unlock(&shelf.lock_);
+  team_pool& pool = instance();
+  pthread_mutex_lock(&pool.lock_);
+  thread_team* const team = pool.spare_;
+  if (team != nullptr) pool.spare_ = team->next;
+  pthread_mutex_unlock(&pool.lock_);
   return team != nullptr ? team : new thread_team;
  }
  static void put(thread_team* team) {
-  team_pool& shelf = instance();
-  pthread_mutex_lock(&shelf.lock_);
-  team->next = shelf.spare_;
-  shelf.spare_ = team;
-  pthread_mutex_unlock(&shelf.lock_);
+  team_pool& pool = instance();
+  pthread_mutex_lock(&pool.lock_);
+  team->next = pool.spare_;
+  pool.spare_ = team;
+  pthread_mutex_unlock(&pool.lock_);
  }
 private:
  team_pool() {
@@ -17781,9 +17782,10 @@ struct block_gradients {
 }
 // -- tapegraph/ops/cumulative/product_line.hpp
 
-/// Derivatives of products along a line, without a division: of (x_j + t_1 v_1j + ... + t_m v_mj) in place of x_j, which are polynomials of
-/// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
-/// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
+/// Derivatives of products along a line, without a division. With (x_j + t_1 v_1j + ... + t_m v_mj) in
+/// place of x_j a product is a polynomial in t_1, ..., t_m, whose coefficient of t_1 ... t_m is the m-th
+/// derivative by x along v_1, ..., v_m. Only coefficients of products of different t are needed;
+/// coefficient S belongs to the product of the t_r whose bits r are set in S.
 ///
 /// First derivatives are computed for blocks of 32 elements, multiplied from their ends, and completed by the products before
 /// and after the block: so each of the CPU's lanes can take a block (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
@@ -19880,7 +19882,7 @@ struct placed_sum_op {
     return;
    slice_op::attributes place = detail::whole_slice();
    place.begin[axis] = a.begin[k];
-   slice_op::lies_inside(place, io, io.result, x, "placed_sum",
+   slice_op::require_inside(place, io, io.result, x, "placed_sum",
         "placed_sum: an operand lies outside the result");
    for (int i = 0; i < x.rank(); ++i)
     if (i != axis)
@@ -23706,9 +23708,7 @@ struct identity {
 template <std::size_t Count>
 struct values {
  double list[Count];
- constexpr operator initializer() const {
-  return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)};
- }
+ constexpr operator initializer() const { return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)}; }
 };
 template <class... Number>
 values(Number...) -> values<sizeof...(Number)>;
@@ -23753,7 +23753,8 @@ constexpr const char* refused_rule(const variable_options& o, const shape& dims)
 }
 }
 
-/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: each of the last two extents, times the
+/// product of the extents before them.
 struct fans {
  double in = 1, out = 1;
 };
@@ -24158,7 +24159,8 @@ constexpr initializer value_of(const graph_node& variable) {
 
 namespace tapegraph {
 
-/// A scope of any mode, or one around another. It tells a layer from the operation of that name.
+/// A scope of any mode, or one that wraps another. It distinguishes a layer from the operation of the
+/// same name.
 template <class Scope>
 concept layer_scope = requires(const Scope& scope) {
  scope.enter();
@@ -24367,18 +24369,22 @@ hyperparameter& learning_rate_of(Optimizer& optimizer) {
 }
 }
 
-/// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
-/// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
-/// is asked for by name from `slots` and starts at zero, or at what `first_value(name)` says where there is such a function. What all
-/// gradients of a step have in common, `shared(gradients, n)` computes, and `update` is then given that, too.
+/// Optimizers. An optimizer is a plain struct, whose members may change between steps without
+/// recompilation: `numbers(step)` returns the `count` numbers that step `step` (from 1) uses, and
+/// `update` writes the update with these numbers as scalars. It requests state by name from `slots`;
+/// state starts at zero, or at `first_value(name)` if there is such a function. If there is a function
+/// `shared(gradients, n)`, which computes a value from all gradients of a step, `update` receives that
+/// value, too.
 ///
-/// More of them, and what composes with them: nn/optimizers/all.hpp.
+/// More optimizers, and what composes with them: nn/optimizers/all.hpp.
 
 namespace tapegraph {
 
 namespace detail {
 template <class T>
-concept optimizer_like = requires(const T& optimizer) { optimizer.numbers(std::int64_t{1}); };
+concept optimizer_like = requires(const T& optimizer) {
+ optimizer.numbers(std::int64_t{1});
+};
 }
 
 /// w <- w - learning_rate g
@@ -24596,7 +24602,8 @@ constexpr gradient_entry row_gradient(model_trace& t, int variable, const list<i
 
 namespace tapegraph {
 
-/// Something to do in a run: updates of variables, and steps of optimizers. `Optimizers`: those of its calls of `minimize`.
+/// An operation of a run: updates of variables, and steps of optimizers. `Optimizers` are those that its
+/// calls of `minimize` name.
 template <class... Optimizers>
 struct graph_operation {
  list<ir::assignment_entry> updates;
@@ -24647,8 +24654,8 @@ constexpr bool variable_matches(const ir::model_trace& t, int variable, std::str
 }
 }
 
-/// variable <- value, in runs that fetch this; all values of a run are computed before a variable changes. A number fills it. Its own
-/// value as a fetch is the variable's new one.
+/// variable <- value, in runs that fetch this; a number fills the variable. All values of a run are
+/// computed before any variable changes. Fetched as a value, it is the variable's new value.
 template <class E>
  requires tensor_like<E> || arithmetic<E>
 constexpr graph_assignment assign(const graph_node& variable, const E& value,
@@ -24684,7 +24691,8 @@ constexpr graph_assignment assign_sub(const graph_node& variable, const E& value
 
 /// Which variables an optimizer changes.
 struct minimize_options {
- /// Those that are trainable and whose path, or a scope's path above it, this is; "*" stands for any text.
+ /// Selects the trainable variables whose path, or an enclosing scope's path, matches; "*" stands
+ /// for any text.
  std::string_view variables = "*";
 };
 
@@ -24736,8 +24744,8 @@ constexpr auto compute_gradients(const Given&...) {
 no_such_option_in<minimize_options> minimize(any_argument, any_argument, ...) TG_MISTAKE;
 no_such_option_in<minimize_options> compute_gradients(any_argument, ...) TG_MISTAKE;
 
-/// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
-/// training. The gradient is compiled for runs that fetch this alone.
+/// A step of an optimizer for a loss, a scalar: `fetch("train", minimize(loss, adam{}))`. For layers,
+/// a run that fetches it is training. The gradient is compiled only into runs that fetch it.
 template <tensor_like L, detail::optimizer_like Optimizer>
 constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& optimizer,
            const minimize_options& options = {},
@@ -24758,8 +24766,8 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
  return detail::training_operation(number, optimizer);
 }
 
-/// The gradients of a loss by the trainable variables on which it depends, to look at, to change, and to apply:
-/// `for (auto& [gradient, variable] : pairs) gradient = clip(gradient, -1, 1);`
+/// The gradients of a loss by the trainable variables on which it depends, to be inspected, changed and
+/// applied: `for (auto& [gradient, variable] : pairs) gradient = clip(gradient, -1, 1);`
 template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
             std::source_location where = std::source_location::current()) {
@@ -25713,14 +25721,14 @@ struct pad_joiner {
   list<int> backwards, terms;
   for (int node = root;;) {
    int first = t.argument(node, 0), second = t.argument(node, 1);
-   const auto goes_on = [&](int k) { return uses[k] == 1 && adds(k, root); };
-   if (!goes_on(first) && goes_on(second)) {
+   const auto chain_continues = [&](int k) { return uses[k] == 1 && adds(k, root); };
+   if (!chain_continues(first) && chain_continues(second)) {
     const int other = first;
     first = second;
     second = other;
    }
    backwards.push_back(second);
-   if (backwards.size() < placed_sum_op::most - 1 && goes_on(first)) {
+   if (backwards.size() < placed_sum_op::most - 1 && chain_continues(first)) {
     node = first;
     continue;
    }
@@ -29417,42 +29425,46 @@ public:
 }
 // -- tapegraph/model/weight_options.hpp
 
-/// What `save` and `load` of models are told, and what `load` tells.
+/// The options of a model's `save` and `load`, and the report that `load` returns.
 
 namespace tapegraph {
 
 /// Options of save.
 struct save_options {
- /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
+ /// Also writes the optimizer's state, such as momentum: a model compiled with the same seed then
+ /// continues exactly where this one stopped.
  bool optimizer_state = false;
- /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
- /// history, learning rate and what its callbacks remember.
+ /// Writes everything that training needs to continue exactly: optimizer state, seed, frozen
+ /// variables, and where the last `fit` stopped, with its history, learning rate and the state of
+ /// its callbacks.
  bool everything = false;
 };
 
-/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
+/// Options of load. Any of the last five makes it a partial load, which reads variables only, neither
+/// optimizer state nor step.
 struct load_options {
- /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
- /// is refused; without this only the model's variables are read.
+ /// Restores the optimizer's state and the step count if the file holds them, and refuses the state
+ /// of another optimizer. Without it only the model's variables are read.
  bool optimizer_state = true;
  /// Restores what save_options::everything wrote; a file without it is refused.
  bool everything = false;
 
- std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
- std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
- std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
- /// Names or scopes of the file (after `prefix`) and what the model calls them: {{"fc1", "hidden"}}. The first match counts.
+ std::string only{};   ///< loads variables whose path or scope matches this pattern: "encoder", "*/bias"
+ std::string prefix{}; ///< a prefix of the file's names, "bert/"; tensors without it are ignored
+ std::string into{};   ///< the scope of the model that the file's names belong to: "encoder"
+ /// Names or scopes of the file (after `prefix`), and their names in the model: {{"fc1", "hidden"}}.
+ /// The first match counts.
  std::vector<std::pair<std::string, std::string>> rename{};
  bool strict =
   true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
 };
 
-/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
+/// What `load` did: paths of the model, and for tensors that match none the names in the file.
 struct load_report {
  std::vector<std::string> matched, missing, unexpected;
  std::vector<std::string>
   mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
- /// A line of numbers, then one for each name that did not match.
+ /// A line of counts, then a line for each name that did not match.
  std::string text() const;
 };
 
@@ -29489,7 +29501,8 @@ constexpr std::int64_t number_of(named_extent<Name>) {
 }
 }
 
-/// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
+/// A run-time extent with a name, `tg::spec<float, tg::dyn, tg::dim<"time">>`: equal names are equal
+/// extents.
 template <fixed_string Name>
 inline constexpr named_extent<Name> dim{};
 
@@ -29501,7 +29514,8 @@ struct spec {
  /// integer inputs, such as indices into a table, computes in float.
  using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
  static constexpr int rank = sizeof...(Extents);
- /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
+ /// The extents as numbers; -1 where they are known only at run time. There is one more element,
+ /// because a scalar has none.
  static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
 
  /// "[?, 50, 50, 3]"
@@ -29920,11 +29934,16 @@ TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, cons
 }
 }
 
-/// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
-/// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right. Each of them refuses labels of another shape, which would broadcast; what is no tensor, a number,
-/// is the label of every element. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
-/// [batch, n]: what weights of records multiply. More losses: nn/losses/all.hpp.
+/// Losses. A loss is an empty type with
+///
+/// - `operator()(output, labels)`, the mean loss of the batch;
+/// - `labels(type, shape)`, the element type and shape of the labels for such an output;
+/// - `accuracy(output, labels)`, the fraction of correct records, where that has a meaning;
+/// - `per_record(output, labels)`, the loss with only the last axis reduced, [batch] for an output
+///   [batch, n], which weights of records multiply.
+///
+/// Labels of another shape, which would broadcast, are refused; a number is the label of every
+/// element. More losses: nn/losses/all.hpp.
 ///
 /// Calls that the component holds (train/compiled_training.hpp) are not inlined: their callers
 /// would be compiled with all of them.
@@ -30018,8 +30037,8 @@ constexpr auto mean_of_record(const A& values) {
 }
 }
 
-/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape: log(1 + e^x) - x z, which does not
-/// overflow, and is smooth.
+/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
+/// log(1 + e^x) - x z, computed without overflow and smooth everywhere.
 struct sigmoid_cross_entropy {
  static constexpr std::string_view name = "sigmoid_cross_entropy";
  [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
@@ -34079,8 +34098,9 @@ using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
 
 #include <cctype>
 
-/// What `compile` says of scopes whose names are alike: where weights were to be shared and one of two names is misspelt, there are two
-/// sets of weights, and such a model trains. One line on stderr, once a process.
+/// Hints that `compile` prints about scopes with similar names. A misspelt name where weights were to be
+/// shared gives two sets of weights, and the model trains all the same. A hint is one line on stderr,
+/// printed once per process.
 
 namespace tapegraph {
 namespace detail {
@@ -37748,11 +37768,12 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
 }
 }
 
-/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
-/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
-/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
-/// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
+/// Batch normalization (Ioffe and Szegedy 2015) of x [..., channels] over all axes but the last; the
+/// result has x's shape. Training uses the batch's mean and (population) variance and updates the moving
+/// averages. Evaluation and prediction use the moving averages, and so does training while they are
+/// frozen (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does
+/// with `layer.trainable = False`. Variables: "gamma", "beta", "moving_mean" and "moving_variance", each
+/// [channels]. With a mask (nn/layers/masking.hpp) the statistics are those of the steps that it keeps.
 template <layer_scope Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
@@ -41012,15 +41033,19 @@ struct step_of<inputs<Inputs...>> {
  template <class Step>
  using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
 };
-using step_call = ir::advice<"tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
-       "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
-using step_members = ir::advice<"this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
-        "or parameters of its type">;
+using step_call = ir::advice<
+ "tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
+ "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
+using step_members = ir::advice<
+ "this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
+ "or parameters of its type">;
 }
 
-/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
-/// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
-/// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
+/// Compiles a custom training step: an empty type whose call takes a step (a scope that can minimize)
+/// and the inputs, and returns a tensor or `outputs`, such as the losses. `spec` and `options` are those
+/// of tg::compile. A model that predicts with a step's variables shares them:
+///
+///     tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
   class = typename detail::step_of<Spec>::template result<Step>>
  requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
@@ -41434,8 +41459,9 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
 ///
 ///     softmax((query W_q + b_q) (value W_k + b_k)^T / sqrt(key_dim)) (value W_v + b_v) W_o + b_o
 ///
-/// Variables as in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias", [features, heads, dim]
-/// and [heads, dim], the last ones [heads, value_dim, output_dim] and [output_dim]. An `attention_mask{...}` may follow.
+/// Variables as in Keras: "query", "key" and "value", each with "kernel" [features, heads, dim] and
+/// "bias" [heads, dim], and "attention_output" with "kernel" [heads, value_dim, output_dim] and "bias"
+/// [output_dim]. An `attention_mask{...}` may follow.
 template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
  requires(sizeof...(Masks) <= 1)
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
@@ -41960,8 +41986,8 @@ constexpr auto rotary_positions(const X& x, const P& first, const wavelength_opt
 no_such_option_in<wavelength_options> rotary_positions(any_argument, ...) TG_MISTAKE;
 no_such_option_in<wavelength_options> rotary_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
-/// 2 k + 1 the cosine (Vaswani et al. 2017).
+/// Sinusoidal positions (Vaswani et al. 2017), [1, time, features], to be added to x [batch, time,
+/// features]: feature 2 k is sin(position max_wavelength^(-2 k / features)), feature 2 k + 1 the cosine.
 template <tensor_like X>
 constexpr auto sinusoidal_positions(const X& x, const wavelength_options& o = {},
          std::source_location where = std::source_location::current()) {
@@ -42001,8 +42027,9 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
 }
 }
 
-/// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
-/// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
+/// Learned positions to be added to x [batch, time, features]: [time, features], a row of the table
+/// "embeddings" [sequence_length, features] for each step. The position of the first step, an i32 scalar
+/// or [batch], may follow. A position beyond the table is a range_error.
 template <layer_scope Scope, tensor_like X, tensor_like... P>
  requires(sizeof...(P) <= 1)
 constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
@@ -42018,8 +42045,9 @@ no_such_option_in<position_embedding_options> position_embedding(const Scope&, a
 template <class = void>
 detail::scope_missing position_embedding(any_argument, ...) TG_MISTAKE;
 
-/// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
-/// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
+/// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those
+/// of "position_embedding/embeddings". T is the tables' element type, as in `embedding`. The position of
+/// the first step may follow.
 template <class T = void, layer_scope Scope, tensor_like X, tensor_like... P>
  requires(sizeof...(P) <= 1)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
@@ -42039,7 +42067,8 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
  return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
 template <class T = void, layer_scope Scope>
-no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument,
+                     ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing token_and_position_embedding(any_argument, ...) TG_MISTAKE;
 }
@@ -45034,7 +45063,8 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
 struct masking_options {
  double mask_value = 0;
 };
-/// x [batch, time, ..., features] with the mask of the steps that have a feature other than `mask_value`; the others become 0.
+/// x [batch, time, ..., features] with a mask that keeps the steps with a feature other than
+/// `mask_value`; the features of the other steps become 0.
 template <layer_scope Scope, tensor_like X>
 constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
      std::source_location where = std::source_location::current()) {
@@ -45361,7 +45391,8 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 }
 }
 
-/// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
+/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
+/// the others by 1 / (1 - rate).
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
@@ -45588,8 +45619,8 @@ detail::scope_missing lstm_with_state(any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/sequence.hpp
 
-/// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
+/// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of
+/// tapegraph.hpp, so that programs without them do not compile them.
 
 namespace tapegraph {
 
@@ -46186,8 +46217,8 @@ constexpr auto mixed(const Model& model) {
 
 // -- tapegraph/ops/scan/scan.hpp
 
-/// scan: a function of one step, a cell, run over the steps of a sequence. What a mode does is in graph/scan.hpp and
-/// eager/scan.hpp; programs include nn/scan.hpp.
+/// scan: runs a function of one step, a cell, over the steps of a sequence. graph/scan.hpp and
+/// eager/scan.hpp implement it for the modes; programs include nn/scan.hpp.
 
 namespace tapegraph {
 
@@ -46195,20 +46226,21 @@ struct scan_options {
  int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
  bool go_backwards =
   false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
- /// Keeps only the state of every step for the derivative, which computes the cell again. (In graph mode. In eager mode put a
- /// `checkpoint` inside the cell.)
+ /// Keeps only the state of every step for the derivative, which computes the cell again, in graph
+ /// mode. In eager mode use a `checkpoint` inside the cell.
  bool recompute = false;
 };
 
-/// What `scan` gives: the state after the last step, in the form of the initial one, and the outputs of all steps.
+/// The result of `scan`: the state after the last step, in the form of the initial one, and the outputs
+/// of all steps.
 template <class State, class H>
 struct scan_values {
  State last;
  H sequence;
 };
 
-/// Specialised beside each mode: `run(cell, state, xs, mask, options, where, weights...)`, with the state sealed: a handle or a
-/// std::tuple of handles; `mask` is a handle or no_mask.
+/// Each mode specialises it: `run(cell, state, xs, mask, options, where, weights...)`. The state is
+/// sealed, a handle or a std::tuple of handles; `mask` is a handle or no_mask.
 template <class Mode>
 struct mode_scan {
  static_assert(always_false<Mode>, "scan: not under vmap; a batch is an axis of what the cell computes with");
@@ -46288,21 +46320,24 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
 }
 }
 
-/// Runs a cell over time: for t = 0, 1, ... (state, y_t) = cell(state, x_t, weights...). `const auto [last, sequence] =
-/// tg::scan(cell, initial, xs, weights...)` gives the state after the last step and the outputs of all steps.
+/// Runs a cell over time: (state, y_t) = cell(state, x_t, weights...) for t = 0, 1, ... Returns the state
+/// after the last step and the outputs of all steps:
 ///
-/// - cell: a function object, written with the library's functions, that returns a pair {new state, output}. In graph mode it is
-///   traced once, however long the sequence, so it may not capture: everything it reads is an argument. It uses no variables
-///   of its own, draws no random numbers and prints nothing there. In a graph that is made at run time (tg::traced) it may
-///   capture values, scopes and data.
-/// - initial: one tensor or a std::tuple of them; the cell is given the state in the same form and returns tensors of the same
-///   shapes and types.
-/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis (`scan_options::axis`). Time
-///   may be a symbol; it is at least 1.
-/// - weights: tensors that are the same in all steps, parameters and constants alike.
+///     const auto [last, sequence] = tg::scan(cell, initial, xs, weights...);
 ///
-/// All floating-point operands have one element type. Derivatives flow to all of them: in graph mode the first three, in
-/// eager mode, where the tape records the steps, any.
+/// - cell: a function object, written with the library's functions, that returns a pair {new state,
+///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
+///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
+///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
+///   and data.
+/// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
+///   returns tensors of the same shapes and types.
+/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis
+///   (`scan_options::axis`). Time may be a symbol; it is at least 1.
+/// - weights: tensors that are the same in all steps, parameters as well as constants.
+///
+/// All floating-point operands have one element type, and derivatives flow to all of them: up to the
+/// third in graph mode, of any order in eager mode, where the tape records the steps.
 template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const W&... weights) {
  return detail::scan_over(cell, initial, xs, detail::no_mask{}, {}, std::source_location::current(), weights...);
@@ -46313,8 +46348,9 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
  return detail::scan_over(cell, initial, xs, detail::no_mask{}, options, std::source_location::current(),
        weights...);
 }
-/// With a mask, bool [batch, time]: at steps where it is false the state stays what it was, and the output repeats that of the
-/// step before; before the first step that counts it is zero. The cell is given zeros there, whatever stands in xs.
+/// With a mask, bool [batch, time]: at steps where it is false the state does not change, and the output
+/// repeats that of the previous step; before the first step that counts it is zero. At these steps the
+/// cell receives zeros instead of the elements of xs.
 template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
      const step_mask<M>& mask, const W&... weights) {

@@ -3,12 +3,14 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/ops/operation_list.hpp>
 
-/// The device's half of the compiled component, `tapegraph::cuda_kernels` to CMake: kernels that depend on no model, compiled by nvcc
-/// once per build. core/component.hpp tells of the host's half, which a program with this one has, too.
+/// The device's half of the compiled component, `tapegraph::cuda_kernels` in CMake: kernels that do not
+/// depend on a model, compiled by nvcc once per build. A program that links it also links the host's
+/// half, which core/component.hpp describes.
 ///
-/// TG_CUDA_COMPONENT says which it is: not defined, everything is compiled where it is used; 1, the program links the component;
-/// 2, the component itself is being compiled, and TG_CUDA_PART is which of its parts. What is in no list here is compiled by the
-/// program: fused regions, reductions of them, operations of the user's.
+/// TG_CUDA_COMPONENT selects the variant: not defined, everything is compiled where it is used; 1, the
+/// program links the component; 2, the component itself is being compiled, and TG_CUDA_PART names the
+/// part. Whatever no list here names, the program compiles: fused regions, reductions of them, and the
+/// user's operations.
 
 #ifdef TG_CUDA_COMPONENT
 #ifndef TG_COMPONENT
@@ -45,7 +47,8 @@ std::size_t compiled_reduction<Op, T>::workspace(const kernel_call& call) {
 }
 #endif
 
-// What the component holds, and in which of its parts, from ops/operation_list.hpp: TG_ON_DEVICE(part, types, operation) for each.
+// The contents of the component's parts, from ops/operation_list.hpp: TG_ON_DEVICE(part, types,
+// operation) for each operation.
 #define TG_OPERATION_ON_DEVICE(part, types, device_part, device_types, tensors, ...)                                   \
     TG_ON_DEVICE(device_part, device_types, __VA_ARGS__)
 #define TG_SEALED_ON_DEVICE(types, device_types, sealed_types, tensors, ...)                                           \
@@ -57,12 +60,12 @@ std::size_t compiled_reduction<Op, T>::workspace(const kernel_call& call) {
 #define TG_REDUCTIONS_ON_DEVICE TG_FORMULA_REDUCTIONS(TG_FORMULA_ON_DEVICE) TG_WHOLE_REDUCTIONS(TG_WHOLE_ON_DEVICE)
 
 #ifdef TG_CUDA_COMPONENT
-#define TG_ON_DEVICE(part, types, ...)                                                                        \
+#define TG_ON_DEVICE(part, types, ...)                                                                                 \
     template <>                                                                                                        \
     inline constexpr types compiled_types<__VA_ARGS__>;
 TG_KERNELS_ON_DEVICE
 #undef TG_ON_DEVICE
-#define TG_ON_DEVICE(part, types, ...)                                                                        \
+#define TG_ON_DEVICE(part, types, ...)                                                                                 \
     template <>                                                                                                        \
     inline constexpr types compiled_reductions<__VA_ARGS__>;
 TG_REDUCTIONS_ON_DEVICE
@@ -70,7 +73,8 @@ TG_REDUCTIONS_ON_DEVICE
 #endif
 
 #if TG_CUDA_COMPONENT == 2
-/// nvcc compiles a kernel when something that is no template comes to launch it; an explicit instantiation on the host is not enough.
+/// nvcc compiles a kernel only if code that is not a template launches it; an explicit instantiation on
+/// the host is not enough.
 template <template <class, class> class Functions, class Op, class... T>
 void hold(element_types<T...>, void (*take)(runtime::kernel_functions)) {
     (take({&Functions<Op, T>::run, &Functions<Op, T>::workspace}), ...);

@@ -39,10 +39,10 @@ inline kernels::fault_report report_elements(const kernel_call& call, fault_kind
 inline void throw_fault(const device_fault& f) {
     const fault_site& s = f.site;
     const auto position = static_cast<std::int64_t>(f.position);
-    buffer_view looked_at;
-    looked_at.type = s.type;
-    looked_at.rank = s.rank;
-    for (int i = 0; i < s.rank; ++i) looked_at.extents[i] = s.extents[i];
+    buffer_view checked_value;
+    checked_value.type = s.type;
+    checked_value.rank = s.rank;
+    for (int i = 0; i < s.rank; ++i) checked_value.extents[i] = s.extents[i];
     switch (static_cast<fault_kind>(f.kind)) {
     case fault_kind::none: return;
     case fault_kind::index: {
@@ -52,11 +52,11 @@ inline void throw_fault(const device_fault& f) {
         throw range_error(index_outside(s.label, f.index, place, f.extent));
     }
     case fault_kind::not_finite:
-        runtime::detail::throw_not_finite(s.label, looked_at, position,
+        runtime::detail::throw_not_finite(s.label, checked_value, position,
                                           s.type == dtype::f64
                                               ? std::bit_cast<double>(f.bits)
                                               : std::bit_cast<float>(static_cast<std::uint32_t>(f.bits)));
-    case fault_kind::not_true: runtime::detail::throw_not_true(s.label, looked_at, position);
+    case fault_kind::not_true: runtime::detail::throw_not_true(s.label, checked_value, position);
     }
 }
 

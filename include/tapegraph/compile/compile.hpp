@@ -18,7 +18,7 @@ template <auto Model>
 struct model_class<model_constant<Model>> {
     using type = std::remove_cv_t<decltype(Model)>;
 };
-/// What the functions below return, whose declarations spell it out.
+/// The return types of the functions below, whose declarations spell them out.
 template <class Mode, class Given, class Spec, class Loss, class Optimizer,
           class Model = typename model_class<Given>::type,
           class Trained = std::conditional_t<std::is_same_v<Optimizer, none>, none, Loss>>

@@ -20,7 +20,7 @@ struct model_constant {
     static constexpr auto get() { return Model; }
 };
 
-/// What compiled_model knows a model as.
+/// The type by which compiled_model identifies a model.
 template <class Mode, class Model>
 struct known_model {
     using type = std::conditional_t<made_at_run_time<Mode>, Model, model_type<Model>>;
@@ -37,9 +37,9 @@ using const_missing = ir::advice<"the call of a model is const: constexpr auto o
 
 /// How a model is called with inputs of these specs. `call` is evaluated where tg::compile is
 /// declared, before anything else: the compiler then prints the fewest lines with a mistake in the
-/// body. It returns `mistake_printed` if the compiler has printed such a mistake, or if the model cannot be
-/// called. Whether its call accepts the inputs is found first: clang denies it of a body with a
-/// mistake.
+/// body. It returns `mistake_printed` if the compiler has printed such a mistake, or if the model
+/// cannot be called. Whether its call accepts the inputs is found first, because clang says that a
+/// call whose body has a mistake does not.
 template <class Model, class Spec>
 struct called_model;
 // g++ prints the template parameters of what encloses `call`, so this structure has none.

@@ -21,8 +21,8 @@ namespace tapegraph {
 namespace ir {
 
 /// Makes inputs of everything that a model reads besides its inputs: each variable, and whether it
-/// is frozen if a layer asks, by its path. So a call of its program is one record of a tape that
-/// hands gradients to variables.
+/// is frozen (by its path, if a layer reads that). So a call of its program is one record of a tape
+/// that passes gradients to variables.
 inline void variables_to_inputs(model_trace& t) {
     const list<input_entry> before = t.inputs;
     t.inputs.clear();

@@ -24,7 +24,8 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Evaluation and prediction by graphs that are made at run time, and what `compile` looks at.
+/// Evaluation and prediction by graphs that are made at run time, and the interface that `compile`
+/// checks.
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_traced_model : public trainable_model<Derived, Spec, Loss, Trainer> {
 protected:

@@ -32,7 +32,8 @@
 namespace tapegraph {
 
 namespace detail {
-// Looked into in the declaration of compile_step: the mistakes in a step are then told with the fewest lines.
+// The declaration of compile_step evaluates it, so that the compiler reports a mistake in the step in
+// the fewest lines.
 inline constexpr graph_step some_step{nullptr};
 template <class Spec>
 struct step_of;
@@ -47,15 +48,19 @@ struct step_of<inputs<Inputs...>> {
     using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
 };
 
-using step_call = ir::advice<"tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
-                             "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
-using step_members = ir::advice<"this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
-                                "or parameters of its type">;
+using step_call = ir::advice<
+    "tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
+    "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
+using step_members = ir::advice<
+    "this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
+    "or parameters of its type">;
 } // namespace detail
 
-/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
-/// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
-/// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
+/// Compiles a custom training step: an empty type whose call takes a step (a scope that can minimize)
+/// and the inputs, and returns a tensor or `outputs`, such as the losses. `spec` and `options` are those
+/// of tg::compile. A model that predicts with a step's variables shares them:
+///
+///     tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
           class = typename detail::step_of<Spec>::template result<Step>>
     requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)

@@ -131,7 +131,7 @@ constexpr auto stage_verdict() {
 
 #endif
 
-// clang reports a failed evaluation of a stage, so it is first asked whether it can evaluate it.
+// clang reports a failed evaluation of a stage, so this first checks whether it can be evaluated.
 template <class Builder>
 constexpr bool run_once() {
     ir::model_trace t;

@@ -14,13 +14,14 @@
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
-/// What traces is constexpr, and so compiled by whoever calls it. When the program runs, the long ones of these functions are those of the
-/// component:
+/// Functions that trace are constexpr, so every caller compiles them. At run time the long ones among
+/// them call the component:
 ///
 ///     return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
 ///
-/// where map_at_run_time calls append_map, too, which is one function in all objects: of two that are called `map` the linker takes either.
-/// Just so, or as if and else, without a negation and without more statements: otherwise g++ -O0 compiles both.
+/// where map_at_run_time calls append_map, too. The two need different names, because the linker keeps
+/// one of several functions with the same name. Write it exactly like this, or as if and else, without a
+/// negation and without further statements: otherwise g++ -O0 compiles both.
 ///
 /// Operations and their kernels are listed in ops/operation_list.hpp.
 ///
@@ -30,8 +31,8 @@
 ///     TG_DEFINITION void check_record_shape(const column_spec& column) { ... }
 ///     #endif
 ///
-/// A program with a GPU backend does not take from the component what asks for a backend or calls code that does: it compiles the parts
-/// eager, graph and nn, whose functions stand below TG_DEFINES_FOR_HOST(part).
+/// A program with a GPU backend cannot use functions of the component that depend on the backend: it
+/// compiles the parts eager, graph and nn itself, whose functions are below TG_DEFINES_FOR_HOST(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION [[gnu::weak]] // lets programs use it that link the component and have no definition of their own

@@ -50,14 +50,14 @@ struct refused_value {
 #define TG_MISTAKE = delete
 #endif
 
-/// Before the declaration of a function that nobody should call, and that has a body: calling it is an error with this text, and the only
-/// one, because what calls it can be evaluated. (clang prints it twice where a template is called by its name.) nvcc has none of these
-/// functions.
+/// Precedes the declaration of a function that must not be called, but has a body: calling it is an error
+/// with this text, and the only one, because the call can still be evaluated. (clang prints it twice
+/// where a template is called by its name.) nvcc has none of these functions.
 #if defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSED(text) __attribute__((unavailable(text)))
 #endif
 
-/// The same of a function that the compiler never evaluates.
+/// The same for a function that the compiler never evaluates.
 #if defined(__clang__)
 #define TG_REFUSED_CALL(text)                                                                                          \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \

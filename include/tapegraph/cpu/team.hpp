@@ -173,8 +173,8 @@ private:
 class team_pool {
 public:
     static team_pool& instance() {
-        static team_pool shelf;
-        return shelf;
+        static team_pool pool;
+        return pool;
     }
     ~team_pool() {
         for (thread_team* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
@@ -188,19 +188,19 @@ public:
     /// Returns null once the program ends.
     static thread_team* take() {
         if (!open_.load(std::memory_order_acquire)) return nullptr;
-        team_pool& shelf = instance();
-        pthread_mutex_lock(&shelf.lock_);
-        thread_team* const team = shelf.spare_;
-        if (team != nullptr) shelf.spare_ = team->next;
-        pthread_mutex_unlock(&shelf.lock_);
+        team_pool& pool = instance();
+        pthread_mutex_lock(&pool.lock_);
+        thread_team* const team = pool.spare_;
+        if (team != nullptr) pool.spare_ = team->next;
+        pthread_mutex_unlock(&pool.lock_);
         return team != nullptr ? team : new thread_team;
     }
     static void put(thread_team* team) {
-        team_pool& shelf = instance();
-        pthread_mutex_lock(&shelf.lock_);
-        team->next = shelf.spare_;
-        shelf.spare_ = team;
-        pthread_mutex_unlock(&shelf.lock_);
+        team_pool& pool = instance();
+        pthread_mutex_lock(&pool.lock_);
+        team->next = pool.spare_;
+        pool.spare_ = team;
+        pthread_mutex_unlock(&pool.lock_);
     }
 
 private:

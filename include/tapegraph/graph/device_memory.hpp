@@ -43,7 +43,7 @@ public:
         size_ = bytes;
         return true;
     }
-    /// Uses memory owned by the caller, who asks `size()` how much is needed. Call it before
+    /// Uses memory owned by the caller, of at least size() bytes. Call it before
     /// anything is reserved.
     void use(std::byte* memory) {
         external_ = true;

@@ -126,8 +126,8 @@ constexpr frozen<C> freeze(const model_trace& t, const schedule& s = {}) {
 #define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
-    // Only extents are copied, because the operands' shapes point into the trace, and g++ refuses a constant that ever held such a
-    // pointer.
+    // Copies only extents: the operands' shapes point into the trace, and g++ refuses a constant that
+    // has ever held such a pointer.
     const auto operand = [](const operand_info& o) {
         return operand_info{o.type, shape(o.dims.rank(), o.dims.data())};
     };
@@ -255,7 +255,7 @@ private:
     }
     static constexpr auto evaluated = trimmed();
     static constexpr auto unevaluated = detail::unevaluated();
-    // If it could not be evaluated, the compiler has said so once and must not report errors that
+    // If it could not be evaluated, the compiler has reported that once, and must not report errors that
     // follow from it.
     static constexpr const auto& choose() {
         if constexpr (requires { typename std::bool_constant<(evaluated.groups >= 0)>; })

@@ -83,7 +83,7 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
-/// An operation that is in no list: its kernels register when a graph first asks for them.
+/// An operation that is in no list: its kernels register when a graph first requests them.
 class waiting_registration {
 public:
     constexpr waiting_registration(const operation* op, int variant, void (*function)())

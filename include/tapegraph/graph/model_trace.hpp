@@ -61,7 +61,7 @@ struct minimization_entry {
     std::string_view variables; // a pattern of paths
 };
 
-/// The number of times that graph_scope::unique has been asked for a name.
+/// The number of times that graph_scope::unique was called with a name.
 struct unique_entry {
     int parent = 0;
     std::string_view name;
@@ -83,7 +83,8 @@ struct result_entry {
     int first = 0; // results from this index on are those of nested layers
 };
 
-/// A layer as the layer table shows it: its kind, scope, nodes, and the variables made while it was traced.
+/// A row of the layer table: the layer's kind, scope and nodes, and the variables created while it was
+/// traced.
 struct layer_entry {
     std::string_view type;
     int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;

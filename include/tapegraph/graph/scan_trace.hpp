@@ -5,8 +5,8 @@
 
 #include <bit>
 
-/// The step of a scan that stands in a trace, as a trace of its own: for programs of the compiler (graph/scan_kernel.hpp) and of those
-/// that are made when the program runs (graph/traced_scan.hpp).
+/// The step of a scan as a trace of its own, for programs that the compiler makes (graph/scan_kernel.hpp)
+/// and for those that are made at run time (graph/traced_scan.hpp).
 
 namespace tapegraph::ir::detail {
 
@@ -39,7 +39,7 @@ struct has_scan_attributes {
     using attributes = scan_attributes;
 };
 
-/// The step of node `number` of a trace, with carries as variables that are updated at the end of the step.
+/// The step of scan `number` of a trace. Carries are variables, which are updated at the end of the step.
 template <class Builder>
 constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
     static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);

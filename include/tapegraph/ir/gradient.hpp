@@ -71,10 +71,10 @@ constexpr int group_begin(const trace& t, int last) {
     return first;
 }
 
-/// Differentiates the formula that ends at `last`. `output` stands for its value and `adjoint` for dL/d(value), both of
-/// which may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula names them.
-/// `wanted(node)` says whether a leaf's adjoint is of interest. `over_operand`: the adjoint of a reduction is given over
-/// its operand instead of over its value (forward mode).
+/// Differentiates the formula that ends at `last`. `output` is its value and `adjoint` dL/d(value); both
+/// may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula
+/// names them. `wanted(node)`: whether a leaf's adjoint is needed. `over_operand`: the adjoint of a
+/// reduction is given over its operand instead of over its value (forward mode).
 template <class Wanted>
 constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
                                                  bool over_operand = false) {
@@ -251,9 +251,9 @@ constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<in
 }
 } // namespace detail
 
-/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
-/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
-/// were there before the function that is differentiated was called.
+/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1
+/// where nothing depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before
+/// `first`, which precede the call of the differentiated function, are constants.
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
     if (TG_RUNS_HERE) // g++ 12 loses the list of a conditional expression

@@ -53,8 +53,9 @@ constexpr int active_occurrences(const trace& t, int last, const TangentOf& tang
 
 } // namespace detail
 
-/// The tangent of the formula (or reduction of one) that ends at `last`; -1 when nothing reaches it. `output` stands for its
-/// value. `tangent_of(leaf)` is the leaf's tangent or -1. Eager mode computes the same factors and terms in the same order.
+/// The tangent of the formula (or reduction of one) that ends at `last`; -1 if no leaf has one. `output`
+/// is its value, `tangent_of(leaf)` the leaf's tangent or -1. Eager mode computes the same factors and
+/// terms in the same order.
 template <class TangentOf>
 constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& tangent_of) {
     static_assert(operation_binding<sum_op>::bound);

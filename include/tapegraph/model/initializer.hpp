@@ -123,9 +123,7 @@ struct identity {
 template <std::size_t Count>
 struct values {
     double list[Count];
-    constexpr operator initializer() const {
-        return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)};
-    }
+    constexpr operator initializer() const { return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)}; }
 };
 template <class... Number>
 values(Number...) -> values<sizeof...(Number)>;
@@ -175,7 +173,8 @@ constexpr const char* refused_rule(const variable_options& o, const shape& dims)
 }
 } // namespace detail
 
-/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: each of the last two extents, times the
+/// product of the extents before them.
 struct fans {
     double in = 1, out = 1;
 };

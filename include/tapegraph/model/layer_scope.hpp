@@ -9,7 +9,8 @@
 
 namespace tapegraph {
 
-/// A scope of any mode, or one around another. It tells a layer from the operation of that name.
+/// A scope of any mode, or one that wraps another. It distinguishes a layer from the operation of the
+/// same name.
 template <class Scope>
 concept layer_scope = requires(const Scope& scope) {
     scope.enter();
@@ -18,8 +19,8 @@ concept layer_scope = requires(const Scope& scope) {
 namespace detail {
 /// The result of a layer whose first argument is no scope: the input, or a name alone.
 using scope_missing = cannot_be_compiled<"a layer takes a scope first: ", "layer(scope / \"name\", x, ...)">;
-/// A name where `scope / name` belongs. Layers that are named as an operation, which an input and wrong options look like,
-/// have an overload for it.
+/// A name passed in place of `scope / name`. Layers that share their name with an operation, which such
+/// a call would resemble, have an overload for it.
 template <class Name>
 concept scope_name = std::convertible_to<const Name&, std::string_view>;
 } // namespace detail

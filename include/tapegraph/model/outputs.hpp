@@ -14,7 +14,7 @@
 
 namespace tapegraph::detail {
 
-/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on.
+/// Copies output `index` of a program that has run into a new tensor on the program's device.
 any_tensor output_copy(const ir::program& p, int index);
 
 /// The results of one call of a program whose inputs are set. On the CPU large ones are allocated

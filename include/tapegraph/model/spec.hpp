@@ -26,7 +26,8 @@ constexpr std::int64_t number_of(named_extent<Name>) {
 }
 } // namespace detail
 
-/// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
+/// A run-time extent with a name, `tg::spec<float, tg::dyn, tg::dim<"time">>`: equal names are equal
+/// extents.
 template <fixed_string Name>
 inline constexpr named_extent<Name> dim{};
 
@@ -38,7 +39,8 @@ struct spec {
     /// integer inputs, such as indices into a table, computes in float.
     using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
     static constexpr int rank = sizeof...(Extents);
-    /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
+    /// The extents as numbers; -1 where they are known only at run time. There is one more element,
+    /// because a scalar has none.
     static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
 
     /// "[?, 50, 50, 3]"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// What a model asks of the tasks of a cluster that compute parts of it. A cluster implements it
+/// The interface of the tasks of a cluster that compute parts of a model. A cluster implements it
 /// (cluster/task_exchange.hpp), so a model includes no code of clusters.
 
 namespace tapegraph {
@@ -23,7 +23,7 @@ public:
     virtual ~task_group() = default;
 
     virtual int rank() const = 0;
-    /// The rank that computes whatever no device name places, and that writes files.
+    /// The rank that computes everything that no device name places, and that writes files.
     virtual int chief() const = 0;
     /// The rank of "/job:worker/replica:0/task:1". Throws range_error or argument_error where the
     /// cluster has no such task.

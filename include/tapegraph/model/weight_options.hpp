@@ -6,42 +6,46 @@
 #include <utility>
 #include <vector>
 
-/// What `save` and `load` of models are told, and what `load` tells.
+/// The options of a model's `save` and `load`, and the report that `load` returns.
 
 namespace tapegraph {
 
 /// Options of save.
 struct save_options {
-    /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
+    /// Also writes the optimizer's state, such as momentum: a model compiled with the same seed then
+    /// continues exactly where this one stopped.
     bool optimizer_state = false;
-    /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
-    /// history, learning rate and what its callbacks remember.
+    /// Writes everything that training needs to continue exactly: optimizer state, seed, frozen
+    /// variables, and where the last `fit` stopped, with its history, learning rate and the state of
+    /// its callbacks.
     bool everything = false;
 };
 
-/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
+/// Options of load. Any of the last five makes it a partial load, which reads variables only, neither
+/// optimizer state nor step.
 struct load_options {
-    /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
-    /// is refused; without this only the model's variables are read.
+    /// Restores the optimizer's state and the step count if the file holds them, and refuses the state
+    /// of another optimizer. Without it only the model's variables are read.
     bool optimizer_state = true;
     /// Restores what save_options::everything wrote; a file without it is refused.
     bool everything = false;
 
-    std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
-    std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
-    std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
-    /// Names or scopes of the file (after `prefix`) and what the model calls them: {{"fc1", "hidden"}}. The first match counts.
+    std::string only{};   ///< loads variables whose path or scope matches this pattern: "encoder", "*/bias"
+    std::string prefix{}; ///< a prefix of the file's names, "bert/"; tensors without it are ignored
+    std::string into{};   ///< the scope of the model that the file's names belong to: "encoder"
+    /// Names or scopes of the file (after `prefix`), and their names in the model: {{"fc1", "hidden"}}.
+    /// The first match counts.
     std::vector<std::pair<std::string, std::string>> rename{};
     bool strict =
         true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
 };
 
-/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
+/// What `load` did: paths of the model, and for tensors that match none the names in the file.
 struct load_report {
     std::vector<std::string> matched, missing, unexpected;
     std::vector<std::string>
         mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
-    /// A line of numbers, then one for each name that did not match.
+    /// A line of counts, then a line for each name that did not match.
     std::string text() const;
 };
 

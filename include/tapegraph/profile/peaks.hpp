@@ -21,7 +21,8 @@ using clock_function = double (*)();
 
 namespace detail {
 
-// Two units, four cycles of latency: eight chains keep them busy; twelve leave room and fit sixteen registers.
+// With two units and a latency of four cycles, eight chains keep the units busy; twelve are more than
+// enough, and fit into sixteen registers.
 inline constexpr int chains = 12;
 
 template <int Bytes, int... I>
@@ -105,8 +106,8 @@ inline double fma_peak(double seconds, clock_function now = thread_seconds) {
     });
 }
 
-/// Bytes per second of a[i] = b[i] + s c[i] on floats, three streams counted, over arrays of `bytes` in all, on the threads that
-/// kernels use.
+/// Bytes per second of a[i] = b[i] + s c[i] on floats, with three streams counted, for arrays of `bytes`
+/// in total, on the threads that kernels use.
 inline double triad(std::size_t bytes, double seconds, clock_function now = thread_seconds) {
     const auto count = static_cast<std::int64_t>(bytes / (3 * sizeof(float)));
     std::vector<float> a(static_cast<std::size_t>(count)), b(a), c(a);

@@ -166,8 +166,9 @@ template <class = void> no_such_option_in<profile_options> profile(any_argument,
 template <class = void> no_such_option_in<profile_options> profile(any_argument, any_argument, ...) TG_MISTAKE;
 // clang-format on
 
-/// The times of `step()`, whatever it does: eager statements, steps of models, compiled functions. What it changes stays changed.
-/// Kernel calls of the thread that calls are seen. Throws argument_error for less than one step.
+/// Measures `step()`, which may do anything: eager statements, steps of models, compiled functions. Its
+/// changes are kept. Only kernel calls of the calling thread are seen. Throws argument_error for less
+/// than one step.
 template <class Step>
     requires std::is_invocable_v<Step&> profile_result profile(Step&& step, const profile_options& options = {}) {
         return profiling::profiled(options, [&](profiling::recorder&) { (void)step(); });

@@ -79,7 +79,8 @@ struct table_options {
 
 } // namespace profiling
 
-/// The times of some steps, call by call. `text()` and `csv()` are tables, `chrome_trace()` opens in Perfetto.
+/// The times of some steps, call by call. `text()` and `csv()` return tables; Perfetto opens
+/// `chrome_trace()`.
 struct profile_result {
     std::vector<profiling::call> calls;   ///< in the order of a step
     std::vector<profiling::layer> layers; ///< in the order of their first calls

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-/// Long loops of steps in little memory: only some states are kept, and the steps between them are run again when the
-/// derivative is taken. Which states, is the binomial schedule of Griewank and Walther (2000), "Algorithm 799: revolve",
-/// which runs the fewest steps for a given number of states.
+/// Long loops of steps in little memory: only some states are stored, and the steps between them run
+/// again when the derivative is taken. The binomial schedule of Griewank and Walther (2000), "Algorithm
+/// 799: revolve", selects the states; it runs the fewest steps for a given number of states.
 
 namespace tapegraph {
 
@@ -123,10 +123,11 @@ private:
 
 } // namespace scalars
 
-/// The state after `steps` calls of step(state, parameters, i), i = 0, 1, ..., where state and parameters are vectors of
-/// numbers: `kept` states at most are kept and the one before the last step; steps are run again as often as that needs. `step` changes
-/// the state, and keeps its length; it is a template of the numbers' type (`auto&`), or takes vectors of real<T>. It
-/// reads no other numbers of the tape, is kept until the tape is cleared, and must do the same whenever it is called.
+/// The state after `steps` calls of step(state, parameters, i), i = 0, 1, ..., where state and
+/// parameters are vectors of numbers. At most `kept` states are stored, besides the one before the last
+/// step; steps run again as often as that requires. `step` changes the state but not its length; it is a
+/// template of the numbers' type (`auto&`), or takes vectors of real<T>. It reads no other numbers of
+/// the tape, is stored until the tape is cleared, and must do the same whenever it is called.
 template <class T, class F>
 std::vector<real<T>> checkpointed_steps(real_tape<T>& tape, const std::vector<real<T>>& state,
                                         const std::vector<real<T>>& parameters, std::size_t steps, std::size_t kept,

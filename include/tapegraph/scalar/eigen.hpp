@@ -16,7 +16,7 @@
 
 namespace tapegraph::scalars {
 
-/// What Eigen asks about a number; Number is real<T> or a jet of T.
+/// The traits that Eigen requires of a number; Number is real<T> or a jet of T.
 template <class Number, class T>
 struct eigen_traits : Eigen::NumTraits<T> {
     using Real = Number;

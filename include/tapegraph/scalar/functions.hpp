@@ -8,9 +8,9 @@
 #include <cmath>
 #include <type_traits>
 
-/// Those functions of <cmath> that the library does not have for tensors, or has with another meaning, of numbers that
-/// record and jets. All are found by their arguments: `using std::sqrt; sqrt(x)`, or sqrt(x) alone. Their values are the standard
-/// library's.
+/// Functions of <cmath> that the library does not have for tensors, or has with another meaning, for
+/// numbers that record and for jets. All are found by argument-dependent lookup: `using std::sqrt;
+/// sqrt(x)`, or sqrt(x) alone. Their values are the standard library's.
 
 namespace tapegraph {
 

@@ -76,7 +76,7 @@ struct real {
         return before;
     }
 
-    // What a formula asks of its operands.
+    // The interface that formulas use.
     constexpr bool on_a_tape() const { return place.at != 0; }
     template <class Writer>
     TG_INLINE void write(Writer& writer, const T& seed) const {

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Where numbers that record write: one place per thread and type of number. The tape that is active (scalar/tape.hpp)
-/// provides the memory.
+/// The recorder to which numbers write: one per thread and type of number. The active tape
+/// (scalar/tape.hpp) provides the memory.
 
 namespace tapegraph::scalars {
 
-/// What a number that records knows of the tape: the statement that computed it, counted from 1, and the number of that
-/// tape. A constant has neither.
+/// A recording number's place on the tape: the statement that computed it, counted from 1, and the
+/// tape's number. A constant has neither.
 struct place {
     std::uint32_t at = 0; ///< the statement
     std::uint32_t tape = 0;
@@ -46,8 +46,8 @@ inline constinit thread_local recorder<T> recorder_of{};
 template <class T>
 bool make_room(std::uint32_t count, bool on_a_tape);
 
-/// The operands of one statement while they are written. Constants are written as well, and the next operand
-/// overwrites them: nothing is jumped over, so nothing is predicted wrongly.
+/// The operands of one statement while they are written. Constants are written as well, and the next
+/// operand overwrites them: without a branch there is no misprediction.
 template <class T>
 struct operand_writer {
     operand_rows<T> rows;

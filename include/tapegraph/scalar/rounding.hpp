@@ -6,8 +6,8 @@
 #include <concepts>
 #include <type_traits>
 
-/// Functions of <cmath> that take numbers apart, round, and ask questions. Steps count as constants, which they are
-/// between their jumps; numbers that carry derivatives lose them here.
+/// Functions of <cmath> that decompose, round and classify numbers. Steps count as constants, which they
+/// are between their jumps, so numbers that carry derivatives lose them here.
 
 namespace tapegraph {
 

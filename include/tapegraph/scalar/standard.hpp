@@ -9,9 +9,10 @@
 #include <cmath>
 #include <concepts>
 
-/// Functions of <cmath> that are operations of the library, of plain numbers: the value is the standard library's, so that
-/// a program gives the same bits with `double` and with `tg::real`, and faster than the library's own, which is made for
-/// vectors. Derivatives are those of the operations, which here may call the standard library, too.
+/// Functions of <cmath> that are operations of the library, for plain numbers. The value is the standard
+/// library's, so that a program gives the same bits with `double` and with `tg::real`; it is also faster
+/// than the library's own function, which is written for vectors. Derivatives are those of the
+/// operations, which may call the standard library here, too.
 
 namespace tapegraph::scalars {
 

@@ -66,7 +66,8 @@ public:
         for (real<T>& x : numbers) watch(x);
     }
 
-    /// Sets all adjoints to those of y: `seed` times the derivatives of y by every number. Earlier ones are lost.
+    /// Sets all adjoints to those of y: `seed` times the derivative of y by every number. It overwrites
+    /// earlier ones.
     void backward(const real<T>& y, const T& seed = T(1)) {
         clear_adjoints();
         add_adjoint(y, seed);
@@ -105,8 +106,8 @@ public:
     void resume() { state().room = memory_.chunks[memory_.current].room, paused_ = false; }
     bool paused() const { return paused_; }
 
-    /// The end of the tape now. rewind(position) forgets what came later; numbers of later statements must not be used
-    /// again, which is checked no further.
+    /// The current end of the tape. rewind(position) discards what was recorded after it; numbers of later
+    /// statements must not be used again, which is not checked.
     tape_position position() const { return {end_now(), state().tape}; }
     void rewind(const tape_position& to) {
         scalars::recorder<T>& end = state();

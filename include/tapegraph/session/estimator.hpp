@@ -32,7 +32,8 @@ struct eval_spec {
     std::int64_t batch_size = 32;
 };
 
-/// A compiled model and its folder. `scope.training()` tells the model which of train, evaluate and predict it is in.
+/// A model and the folder of its checkpoints. The model's `scope.training()` is true in train, and
+/// false in evaluate and predict.
 template <class Model>
 class estimator {
 public:
@@ -54,7 +55,7 @@ public:
     std::int64_t step() const { return model_.step(); }
     /// The newest checkpoint; empty where there is none.
     files::path latest_checkpoint() const { return checkpoints_.newest(); }
-    /// The best checkpoint, where checkpoint_options::best asks for it; empty where there is none.
+    /// The best checkpoint, if checkpoint_options::best is set; empty if there is none.
     files::path best_checkpoint() const { return checkpoints_.best(); }
     /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
     void load(const files::path& file) { model_.load(file, {.optimizer_state = true}); }

@@ -18,7 +18,7 @@ namespace detail {
 inline constexpr const char* no_gradient_of_runs =
     "gradient_tape: a session's runs have no gradient on the tape; use tg::function, or take it inside the model";
 
-/// What sessions of both modes do with their variables. `Derived` knows which they are.
+/// What sessions of both modes do with their variables, which `Derived` provides.
 template <class Derived>
 class session_files : public session_base {
 public:
@@ -29,7 +29,7 @@ public:
     }
     /// Writes all variables as safetensors, with optimizers' state. Needs #include
     /// <tapegraph/io/weights.hpp>; throws as model.save does. A session of the same seed that loads
-    /// the file continues exactly where this one stands.
+    /// the file continues exactly where this one stopped.
     template <class Path>
     void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
         static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");

@@ -17,7 +17,8 @@
 
 namespace tapegraph {
 
-/// Something to do in a run: updates of variables, and steps of optimizers. `Optimizers`: those of its calls of `minimize`.
+/// An operation of a run: updates of variables, and steps of optimizers. `Optimizers` are those that its
+/// calls of `minimize` name.
 template <class... Optimizers>
 struct graph_operation {
     list<ir::assignment_entry> updates;
@@ -75,8 +76,8 @@ constexpr bool variable_matches(const ir::model_trace& t, int variable, std::str
 }
 } // namespace detail
 
-/// variable <- value, in runs that fetch this; all values of a run are computed before a variable changes. A number fills it. Its own
-/// value as a fetch is the variable's new one.
+/// variable <- value, in runs that fetch this; a number fills the variable. All values of a run are
+/// computed before any variable changes. Fetched as a value, it is the variable's new value.
 template <class E>
     requires tensor_like<E> || arithmetic<E>
 constexpr graph_assignment assign(const graph_node& variable, const E& value,
@@ -112,7 +113,8 @@ constexpr graph_assignment assign_sub(const graph_node& variable, const E& value
 
 /// Which variables an optimizer changes.
 struct minimize_options {
-    /// Those that are trainable and whose path, or a scope's path above it, this is; "*" stands for any text.
+    /// Selects the trainable variables whose path, or an enclosing scope's path, matches; "*" stands
+    /// for any text.
     std::string_view variables = "*";
 };
 
@@ -123,7 +125,7 @@ struct gradient_pair {
 
 namespace detail {
 
-// Counts a call of minimize or apply_gradients, and says whether the run at hand is to have it.
+// Counts a call of minimize or apply_gradients, and returns whether the current run includes it.
 constexpr bool begin_training(ir::model_trace& t, int& number) {
     number = t.trainings++;
     if (number >= 64) t.fail("session: a model has at most 64 training operations");
@@ -153,7 +155,7 @@ constexpr graph_operation<Optimizer> training_operation(int number, const Optimi
 
 } // namespace detail
 
-// Taken for anything else. They can be evaluated, so that nothing is said of the session.
+// Chosen for any other arguments. They can be evaluated, so that the session adds no error of its own.
 template <class... Given>
 constexpr auto minimize(const Given&...) {
     constexpr bool taken = sizeof...(Given) > 64;
@@ -174,8 +176,8 @@ no_such_option_in<minimize_options> minimize(any_argument, any_argument, ...) TG
 no_such_option_in<minimize_options> compute_gradients(any_argument, ...) TG_MISTAKE;
 // clang-format on
 
-/// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
-/// training. The gradient is compiled for runs that fetch this alone.
+/// A step of an optimizer for a loss, a scalar: `fetch("train", minimize(loss, adam{}))`. For layers,
+/// a run that fetches it is training. The gradient is compiled only into runs that fetch it.
 template <tensor_like L, detail::optimizer_like Optimizer>
 constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& optimizer,
                                               const minimize_options& options = {},
@@ -197,8 +199,8 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
     return detail::training_operation(number, optimizer);
 }
 
-/// The gradients of a loss by the trainable variables on which it depends, to look at, to change, and to apply:
-/// `for (auto& [gradient, variable] : pairs) gradient = clip(gradient, -1, 1);`
+/// The gradients of a loss by the trainable variables on which it depends, to be inspected, changed and
+/// applied: `for (auto& [gradient, variable] : pairs) gradient = clip(gradient, -1, 1);`
 template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
                                                 std::source_location where = std::source_location::current()) {

@@ -251,7 +251,7 @@ TG_DEFINITION void trainer_base::run_epoch(fit_run& run) {
     if (run.wants_checkpoint()) checkpoint(run);
 }
 
-// Runs the remaining steps of the epoch, or those before training is asked to end.
+// Runs the remaining steps of the epoch, unless something ends training earlier.
 TG_DEFINITION void trainer_base::run_steps(fit_run& run) {
     training_state& s = run.state;
     const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;

@@ -9,14 +9,16 @@
 #include <string>
 #include <string_view>
 
-/// What `compile` says of scopes whose names are alike: where weights were to be shared and one of two names is misspelt, there are two
-/// sets of weights, and such a model trains. One line on stderr, once a process.
+/// Hints that `compile` prints about scopes with similar names. A misspelt name where weights were to be
+/// shared gives two sets of weights, and the model trains all the same. A hint is one line on stderr,
+/// printed once per process.
 
 namespace tapegraph {
 namespace detail {
 
-/// Whether two names look like one and a misspelling of it: a letter inside a word is another, missing or doubled, or two have changed
-/// places. Numbers, letters that are words ("q_proj", "k_proj") and endings ("encode", "encoder") are names.
+/// Whether one name looks like a misspelling of the other: inside a word, a letter is different, missing
+/// or doubled, or two letters are swapped. Numbers, words of one letter ("q_proj", "k_proj") and endings
+/// ("encode", "encoder") are taken to be intended.
 bool look_misspelt(std::string_view a, std::string_view b);
 
 /// The same of paths, which differ in one name.

@@ -45,7 +45,8 @@ struct tensor_columns {
     }
 };
 
-/// The outputs of a model: by place, by name, or the only one as a tensor: `tg::tensor<float> y = model.predict(x);`
+/// The outputs of a model, by position or by name. A single one converts to a tensor:
+/// `tg::tensor<float> y = model.predict(x);`
 class any_outputs {
 public:
     any_outputs(const model_signature& of, std::vector<any_tensor> values) : values_(std::move(values)) {
@@ -92,7 +93,8 @@ private:
 
 namespace detail {
 
-/// Tensors in the order of the model. Throws argument_error for a name that is not the model's, or is missing, and what check_columns throws.
+/// The tensors in the model's order. Throws argument_error for a name that the model does not have or
+/// that is missing, and as check_columns does.
 std::vector<any_tensor> ordered_columns(const char* who, const model_signature& of, const tensor_columns& columns,
                                         bool with_labels);
 

@@ -312,7 +312,8 @@ struct evaluation_trace {
     }
 };
 
-/// `Training`: traces the model as in training, for the layer table; `Assigns`: with what its layers assign.
+/// Traces a prediction. `Training`: as in training, for the layer table; `Assigns`: with the assignments
+/// of layers.
 template <class Model, class Spec, bool Training = false, bool Assigns = false>
 struct prediction_trace {
     static constexpr void build(model_trace& t) {

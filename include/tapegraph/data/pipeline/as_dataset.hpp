@@ -186,7 +186,7 @@ private:
               walk_(from.stage_, from.report_, 0, false,
                     {ahead > 0 && !prefetched<Stage> ? 1 : 0, prefetched<Stage> ? 0 : ahead, true}) {}
         void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
-            if (!walk_.stands_at({epoch, first})) walk_.restore({epoch, first});
+            if (!walk_.is_at({epoch, first})) walk_.restore({epoch, first});
         }
         bool next(batch_view& to) override {
             const device_scope here(nullptr);

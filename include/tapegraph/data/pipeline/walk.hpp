@@ -125,7 +125,7 @@ public:
         return position_;
     }
     /// Whether restore(p) would change nothing.
-    bool stands_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
+    bool is_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
     /// Continues from the given position. Elements before it are drawn, and made only if a stage
     /// has to inspect them (filter, flat_map, bucket_by_length, window, unbatch, cache). Throws
     /// argument_error for a one-shot walk that has started, and if elements have no fixed order.

@@ -72,14 +72,14 @@ struct pad_joiner {
         list<int> backwards, terms;
         for (int node = root;;) {
             int first = t.argument(node, 0), second = t.argument(node, 1);
-            const auto goes_on = [&](int k) { return uses[k] == 1 && adds(k, root); };
-            if (!goes_on(first) && goes_on(second)) {
+            const auto chain_continues = [&](int k) { return uses[k] == 1 && adds(k, root); };
+            if (!chain_continues(first) && chain_continues(second)) {
                 const int other = first;
                 first = second;
                 second = other;
             }
             backwards.push_back(second);
-            if (backwards.size() < placed_sum_op::most - 1 && goes_on(first)) {
+            if (backwards.size() < placed_sum_op::most - 1 && chain_continues(first)) {
                 node = first;
                 continue;
             }

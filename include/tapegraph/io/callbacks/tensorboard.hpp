@@ -94,7 +94,7 @@ inline void tensorboard::begin(training_state& s) {
     epoch_seconds = -1;
     first_batch = s.batch;
     if (train_writer != nullptr) return;
-    const bool goes_on = began;
+    const bool continues = began;
     writes = s.writes_files();
     open(train_writer, "/train");
     if (s.validates)
@@ -105,10 +105,10 @@ inline void tensorboard::begin(training_state& s) {
             metrics.push_back({"epoch_loss", "train"});
             if (s.validates) metrics.push_back({"epoch_loss", "validation"});
         }
-        if (!goes_on) session_writer->hyperparameters(hyperparameters, metrics);
+        if (!continues) session_writer->hyperparameters(hyperparameters, metrics);
         session_writer->flush();
     }
-    if (!graph.empty() && !goes_on) {
+    if (!graph.empty() && !continues) {
         train_writer->graph(graph);
         train_writer->flush();
     }

@@ -3,7 +3,8 @@
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/io/onnx/extents.hpp>
 
-/// Elementwise operations: operands side by side in one order of axes, and the names by which ONNX knows them.
+/// The export of elementwise operations: their operands in a common order of axes, and their names in
+/// ONNX.
 
 namespace tapegraph::onnx {
 
@@ -20,7 +21,8 @@ public:
     /// The element type of an operand, and of the result.
     dtype type(int k) const { return g_.at(g_.t.argument(node_, k)).type; }
     dtype result_type() const { return g_.at(node_).type; }
-    /// Extents of an operand as it was traced; negative ones are symbols. Elementwise operations may see them in another order.
+    /// Extents of an operand as it was traced; negative ones are symbols. The operands of elementwise
+    /// operations may have another order of axes in the file.
     std::vector<std::int64_t> dims(int k) const { return g_.dims(g_.t.argument(node_, k)); }
     /// Operand k's number, if it is a constant.
     bool number(int k, double& value) const { return g_.number(g_.t.argument(node_, k), value); }
@@ -59,14 +61,15 @@ using call = basic_call<graph>;
 ///         static std::string write(tg::onnx::call& c, const tg::no_attributes&) { return c.emit("Softsign", {c.operand(0)}); }
 ///     };
 ///
-/// `write` gives the name of the result, whose axes lie as the operands' do; those of an operation that is not elementwise lie as they
-/// were traced.
+/// `write` returns the name of the result, whose axes have the order of the operands'. For an operation
+/// that is not elementwise that is the order in which they were traced.
 template <class Op>
 struct rule {};
 
 namespace detail {
 
-/// Operand `node` beside results of rank `wide` in `axes`; empty where it would have to be moved for that.
+/// The name of operand `node` as it broadcasts to results of rank `wide` in `axes`; empty if it would
+/// have to be transposed for that.
 template <class G>
 std::string beside(G& g, int node, int wide, const order& axes) {
     const int rank = g.rank(node);
@@ -92,7 +95,7 @@ std::string beside(G& g, int node, int wide, const order& axes) {
     return g.unsqueeze(g.plain(node), missing);
 }
 
-/// Writes an elementwise node with `f(call)`, in the order in which its operands lie.
+/// Writes an elementwise node with `f(call)`, in the order of axes of its operands.
 template <class G, class F>
 void write_elementwise(G& g, int node, const F& f) {
     const int wide = g.rank(node), count = g.at(node).arguments;
@@ -339,7 +342,8 @@ inline constexpr elementwise_rule<C> elementwise_rules[] = {
     {"indicator", "", &indicator<C>},
 };
 
-/// The rule of that name; -1: none. An index, because with -fsanitize=undefined g++ compares no address where it evaluates constants.
+/// The index of the rule with that name; -1 if there is none. It is an index, because with
+/// -fsanitize=undefined g++ cannot compare addresses in constant expressions.
 template <class Rules>
 constexpr int rule_named(const Rules& rules, std::string_view name) {
     int index = 0;

@@ -149,9 +149,9 @@ inline void scatter_elements(call& c) {
         }
     node result = placed_any(data, at, updates, how);
     for (int i = rank - 2; smaller && i >= 0; --i) { // the remainder, axis by axis
-        const extent size = result.shape()[i], all_of_it = whole.shape()[i];
-        if (size.value == all_of_it.value) continue;
-        node remainder = part(whole, i, size, all_of_it - size);
+        const extent size = result.shape()[i], whole_extent = whole.shape()[i];
+        if (size.value == whole_extent.value) continue;
+        node remainder = part(whole, i, size, whole_extent - size);
         for (int k = 0; k < i; ++k)
             if (remainder.shape()[k].value != result.shape()[k].value)
                 remainder = part(remainder, k, 0, result.shape()[k]);

@@ -92,8 +92,8 @@ inline void grid_sample(call& c) {
     const std::function<void(int, const node&, const node&)> add = [&](int i, const node& at, const node& weight) {
         if (i == n) {
             const node chosen = gather(image, eval(cast<std::int64_t>(at)), 1, 1);
-            const node part_of_it = eval(chosen * with_axis(weight, 2));
-            total = any ? eval(total + part_of_it) : part_of_it;
+            const node weighted = eval(chosen * with_axis(weight, 2));
+            total = any ? eval(total + weighted) : weighted;
             any = true;
             return;
         }

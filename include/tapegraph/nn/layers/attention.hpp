@@ -111,8 +111,9 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
 ///
 ///     softmax((query W_q + b_q) (value W_k + b_k)^T / sqrt(key_dim)) (value W_v + b_v) W_o + b_o
 ///
-/// Variables as in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias", [features, heads, dim]
-/// and [heads, dim], the last ones [heads, value_dim, output_dim] and [output_dim]. An `attention_mask{...}` may follow.
+/// Variables as in Keras: "query", "key" and "value", each with "kernel" [features, heads, dim] and
+/// "bias" [heads, dim], and "attention_output" with "kernel" [heads, value_dim, output_dim] and "bias"
+/// [output_dim]. An `attention_mask{...}` may follow.
 template <layer_scope Scope, tensor_like Q, tensor_like V, class... Masks>
     requires(sizeof...(Masks) <= 1)
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,

@@ -19,7 +19,8 @@ constexpr H cast_like(const H& like, const E& values, std::source_location where
     }
 }
 
-/// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)
+/// 0, 1, ... along one axis of a shape [1, ..., count, ..., 1]. (A reshape would be a row of the
+/// summary.)
 template <class T, handle H>
 constexpr auto numbers_along(const H& like, extent count, int axis, int rank, std::source_location where) {
     shape dims = no_axes(shape_of(like));

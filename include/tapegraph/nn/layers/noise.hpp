@@ -52,7 +52,8 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 
 } // namespace detail
 
-/// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
+/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
+/// the others by 1 / (1 - rate).
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
                                  std::source_location where = std::source_location::current()) {

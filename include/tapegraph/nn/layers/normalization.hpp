@@ -66,11 +66,12 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
 }
 } // namespace detail
 
-/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
-/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
-/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
-/// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
+/// Batch normalization (Ioffe and Szegedy 2015) of x [..., channels] over all axes but the last; the
+/// result has x's shape. Training uses the batch's mean and (population) variance and updates the moving
+/// averages. Evaluation and prediction use the moving averages, and so does training while they are
+/// frozen (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does
+/// with `layer.trainable = False`. Variables: "gamma", "beta", "moving_mean" and "moving_variance", each
+/// [channels]. With a mask (nn/layers/masking.hpp) the statistics are those of the steps that it keeps.
 template <layer_scope Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {

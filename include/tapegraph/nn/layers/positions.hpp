@@ -115,8 +115,8 @@ constexpr auto rotary_positions(const X& x, const P& first, const wavelength_opt
 no_such_option_in<wavelength_options> rotary_positions(any_argument, ...) TG_MISTAKE;
 no_such_option_in<wavelength_options> rotary_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
-/// 2 k + 1 the cosine (Vaswani et al. 2017).
+/// Sinusoidal positions (Vaswani et al. 2017), [1, time, features], to be added to x [batch, time,
+/// features]: feature 2 k is sin(position max_wavelength^(-2 k / features)), feature 2 k + 1 the cosine.
 template <tensor_like X>
 constexpr auto sinusoidal_positions(const X& x, const wavelength_options& o = {},
                                     std::source_location where = std::source_location::current()) {
@@ -158,8 +158,9 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
 
 } // namespace detail
 
-/// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
-/// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
+/// Learned positions to be added to x [batch, time, features]: [time, features], a row of the table
+/// "embeddings" [sequence_length, features] for each step. The position of the first step, an i32 scalar
+/// or [batch], may follow. A position beyond the table is a range_error.
 template <layer_scope Scope, tensor_like X, tensor_like... P>
     requires(sizeof...(P) <= 1)
 constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
@@ -175,8 +176,9 @@ no_such_option_in<position_embedding_options> position_embedding(const Scope&, a
 template <class = void>
 detail::scope_missing position_embedding(any_argument, ...) TG_MISTAKE;
 
-/// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
-/// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
+/// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those
+/// of "position_embedding/embeddings". T is the tables' element type, as in `embedding`. The position of
+/// the first step may follow.
 template <class T = void, layer_scope Scope, tensor_like X, tensor_like... P>
     requires(sizeof...(P) <= 1)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
@@ -196,7 +198,8 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
     return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
 template <class T = void, layer_scope Scope>
-no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument, ...) TG_MISTAKE;
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(const Scope&, any_argument,
+                                                                                     ...) TG_MISTAKE;
 template <class = void>
 detail::scope_missing token_and_position_embedding(any_argument, ...) TG_MISTAKE;
 

@@ -11,8 +11,8 @@
 
 #include <tuple>
 
-/// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
+/// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of
+/// tapegraph.hpp, so that programs without them do not compile them.
 
 namespace tapegraph {
 

@@ -11,11 +11,16 @@
 
 #include <string_view>
 
-/// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
-/// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right. Each of them refuses labels of another shape, which would broadcast; what is no tensor, a number,
-/// is the label of every element. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
-/// [batch, n]: what weights of records multiply. More losses: nn/losses/all.hpp.
+/// Losses. A loss is an empty type with
+///
+/// - `operator()(output, labels)`, the mean loss of the batch;
+/// - `labels(type, shape)`, the element type and shape of the labels for such an output;
+/// - `accuracy(output, labels)`, the fraction of correct records, where that has a meaning;
+/// - `per_record(output, labels)`, the loss with only the last axis reduced, [batch] for an output
+///   [batch, n], which weights of records multiply.
+///
+/// Labels of another shape, which would broadcast, are refused; a number is the label of every
+/// element. More losses: nn/losses/all.hpp.
 ///
 /// Calls that the component holds (train/compiled_training.hpp) are not inlined: their callers
 /// would be compiled with all of them.
@@ -56,7 +61,8 @@ template <class X, class Z>
 constexpr void refuse_labels(std::int64_t reason, const X& x, const Z& z) {
     refuse<label_texts>(reason, std::source_location::current(), eval(z), eval(x));
 }
-/// Refuses labels that have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
+/// Refuses labels whose shape is not the output's: [batch, 1] and [batch] would broadcast to [batch,
+/// batch].
 template <class X, class Z>
 constexpr void check_labels(const X& x, const Z& z) {
     if constexpr (tensor_like<X> && tensor_like<Z>)
@@ -83,8 +89,10 @@ struct float_numbers {
             return each;
     }
 };
-/// f(x, z, n...), a handle; for x of 16-bit elements, f of all of them as float, rounded once. So a loss by hand is what it is in a model
-/// under tg::mixed, but for that rounding: squares, sums and logarithms leave half's range where their means do not.
+/// f(x, z, n...), a handle. For x of 16-bit elements all operands are converted to float and the result
+/// is rounded once, because squares, sums and logarithms leave half's range where their means do not.
+/// So a loss called directly has the value that it has in a model under tg::mixed, except for that
+/// rounding.
 template <class F, class X, class Z, class... N>
 constexpr auto in_floats(const F& f, const X& x, const Z& z, const N&... n) {
     const auto here = std::source_location::current();
@@ -118,8 +126,8 @@ constexpr auto mean_of_record(const A& values) {
 }
 } // namespace detail
 
-/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape: log(1 + e^x) - x z, which does not
-/// overflow, and is smooth.
+/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
+/// log(1 + e^x) - x z, computed without overflow and smooth everywhere.
 struct sigmoid_cross_entropy {
     static constexpr std::string_view name = "sigmoid_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {

@@ -12,8 +12,9 @@
 ///     static constexpr int count; constexpr std::array<double, count> numbers() const;      // if its update has numbers
 ///
 /// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its
-/// state, or to doubles of a shape, which are 0 at the start of every epoch. x is the output, z the
-/// labels, `weights` a tensor of weights of records, [batch], or an object that is not a tensor.
+/// state, or to an array of doubles, which are 0 at the start of every epoch. x is the output, z the
+/// labels, `weights` the weights of records, [batch], or an object that is not a tensor if there are
+/// none.
 /// Sums are in double, and exact over batches of unequal sizes.
 
 namespace tapegraph::detail {

@@ -15,11 +15,12 @@
 #include <utility>
 #include <vector>
 
-/// Optimizers in loops of one's own.
+/// Optimizers for custom training loops.
 
 namespace tapegraph {
 
-/// A tensor with a path, for masks and for the names of its state: `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
+/// A tensor with a path, which masks match and its state is named after:
+/// `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
 struct named {
     std::string_view path;
     any_tensor& value;
@@ -28,21 +29,25 @@ struct named {
 namespace detail {
 /// A function without arguments that returns a tensor or a formula.
 template <class F>
-concept gives_a_loss = requires(const F& f) { requires tensor_like<std::remove_cvref_t<decltype(f())>>; };
+concept gives_a_loss = requires(const F& f) {
+    requires tensor_like<std::remove_cvref_t<decltype(f())>>;
+};
 } // namespace detail
 
 #define TG_A_LOSS_IS_A_FUNCTION                                                                                        \
-    "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return mean(square(y)); })"
+    "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return "                 \
+    "mean(square(y)); })"
 
-/// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
-/// tensors are the user's and outlive it, at the same address.
+/// An optimizer and the tensors or variables that it updates, of float or double. It owns the step count
+/// and the optimizer's state; the tensors belong to the caller, and must outlive it at their addresses.
 ///
 ///     tg::tensor<float> w = ..., b = ...;
 ///     tg::applied optimizer(tg::adam{.learning_rate = 0.01}, w, b);
 ///     const auto loss = optimizer.minimize([&] { return mean(square(matmul(x, w) + b - y)); });
 ///
-/// or, in two parts, `optimizer.apply_gradients(optimizer.compute_gradients(f))`, or with gradients from anywhere. Tensors are called "0",
-/// "1", ... in their order where they are not `named`; of a variable_list all variables take part but an optimizer's.
+/// or, in two steps, `optimizer.apply_gradients(optimizer.compute_gradients(f))`, or with gradients from
+/// elsewhere. Tensors that are not `named` are called "0", "1", ... in order. Of a variable_list it
+/// updates all variables except optimizers' state.
 template <class Optimizer>
 class applied {
     static_assert(detail::optimizer_like<Optimizer>,
@@ -54,19 +59,23 @@ public:
         (add(weights), ...);
     }
 
-    /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
-    /// scalar. With loss_scaling they are those of the function times loss_scale(), as apply_gradients then takes them.
+    /// The gradients of f, a function without arguments that returns a scalar, by each tensor in order,
+    /// at the current values. With loss_scaling they are multiplied by loss_scale(), as apply_gradients
+    /// then expects.
     template <detail::gives_a_loss F>
     std::vector<any_tensor> compute_gradients(const F& f) {
         return value_and_gradients(f).second;
     }
-    /// One step. Gradients in the order of the tensors; one without elements in memory (any_tensor{}) leaves its tensor as it is. Throws
-    /// argument_error where their number, shape_error or dtype_error where their shapes or types are not those of the tensors; then
+    /// Takes one step, with gradients in the order of the tensors. A gradient without elements in memory
+    /// (any_tensor{}) leaves its tensor unchanged. Throws argument_error for another number of
+    /// gradients, and shape_error or dtype_error where shapes or types differ from the tensors'; then
     /// nothing has changed.
     void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
-    /// The same where some are by rows, of variables: gradient i has the rows [n, rest...] of variable i that indices[i], int64 [n], names,
-    /// each once; where indices[i] has no elements in memory, it is of all of it. Rows that are not named, and their state, stay as they
-    /// are. For optimizers that take sparse gradients; needs #include <tapegraph/ops/gather/rows_kernel.hpp>, which embedding layers bring.
+    /// The same where some gradients are sparse: gradient i, [n, rest...], consists of the rows of
+    /// variable i that indices[i], int64 [n], names, each once. If indices[i] has no elements in memory,
+    /// the gradient is dense. Rows that are not named, and their state, stay unchanged. For optimizers
+    /// that support sparse gradients; needs #include <tapegraph/ops/gather/rows_kernel.hpp>, which
+    /// embedding layers include.
     void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
         apply<true>(gradients, indices);
     }
@@ -91,8 +100,9 @@ public:
     }
 #endif
 
-    /// What loss_scaling multiplies losses by in the next step, 1 without it: compute_gradients and minimize do so, and gradients from
-    /// elsewhere are to be of the loss times this.
+    /// The factor by which loss_scaling multiplies losses in the next step; 1 without it.
+    /// compute_gradients and minimize apply it; gradients from elsewhere must be those of the scaled
+    /// loss.
     double loss_scale() {
         if constexpr (detail::scales_loss<Optimizer>()) {
             const any_tensor scale = common_state(detail::loss_scale_name).data();
@@ -106,7 +116,7 @@ public:
     Optimizer& optimizer() { return optimizer_; }
     /// Steps applied so far.
     std::int64_t step() const { return step_; }
-    /// For a run that goes on.
+    /// Sets the step count, for a run that is resumed.
     void set_step(std::int64_t step) { step_ = step; }
     /// Momentum and the like: "PATH/NAME".
     variable_list& state() { return states_; }

@@ -7,19 +7,23 @@
 #include <cmath>
 #include <cstdint>
 
-/// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
-/// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
-/// is asked for by name from `slots` and starts at zero, or at what `first_value(name)` says where there is such a function. What all
-/// gradients of a step have in common, `shared(gradients, n)` computes, and `update` is then given that, too.
+/// Optimizers. An optimizer is a plain struct, whose members may change between steps without
+/// recompilation: `numbers(step)` returns the `count` numbers that step `step` (from 1) uses, and
+/// `update` writes the update with these numbers as scalars. It requests state by name from `slots`;
+/// state starts at zero, or at `first_value(name)` if there is such a function. If there is a function
+/// `shared(gradients, n)`, which computes a value from all gradients of a step, `update` receives that
+/// value, too.
 ///
-/// More of them, and what composes with them: nn/optimizers/all.hpp.
+/// More optimizers, and what composes with them: nn/optimizers/all.hpp.
 
 namespace tapegraph {
 
 namespace detail {
 /// What has the numbers of a step, and so is an optimizer.
 template <class T>
-concept optimizer_like = requires(const T& optimizer) { optimizer.numbers(std::int64_t{1}); };
+concept optimizer_like = requires(const T& optimizer) {
+    optimizer.numbers(std::int64_t{1});
+};
 } // namespace detail
 
 /// w <- w - learning_rate g

@@ -169,7 +169,8 @@ struct eager_gradients {
     void take(const F& f) const {
         run(f, true);
     }
-    /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order.
+    /// The sum of the scalars f(gradient), or f(slots, variable, gradient), over all variables that are
+    /// not frozen, in order.
     template <class F>
     tensor<T> sum(const F& f) const {
         return fold(f, [](const auto& a, const auto& b) { return a + b; });

@@ -52,8 +52,8 @@ public:
         }
         t_->compute_anywhere();
     }
-    /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
-    /// element type is that of the first.
+    /// The sum of the scalars f(gradient), or f(slots, variable, gradient), over all variables that are
+    /// not frozen, in order. Its element type is that of the first.
     constexpr graph_node sum(const auto& f) const {
         return fold(f, [](const auto& a, const auto& b) { return a + b; });
     }

@@ -3,8 +3,8 @@
 #include <tapegraph/nn/optimizers/basic.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
-/// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,
-/// tf.train.ProximalAdagradOptimizer.
+/// Proximal optimizers (Duchi and Singer 2009) in the form of TensorFlow 1's
+/// tf.train.ProximalGradientDescentOptimizer and tf.train.ProximalAdagradOptimizer.
 
 namespace tapegraph {
 

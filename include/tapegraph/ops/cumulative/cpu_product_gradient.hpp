@@ -5,7 +5,7 @@
 #include <tapegraph/ops/cumulative/cpu_product_lanes.hpp>
 #include <tapegraph/ops/cumulative/product_line.hpp>
 
-/// The gradient of prod and cumulative_product on the CPU: lines are cut into blocks, and each lane has one.
+/// The gradient of prod and cumulative_product on the CPU: lines are cut into blocks, one per lane.
 
 namespace tapegraph::cpu {
 

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 
-/// First derivatives of products on the CPU: 16 blocks of lines side by side, of one line or of several. The numbers are those of
-/// gradient_of_products (ops/cumulative/product_line.hpp), bit for bit: a part that has a double's digits and an exponent of its own, which
-/// is brought up to date only as often as the part would leave its range otherwise. Powers of two are exact, so it does not matter how often.
+/// First derivatives of products on the CPU: 16 blocks of lines side by side, of one line or of several.
+/// The results are those of gradient_of_products (ops/cumulative/product_line.hpp), bit for bit: a number
+/// is a double with an exponent of its own, and is normalized only before the double would leave its
+/// range. Powers of two are exact, so it does not matter how often that happens.
 
 namespace tapegraph::cpu::product_detail {
 
@@ -100,8 +101,9 @@ struct tile {
         if (shifted)
             for (int c = 0; c < lanes; ++c) a.exponent[c] += x_shift[j][c];
     }
-    /// a += row j of dy, where a is normalized, before and after. Of two numbers the smaller one's exponent is brought to the larger's; a
-    /// part may be 2^-574 to 2^525 beside it, so what is further apart than 1000 does not count.
+    /// a += row j of dy; a is normalized before and after. The number with the smaller exponent is scaled
+    /// to the larger exponent. Parts are between 2^-574 and 2^525, so a number whose exponent is smaller
+    /// by more than 1000 does not count.
     TG_INLINE void add(wide_row& a, int j) const {
         constexpr std::int64_t nothing = -(std::int64_t{1} << 40), apart = -1000;
 #pragma omp simd
@@ -146,8 +148,8 @@ struct tile {
         for (int c = 0; c < lanes; ++c) a.part[c] = whole[c], a.exponent[c] = 0;
         return true;
     }
-    /// From a running sum of products to the one before it, between whose steps is `use`. `flat`: its exponents are 0 and it is inside;
-    /// otherwise it is normalized.
+    /// Advances a running sum of products to the previous element, and calls `use` in between. `flat`: its
+    /// exponents are 0 and its parts are in range; otherwise it is normalized.
     template <class Use>
     TG_INLINE void step(wide_row& a, int j, bool& flat, const Use& use) const {
         if (flat) {
@@ -168,8 +170,8 @@ struct tile {
     }
 };
 
-/// Of each block: the product of its elements into `before`, and, of running products, what the elements of the block itself give those before
-/// it into `after`.
+/// For each block, the product of its elements into `before`, and for running products the block's own
+/// contribution to the elements before it into `after`.
 struct block_products {
     template <class Isa>
     TG_INLINE static void run(tile* t) {

@@ -2,9 +2,10 @@
 
 #include <tapegraph/ops/cumulative/wide_number.hpp>
 
-/// Derivatives of products along a line, without a division: of (x_j + t_1 v_1j + ... + t_m v_mj) in place of x_j, which are polynomials of
-/// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
-/// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
+/// Derivatives of products along a line, without a division. With (x_j + t_1 v_1j + ... + t_m v_mj) in
+/// place of x_j a product is a polynomial in t_1, ..., t_m, whose coefficient of t_1 ... t_m is the m-th
+/// derivative by x along v_1, ..., v_m. Only coefficients of products of different t are needed;
+/// coefficient S belongs to the product of the t_r whose bits r are set in S.
 ///
 /// First derivatives are computed for blocks of 32 elements, multiplied from their ends, and completed by the products before
 /// and after the block: so each of the CPU's lanes can take a block (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
@@ -66,8 +67,9 @@ TG_HD wide_number before_block(const wide_number& after, const wide_number& prod
     return after.part == 0 ? own : own + after * product;
 }
 
-/// result_k = the last coefficient of the sum over i of dy_i times the product of elements up to i (`exclusive`: before i) but k; with
-/// `total`, of dy_0 times the product of all but k. `kept` has room for kept_places(length).
+/// result_k = the last coefficient of the sum over i of dy_i times the product of the elements up to i
+/// (`exclusive`: before i) except k; with `total`, of dy_0 times the product of all elements except k.
+/// `kept` is scratch memory for kept_places(length) polynomials.
 template <int M, class T, class Offset>
 TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* dy, bool total, bool exclusive,
                                 product_terms<M>* kept, T* result) {
@@ -117,7 +119,8 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
     }
 }
 
-/// result_i = the last coefficient of the product of the elements up to i (`exclusive`: before i), or with `total`, in result_0, of all.
+/// result_i = the last coefficient of the product of the elements up to i (`exclusive`: before i); with
+/// `total`, result_0 is that of all elements.
 template <int M, class T, class Offset>
 TG_HD void terms_of_products(const product_operands<T, Offset>& p, bool total, bool exclusive, T* result) {
     product_terms<M> so_far;

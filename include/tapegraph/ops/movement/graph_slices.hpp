@@ -40,7 +40,7 @@ struct placed_sum_op {
                 return;
             slice_op::attributes place = detail::whole_slice();
             place.begin[axis] = a.begin[k];
-            slice_op::lies_inside(place, io, io.result, x, "placed_sum",
+            slice_op::require_inside(place, io, io.result, x, "placed_sum",
                                   "placed_sum: an operand lies outside the result");
             for (int i = 0; i < x.rank(); ++i)
                 if (i != axis)

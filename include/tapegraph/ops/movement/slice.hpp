@@ -55,7 +55,7 @@ struct slice_op {
         io.type = io.in[0].type;
         io.result = *io.target;
         if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
-            lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
+            require_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
     }
     /// Axes beyond the operand's rank have step 1 unless a range was given for them.
     static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
@@ -82,7 +82,7 @@ struct slice_op {
     }
     /// Whether the elements of `smaller` are inside `larger`; conditions on symbols become
     /// requirements.
-    static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
+    static constexpr void require_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
                                       const char* operation, const char* outside) {
         for (int i = 0; i < larger.rank(); ++i) {
             const extent size = larger[i], count = smaller[i];
@@ -111,7 +111,7 @@ struct pad_op : slice_op {
         io.type = io.in[0].type;
         io.result = *io.target;
         if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
-            lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
+            require_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {

@@ -30,9 +30,10 @@ struct lp_pool_op : detail::pool_operation {
 
 namespace detail {
 
-/// Which slopes: f(r) = |r|^exponent, times the sign of r where `odd`, of quotients r = x / y of an element and its window's value. At
-/// r = 0 powers that are not 0 are 0, those of a negative exponent too, and so is all of a window whose y is 0: a norm's slope at its
-/// origin, and what is smooth there for even norms. Quotients are of one size, so no power leaves the range that its product does not.
+/// The slopes f(r) = |r|^exponent, times the sign of r if `odd`, of the quotients r = x / y of an element
+/// and its window's value. At r = 0 every power but the zeroth is 0, even with a negative exponent, and
+/// all slopes of a window with y = 0 are 0, which is a subgradient of a norm at its origin. Powers of
+/// quotients, unlike those of x and y, leave the range of numbers only where the slope does.
 struct lp_slopes {
     window_attributes window;
     double exponent = 1;

@@ -13,7 +13,9 @@
 namespace tapegraph {
 
 namespace detail {
-/// x|^p of numbers scaled by the largest magnitude among them, so that no power overflows and not all underflow, and the root of their sum. 1 and 2 need no power, and 2 is scaled exactly, by a power of two.
+/// The powers |x|^p of numbers, scaled by the largest magnitude among them so that none overflows and not
+/// all underflow, and the root of their sum. Exponents 1 and 2 need no power function, and for 2 the
+/// scale is a power of two, which is exact.
 template <class T>
 struct lp_norm {
     T p, inverse;
@@ -32,7 +34,8 @@ struct lp_norm {
     }
 };
 
-/// f of lp_slopes. `Whole`: the exponent where it needs no power, so that loops have none; `any_power`: it is found at run time.
+/// f of lp_slopes. `Whole`: an exponent that needs no power function, so that loops call none;
+/// `any_power`: the exponent is known only at run time.
 inline constexpr int any_power = -1;
 template <class T, int Whole = any_power>
 struct lp_slope {
@@ -62,7 +65,8 @@ void with_lp_slope(const lp_slopes& of, const F& f) {
     if (of.exponent == 2) return f(lp_slope<T, 2>(of));
     f(lp_slope<T>(of));
 }
-/// Calls f(o) for the places o in [0, count), from the first on, whose windows along one axis hold its element `at`.
+/// Calls f(o), in ascending order, for the positions o in [0, count) whose windows along one axis contain
+/// element `at`.
 template <class Integer, class F>
 TG_HD void each_window_of(Integer at, Integer pad, Integer taps, Integer dilation, Integer stride, Integer count,
                           const F& f) {
@@ -116,7 +120,7 @@ private:
     }
 };
 
-/// lp_pool_gradient, a row of the image after another: each element adds up its windows in row-major order.
+/// lp_pool_gradient, row by row of the image: each element adds up its windows in row-major order.
 struct lp_gradient_body {
     static constexpr std::int64_t at_once = 64; // channels
     template <class Isa, class Slope, class T>

@@ -12,8 +12,8 @@
 
 namespace tapegraph::detail {
 
-/// (x, the sums of its squares, whose reduced axes stay with extent 1) to the lengths. Which axes are reduced the shapes say. Never
-/// differentiated: a length's derivative is x / length.
+/// Maps x and the sums of its squares, whose reduced axes have extent 1, to the lengths. The shapes say
+/// which axes are reduced. It is never differentiated: a length's derivative is x / length.
 struct length_op {
     static constexpr std::string_view name = "length";
     static constexpr batching batched = batching::rows;

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <type_traits>
 
-/// scan: a function of one step, a cell, run over the steps of a sequence. What a mode does is in graph/scan.hpp and
-/// eager/scan.hpp; programs include nn/scan.hpp.
+/// scan: runs a function of one step, a cell, over the steps of a sequence. graph/scan.hpp and
+/// eager/scan.hpp implement it for the modes; programs include nn/scan.hpp.
 
 namespace tapegraph {
 
@@ -16,20 +16,21 @@ struct scan_options {
     int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
     bool go_backwards =
         false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
-    /// Keeps only the state of every step for the derivative, which computes the cell again. (In graph mode. In eager mode put a
-    /// `checkpoint` inside the cell.)
+    /// Keeps only the state of every step for the derivative, which computes the cell again, in graph
+    /// mode. In eager mode use a `checkpoint` inside the cell.
     bool recompute = false;
 };
 
-/// What `scan` gives: the state after the last step, in the form of the initial one, and the outputs of all steps.
+/// The result of `scan`: the state after the last step, in the form of the initial one, and the outputs
+/// of all steps.
 template <class State, class H>
 struct scan_values {
     State last;
     H sequence;
 };
 
-/// Specialised beside each mode: `run(cell, state, xs, mask, options, where, weights...)`, with the state sealed: a handle or a
-/// std::tuple of handles; `mask` is a handle or no_mask.
+/// Each mode specialises it: `run(cell, state, xs, mask, options, where, weights...)`. The state is
+/// sealed, a handle or a std::tuple of handles; `mask` is a handle or no_mask.
 template <class Mode>
 struct mode_scan {
     static_assert(always_false<Mode>, "scan: not under vmap; a batch is an axis of what the cell computes with");
@@ -118,21 +119,24 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
 
 } // namespace detail
 
-/// Runs a cell over time: for t = 0, 1, ... (state, y_t) = cell(state, x_t, weights...). `const auto [last, sequence] =
-/// tg::scan(cell, initial, xs, weights...)` gives the state after the last step and the outputs of all steps.
+/// Runs a cell over time: (state, y_t) = cell(state, x_t, weights...) for t = 0, 1, ... Returns the state
+/// after the last step and the outputs of all steps:
 ///
-/// - cell: a function object, written with the library's functions, that returns a pair {new state, output}. In graph mode it is
-///   traced once, however long the sequence, so it may not capture: everything it reads is an argument. It uses no variables
-///   of its own, draws no random numbers and prints nothing there. In a graph that is made at run time (tg::traced) it may
-///   capture values, scopes and data.
-/// - initial: one tensor or a std::tuple of them; the cell is given the state in the same form and returns tensors of the same
-///   shapes and types.
-/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis (`scan_options::axis`). Time
-///   may be a symbol; it is at least 1.
-/// - weights: tensors that are the same in all steps, parameters and constants alike.
+///     const auto [last, sequence] = tg::scan(cell, initial, xs, weights...);
 ///
-/// All floating-point operands have one element type. Derivatives flow to all of them: in graph mode the first three, in
-/// eager mode, where the tape records the steps, any.
+/// - cell: a function object, written with the library's functions, that returns a pair {new state,
+///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
+///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
+///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
+///   and data.
+/// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
+///   returns tensors of the same shapes and types.
+/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis
+///   (`scan_options::axis`). Time may be a symbol; it is at least 1.
+/// - weights: tensors that are the same in all steps, parameters as well as constants.
+///
+/// All floating-point operands have one element type, and derivatives flow to all of them: up to the
+/// third in graph mode, of any order in eager mode, where the tape records the steps.
 template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const W&... weights) {
     return detail::scan_over(cell, initial, xs, detail::no_mask{}, {}, std::source_location::current(), weights...);
@@ -143,8 +147,9 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
     return detail::scan_over(cell, initial, xs, detail::no_mask{}, options, std::source_location::current(),
                              weights...);
 }
-/// With a mask, bool [batch, time]: at steps where it is false the state stays what it was, and the output repeats that of the
-/// step before; before the first step that counts it is zero. The cell is given zeros there, whatever stands in xs.
+/// With a mask, bool [batch, time]: at steps where it is false the state does not change, and the output
+/// repeats that of the previous step; before the first step that counts it is zero. At these steps the
+/// cell receives zeros instead of the elements of xs.
 template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
                     const step_mask<M>& mask, const W&... weights) {
