@@ -3327,7 +3327,7 @@ TG_DEFINITION std::vector<any_tensor> ordered_columns(const char* who, const mod
    const std::size_t place = place_of(columns.names[k]);
    if (place == wanted.size() || given[place])
     throw argument_error(std::string(who) + ": '" + columns.names[k] +
-         (place == wanted.size() ? "' is none of " + text_of(wanted, "column", "columns")
+         (place == wanted.size() ? "' is not one of " + text_of(wanted, "column", "columns")
                : "' is given twice"));
    given[place] = true;
    found[place] = columns.tensors[k];
@@ -3755,7 +3755,7 @@ public:
  const detail::model_base& base() const { return held().base(); }
 private:
  detail::model_interface& held() const {
-  if (model_ == nullptr) throw argument_error("any_model: there is no model in it");
+  if (model_ == nullptr) throw argument_error("any_model: it holds no model");
   return *model_;
  }
  detail::model_interface& trainable(const char* who) const {
@@ -4033,7 +4033,7 @@ inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std
 }
 inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
  if (bytes.size() < 8)
-  throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
+  throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are not a safetensors file");
  std::uint64_t header_bytes = 0;
  std::memcpy(&header_bytes, bytes.data(), 8);
  constexpr std::uint64_t largest_header = 100'000'000;
@@ -5456,7 +5456,7 @@ inline slice slice_of(std::size_t count, int rank, int size) {
 /// are powers of two, and one divides the other.
 inline void require_tree(int size, std::int64_t shards) {
  if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
-  throw argument_error("shards: " + std::to_string(shards) + " is no power of two");
+  throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
  if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
   throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
        " shards; expected a power of two from 1 to " + std::to_string(shards));
@@ -8269,7 +8269,7 @@ public:
    for (std::size_t k = 0; k < i; ++k)
     if (machines[k].first == machines[i].first)
      throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
-          "' do not stand side by side; mpirun_line says where each runs");
+          "' are not consecutive; mpirun_line says where each runs");
    text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
   }
   return text;
@@ -8844,7 +8844,7 @@ public:
  /// task, and if there is nothing to serve.
  void join() {
   if (task_.job != "ps")
-   throw argument_error("server.join: " + task_.text() + " is no parameter server; those of job 'ps' are");
+   throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
   if (!service_)
    throw argument_error("server.join: " + task_.text() +
         " has nothing to serve; make the model's tg::parameter_servers first, on every task");
@@ -11180,7 +11180,7 @@ strided_memory<T> memory_of_mat(X& x) {
  const auto step = static_cast<std::int64_t>(static_cast<std::size_t>(x.step));
  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
  if (step % size != 0)
-  throw shape_error("borrow: rows of " + std::to_string(step) + " bytes are no whole " + name_of(dtype_of<T>));
+  throw shape_error("borrow: rows of " + std::to_string(step) + " bytes are not whole " + name_of(dtype_of<T>));
  strided_memory<T> m{reinterpret_cast<T*>(x.data), 3};
  m.extents[0] = x.rows;
  m.extents[1] = x.cols;
@@ -11249,13 +11249,13 @@ tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shar
  for (int i = 0; i < m.axes; ++i)
   if (m.extents[i] < 0) throw shape_error("borrow: negative extent in shape " + to_string(m.shape()));
  if (!m.is_row_major())
-  throw shape_error("borrow: elements of shape " + to_string(m.shape()) + " do not stand row by row" +
+  throw shape_error("borrow: elements of shape " + to_string(m.shape()) + " are not row-major" +
       (m.transposed().is_row_major()
-       ? " but column by column; borrow_transposed(x), or copy_of(x)"
+       ? " but column-major; borrow_transposed(x), or copy_of(x)"
        : ", strides are " + to_string(shape(m.axes, m.strides)) + "; copy_of(x)"));
  if (reinterpret_cast<std::uintptr_t>(m.data) % alignof(element) != 0)
   throw argument_error(std::string("borrow: ") + name_of(dtype_of<element>) +
-       " at an address that is no multiple of " + std::to_string(alignof(element)));
+       " at an address that is not a multiple of " + std::to_string(alignof(element)));
  return tensor<element>(
   any_tensor::over(dtype_of<element>, m.shape(), const_cast<element*>(m.data), std::move(owner), read_only));
 }
@@ -11435,7 +11435,7 @@ inline dtype dtype_of_dlpack(dlpack::data_type given) {
  }
  throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
      std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
-     " lanes are none of a tensor's");
+     " lanes are not those of a tensor");
 }
 template <class Managed>
 struct dlpack_export {
@@ -11528,7 +11528,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
  if (row_major && aligned) return any_tensor::over(type, dims, first, std::move(owner), read_only);
  if (copies == dlpack_copies::never)
   throw argument_error("from_dlpack: elements of shape " + to_string(dims) +
-       (row_major ? " are not aligned" : " do not stand row by row") +
+       (row_major ? " are not aligned" : " are not row-major") +
        "; dlpack_copies::if_needed copies them");
  any_tensor copy(type, dims);
  auto* to = static_cast<std::byte*>(copy.write());
@@ -11774,7 +11774,7 @@ private:
   case 0x93: {
    const auto name = pop(), module = pop();
    if (node(name).kind != pickle_kind::text || node(module).kind != pickle_kind::text)
-    fail("a name that is no text");
+    fail("a name that is not text");
    global(node(module).text + "." + node(name).text);
    return;
   }
@@ -11877,7 +11877,7 @@ private:
   if (text.ends_with('L')) text.pop_back();
   std::int64_t value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("digits that are none");
+  if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("invalid digits");
   if (end.ec == std::errc{}) {
    add(pickle_kind::integer).integer = value;
    return;
@@ -11912,7 +11912,7 @@ private:
   return result_.nodes.back();
  }
  std::uint32_t top() const {
-  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("takes a value where there is none");
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("pops a value from an empty stack");
   return stack_.back();
  }
  std::uint32_t pop() {
@@ -11921,7 +11921,7 @@ private:
   return which;
  }
  std::vector<std::uint32_t> marked() {
-  if (marks_.empty()) fail("takes values up to a mark where there is none");
+  if (marks_.empty()) fail("pops values up to a missing mark");
   const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
   std::vector<std::uint32_t> values(from, stack_.end());
   stack_.erase(from, stack_.end());
@@ -11944,7 +11944,7 @@ private:
   if (node(to).kind == pickle_kind::call) {
    result_.nodes[to] = {kind};
   } else if (node(to).kind != kind) {
-   fail("items for what is no container of such");
+   fail("items for an object that is not a container of them");
   }
   auto& all = result_.nodes[to].items;
   all.insert(all.end(), items.begin(), items.end());
@@ -12197,8 +12197,8 @@ inline std::string file_name_of(std::string_view pattern, const training_state& 
   std::string_view digits = how;
   if (!how.empty() && kinds.find(how.back()) != kinds.npos) digits.remove_suffix(1);
   if (how.size() > 9 || digits.find_first_not_of(whole ? "0123456789" : "0123456789.") != digits.npos)
-   throw argument_error("file name '" + std::string(all) + "': '" + std::string(how) + "' is no format of {" +
-        std::string(name) + "}");
+   throw argument_error("file name '" + std::string(all) + "': '" + std::string(how) +
+        "' is not a format of {" + std::string(name) + "}");
   std::string format = "%" + std::string(digits);
   char text[512];
   if (whole) {
@@ -12664,7 +12664,7 @@ template <class Model>
 void write_weights_source(const files::path& path, const Model& model, const weights_source_options& options = {}) {
  const auto refuse = [&](const std::string& name) {
   throw argument_error("write_weights_source(" + detail::quoted(path) + "): " + quoted_text(name) +
-       " is no C++ identifier");
+       " is not a C++ identifier");
  };
  if (!detail::is_identifier(options.name)) refuse(options.name);
  std::string_view rest = options.name_space;
@@ -14719,7 +14719,7 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
   std::uint64_t value = 0;
   for (const char c : text) {
    if (c < '0' || c > '9' || value > (std::uint64_t{1} << 58))
-    at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is no number");
+    at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is not a number");
    value = 10 * value + static_cast<std::uint64_t>(c - '0');
   }
   return value;
@@ -14748,7 +14748,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
  const auto type = element_type(p.type);
  if (!type || p.strings)
   throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-        element_type_name(p.type) + ", which there are none of here"));
+        element_type_name(p.type) + ", which do not exist here"));
  std::int64_t product = 1;
  for (const std::int64_t d : p.dims) {
   if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -14918,7 +14918,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
   case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
   case 11: g.inputs.push_back(read_value_info(m.message())); break;
   case 12: g.outputs.push_back(read_value_info(m.message())); break;
-  case 15: m.damaged("sparse initializers, which there are none of here");
+  case 15: m.damaged("sparse initializers, which do not exist here");
   default: m.skip(); break;
   }
  return g;
@@ -14991,7 +14991,7 @@ inline file_model read_model(std::string_view bytes, const std::string& file, co
   case 25: model.functions.push_back(detail::read_function(m.message(), place)); break;
   default: m.skip(); break;
   }
- if (!has_graph) throw data_error("'" + file + "': is no ONNX model: it has no graph");
+ if (!has_graph) throw data_error("'" + file + "': is not an ONNX model: it has no graph");
  return model;
 }
 
@@ -15363,7 +15363,7 @@ public:
  /// A number that must be known.
  double scalar(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
-  if (known(i)->size() != 1) refuse(std::string(what) + " that is no number");
+  if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
   if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
   return known(i)->number(0);
  }
@@ -15693,7 +15693,7 @@ inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
 }
 /// Returns an extent that must be a number.
 inline std::int64_t known_extent(const extent& e, const char* what) {
- if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
+ if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is not a number");
  return e.value;
 }
 
@@ -16049,7 +16049,7 @@ inline void constant_rule(call& c) {
 inline void constant_of_shape(call& c) {
  array one(dtype::f32, {});
  if (const attribute* a = c.find("value")) {
-  if (a->t == nullptr || a->t->size() != 1) refuse("a value that is no number");
+  if (a->t == nullptr || a->t->size() != 1) refuse("a value that is not a number");
   one = *a->t;
   one.set_dims({});
  }
@@ -16921,7 +16921,7 @@ inline void slice_rule(call& c) {
   if (r.end >= far) r.end = all.end;
   if (r.step < 0) {
    if (r.step != -1 || (r.begin != -1 && r.begin < far) || r.end > -far)
-    refuse_symbols("backwards over an extent that is no number");
+    refuse_symbols("backwards over an extent that is not a number");
    x = reverse(x, axes_of({place}));
    continue;
   }
@@ -17323,7 +17323,7 @@ inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
  if (w.taps.size() != n || w.strides.size() != n || w.dilations.size() != n || pads.size() != 2 * n)
   refuse("a window of other than " + std::to_string(spatial) + " axes");
  for (std::size_t i = 0; i < n; ++i)
-  if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("a window that is no window");
+  if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("an invalid window");
  w.before.assign(pads.begin(), pads.begin() + spatial);
  w.after.assign(pads.begin() + spatial, pads.end());
  if (w.auto_pad != "NOTSET") w.before.assign(n, 0), w.after.assign(n, 0);
@@ -17948,7 +17948,7 @@ inline void gemm_rule(call& c) {
  const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
  const bool ta = c.integer("transA", 0) != 0, tb = c.integer("transB", 0) != 0;
  if (!is_floating(type)) refuse(std::string("of ") + name_of(type));
- if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are no matrices");
+ if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are not matrices");
  matmul_options options;
  const node x = matrix(c, 0, options.transpose_a), y = matrix(c, 1, options.transpose_b);
  options.transpose_a = options.transpose_a != ta;
@@ -18819,7 +18819,7 @@ struct state : tapegraph::detail::model_base {
     throw argument_error(
      one_line("'" + file() + "': '" + v.name + "' is of " +
        (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-       ", which there is none of here"));
+       ", which does not exist here"));
    if (v.dims.size() > static_cast<std::size_t>(max_rank))
     throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
            std::to_string(v.dims.size()) + " axes, 8 are the most here"));
@@ -22727,7 +22727,7 @@ inline void read_event_file(const files::path& path, const read_events_options& 
   try {
    add_scalars({data.data(), data.size()}, to);
   } catch (const protozero::exception& what) {
-   throw data_error(place.text() + ": its data is no Event message: " + what.what());
+   throw data_error(place.text() + ": its data is not an Event message: " + what.what());
   } catch (const error& what) {
    throw data_error(place.text() + ": " + what.what());
   }
@@ -23283,14 +23283,16 @@ struct zip_directory_place {
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
- if (file_bytes < end_bytes) throw data_error(file + ": no zip archive: " + std::to_string(file_bytes) + " bytes");
+ if (file_bytes < end_bytes)
+  throw data_error(file + ": not a zip archive: " + std::to_string(file_bytes) + " bytes");
  const std::uint64_t tail_bytes = std::min<std::uint64_t>(file_bytes, end_bytes + 0xFFFF + locator_bytes);
  const std::vector<std::byte> tail = read(file_bytes - tail_bytes, tail_bytes);
  std::uint64_t at = tail_bytes - end_bytes + 1;
  const auto u16 = [&](std::uint64_t where) { return little_endian<std::uint16_t>(tail.data() + where); };
  const auto u32 = [&](std::uint64_t where) { return little_endian<std::uint32_t>(tail.data() + where); };
  do {
-  if (at == 0) throw data_error(file + ": no zip archive, or a truncated one: there is no end of a directory");
+  if (at == 0)
+   throw data_error(file + ": not a zip archive, or a truncated one: the end of its directory is missing");
   --at;
  } while (u32(at) != zip_end_mark || u16(at + 20) != tail_bytes - at - end_bytes);
  if (u16(at + 4) != 0 && u16(at + 4) != 0xFFFF) throw data_error(file + ": one part of a zip archive of several");
@@ -23300,8 +23302,8 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
   const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
   constexpr std::uint64_t record_bytes = 56;
   if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
-   throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
-       std::to_string(where) + " of " + std::to_string(file_bytes));
+   throw data_error(file + ": the ZIP64 end of the directory should be at byte " + std::to_string(where) +
+       " of " + std::to_string(file_bytes));
   const std::vector<std::byte> record = read(where, record_bytes);
   if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
    throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));
@@ -24257,7 +24259,7 @@ inline keras_contents contents_of_keras(const files::path& path) {
  if (std::string_view(begin, 2) != "PK") return contents_of_hdf5(hdf5_file(path), {});
  const zip_reader archive(path);
  if (archive.find("model.weights.h5") == nullptr)
-  throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
+  throw data_error(what + ": a zip archive, but not a .keras file: model.weights.h5 is missing");
  keras_config config;
  if (archive.find("config.json") != nullptr) {
   const auto text = archive.read("config.json");
@@ -24530,14 +24532,16 @@ struct zip_directory_place {
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
- if (file_bytes < end_bytes) throw data_error(file + ": no zip archive: " + std::to_string(file_bytes) + " bytes");
+ if (file_bytes < end_bytes)
+  throw data_error(file + ": not a zip archive: " + std::to_string(file_bytes) + " bytes");
  const std::uint64_t tail_bytes = std::min<std::uint64_t>(file_bytes, end_bytes + 0xFFFF + locator_bytes);
  const std::vector<std::byte> tail = read(file_bytes - tail_bytes, tail_bytes);
  std::uint64_t at = tail_bytes - end_bytes + 1;
  const auto u16 = [&](std::uint64_t where) { return little_endian<std::uint16_t>(tail.data() + where); };
  const auto u32 = [&](std::uint64_t where) { return little_endian<std::uint32_t>(tail.data() + where); };
  do {
-  if (at == 0) throw data_error(file + ": no zip archive, or a truncated one: there is no end of a directory");
+  if (at == 0)
+   throw data_error(file + ": not a zip archive, or a truncated one: the end of its directory is missing");
   --at;
  } while (u32(at) != zip_end_mark || u16(at + 20) != tail_bytes - at - end_bytes);
  if (u16(at + 4) != 0 && u16(at + 4) != 0xFFFF) throw data_error(file + ": one part of a zip archive of several");
@@ -24547,8 +24551,8 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
   const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
   constexpr std::uint64_t record_bytes = 56;
   if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
-   throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
-       std::to_string(where) + " of " + std::to_string(file_bytes));
+   throw data_error(file + ": the ZIP64 end of the directory should be at byte " + std::to_string(where) +
+       " of " + std::to_string(file_bytes));
   const std::vector<std::byte> record = read(where, record_bytes);
   if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
    throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));
@@ -25128,7 +25132,7 @@ private:
   if (node.items.size() == 2 &&
    (callee == "collections.OrderedDict" || callee == "collections.defaultdict" || callee == "builtins.dict"))
    return;
-  if (seen_[which]) return leave(name, "an object that stands elsewhere already");
+  if (seen_[which]) return leave(name, "an object that appears elsewhere, too");
   seen_[which] = true;
   if (node.items.size() > 2) {
    const std::uint32_t state = node.items[2];
@@ -25171,14 +25175,14 @@ private:
   return items_of(which, pickle_kind::set);
  }
  std::int64_t integer(std::uint32_t which, const std::string& name) const {
-  if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "a size that is none");
+  if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "an invalid size");
   return all_[which].integer;
  }
  std::vector<std::int64_t> integers(std::uint32_t which, const std::string& name) const {
   const pickle_node* node = &all_[which];
   if (node->kind == pickle_kind::call && !all_[node->items[1]].items.empty())
    node = &all_[all_[node->items[1]].items[0]];
-  if (node->kind != pickle_kind::tuple) fail(name, "a shape that is none");
+  if (node->kind != pickle_kind::tuple) fail(name, "an invalid shape");
   std::vector<std::int64_t> result;
   for (const auto item : node->items) result.push_back(integer(item, name));
   return result;
@@ -25337,7 +25341,7 @@ namespace detail {
  if (archive.find(stem + "constants.pkl") != nullptr)
   throw data_error(archive.name() +
       ": a program of torch.jit.save, not tensors; save model.state_dict() by torch.save");
- throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
+ throw data_error(archive.name() + ": a zip archive, but not a file of torch.save: data.pkl is missing");
 }
 inline bool is_pytorch_legacy(const files::path& path) {
  const std::string what = quoted(path);
@@ -26677,7 +26681,7 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
   std::uint64_t value = 0;
   for (const char c : text) {
    if (c < '0' || c > '9' || value > (std::uint64_t{1} << 58))
-    at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is no number");
+    at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is not a number");
    value = 10 * value + static_cast<std::uint64_t>(c - '0');
   }
   return value;
@@ -26706,7 +26710,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
  const auto type = element_type(p.type);
  if (!type || p.strings)
   throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-        element_type_name(p.type) + ", which there are none of here"));
+        element_type_name(p.type) + ", which do not exist here"));
  std::int64_t product = 1;
  for (const std::int64_t d : p.dims) {
   if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -26876,7 +26880,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
   case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
   case 11: g.inputs.push_back(read_value_info(m.message())); break;
   case 12: g.outputs.push_back(read_value_info(m.message())); break;
-  case 15: m.damaged("sparse initializers, which there are none of here");
+  case 15: m.damaged("sparse initializers, which do not exist here");
   default: m.skip(); break;
   }
  return g;
@@ -26949,7 +26953,7 @@ inline file_model read_model(std::string_view bytes, const std::string& file, co
   case 25: model.functions.push_back(detail::read_function(m.message(), place)); break;
   default: m.skip(); break;
   }
- if (!has_graph) throw data_error("'" + file + "': is no ONNX model: it has no graph");
+ if (!has_graph) throw data_error("'" + file + "': is not an ONNX model: it has no graph");
  return model;
 }
 
@@ -27321,7 +27325,7 @@ public:
  /// A number that must be known.
  double scalar(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
-  if (known(i)->size() != 1) refuse(std::string(what) + " that is no number");
+  if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
   if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
   return known(i)->number(0);
  }
@@ -27651,7 +27655,7 @@ inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
 }
 /// Returns an extent that must be a number.
 inline std::int64_t known_extent(const extent& e, const char* what) {
- if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
+ if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is not a number");
  return e.value;
 }
 
@@ -28007,7 +28011,7 @@ inline void constant_rule(call& c) {
 inline void constant_of_shape(call& c) {
  array one(dtype::f32, {});
  if (const attribute* a = c.find("value")) {
-  if (a->t == nullptr || a->t->size() != 1) refuse("a value that is no number");
+  if (a->t == nullptr || a->t->size() != 1) refuse("a value that is not a number");
   one = *a->t;
   one.set_dims({});
  }
@@ -28879,7 +28883,7 @@ inline void slice_rule(call& c) {
   if (r.end >= far) r.end = all.end;
   if (r.step < 0) {
    if (r.step != -1 || (r.begin != -1 && r.begin < far) || r.end > -far)
-    refuse_symbols("backwards over an extent that is no number");
+    refuse_symbols("backwards over an extent that is not a number");
    x = reverse(x, axes_of({place}));
    continue;
   }
@@ -29281,7 +29285,7 @@ inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
  if (w.taps.size() != n || w.strides.size() != n || w.dilations.size() != n || pads.size() != 2 * n)
   refuse("a window of other than " + std::to_string(spatial) + " axes");
  for (std::size_t i = 0; i < n; ++i)
-  if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("a window that is no window");
+  if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("an invalid window");
  w.before.assign(pads.begin(), pads.begin() + spatial);
  w.after.assign(pads.begin() + spatial, pads.end());
  if (w.auto_pad != "NOTSET") w.before.assign(n, 0), w.after.assign(n, 0);
@@ -29906,7 +29910,7 @@ inline void gemm_rule(call& c) {
  const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
  const bool ta = c.integer("transA", 0) != 0, tb = c.integer("transB", 0) != 0;
  if (!is_floating(type)) refuse(std::string("of ") + name_of(type));
- if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are no matrices");
+ if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are not matrices");
  matmul_options options;
  const node x = matrix(c, 0, options.transpose_a), y = matrix(c, 1, options.transpose_b);
  options.transpose_a = options.transpose_a != ta;
@@ -30777,7 +30781,7 @@ struct state : tapegraph::detail::model_base {
     throw argument_error(
      one_line("'" + file() + "': '" + v.name + "' is of " +
        (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-       ", which there is none of here"));
+       ", which does not exist here"));
    if (v.dims.size() > static_cast<std::size_t>(max_rank))
     throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
            std::to_string(v.dims.size()) + " axes, 8 are the most here"));

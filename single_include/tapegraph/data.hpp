@@ -6109,7 +6109,7 @@ inline void check_mixing(const char* operation, std::size_t values, std::size_t 
  const auto records = static_cast<std::size_t>(count);
  if (count < 0 || (count == 0 ? values + labels != 0 : values % records != 0 || labels % records != 0))
   throw shape_error(std::string(operation) + ": " + std::to_string(values) + " values and " +
-      std::to_string(labels) + " of labels are no " + std::to_string(count) + " records");
+      std::to_string(labels) + " of labels are not " + std::to_string(count) + " records");
 }
 inline void blend(std::span<float> own, std::span<const float> other, float keep) {
  for (std::size_t i = 0; i < own.size(); ++i) own[i] = own[i] * keep + other[i] * (1 - keep);
@@ -6159,7 +6159,7 @@ inline std::vector<float> cut_mix(std::span<float> values, std::span<float> labe
  const std::int64_t area = height * width;
  const auto size = static_cast<std::int64_t>(count > 0 ? values.size() / static_cast<std::size_t>(count) : 0);
  if (height < 1 || width < 1 || size % area != 0)
-  throw shape_error("cut_mix: records of " + std::to_string(size) + " values are no images of " +
+  throw shape_error("cut_mix: records of " + std::to_string(size) + " values are not images of " +
       std::to_string(height) + "x" + std::to_string(width));
  const std::int64_t row = size / height, channels = size / area;
  std::vector<float> shares(static_cast<std::size_t>(count));
@@ -6872,7 +6872,7 @@ inline work_plan together(work_plan a, work_plan b) {
 }
 [[noreturn]] inline void rethrow_with_origin(std::uint64_t epoch, std::int64_t number, std::string origin) {
  const std::exception_ptr thrown = std::current_exception();
- std::string why = "an exception that is no std::exception";
+ std::string why = "an exception that is not a std::exception";
  try {
   std::rethrow_exception(thrown);
  } catch (const record_error&) {
@@ -7874,7 +7874,7 @@ struct pipeline_position {
   pipeline_position p;
   const auto refuse = [&] {
    throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
-       "' is no position, which is 'epoch 3 element 17'");
+       "' is not a position, such as 'epoch 3 element 17'");
   };
   const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
    if (!rest.starts_with(word)) refuse();
@@ -10152,11 +10152,11 @@ private:
   constexpr std::uint64_t tail = 8 + 8;
   const std::string start = head();
   std::uint64_t count = 0;
-  if (size < 8 + 8 + 8 + tail) fail("is no cache: " + std::to_string(size) + " bytes");
+  if (size < 8 + 8 + 8 + tail) fail("is not a cache: " + std::to_string(size) + " bytes");
   const std::string end = read(size - tail, tail);
-  if (end.substr(8) != magic) fail("is no cache, or not whole: its end is not that of one");
+  if (end.substr(8) != magic) fail("is not a cache, or is truncated: its end is not that of a cache");
   if (size < start.size() + 8 + tail || read(0, start.size()) != start)
-   fail("is no cache of elements of type " + stored<E>::type());
+   fail("is not a cache of elements of type " + stored<E>::type());
   std::memcpy(&count, end.data(), 8);
   if (count > (size - tail - start.size()) / 8 - 1)
    fail("has no room for the " + std::to_string(count) + " elements it says");
@@ -10168,7 +10168,7 @@ private:
   for (std::size_t i = 0; i < places_.size(); ++i) {
    const bool valid = i == 0 ? places_[i] == before : places_[i] >= before + 4;
    if (!valid || places_[i] > index)
-    fail("element " + std::to_string(i) + " is said to begin at byte " + std::to_string(places_[i]));
+    fail("element " + std::to_string(i) + " begins at an invalid byte, " + std::to_string(places_[i]));
    before = places_[i];
   }
   if (before != index)
@@ -10386,7 +10386,7 @@ public:
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc::result_out_of_range) fail(column, quoted_text(text) + " is out of range");
   if (failure != std::errc() || end != text.data() + text.size())
-   fail(column, quoted_text(text) + (std::is_integral_v<T> ? " is no whole number" : " is no number"));
+   fail(column, quoted_text(text) + (std::is_integral_v<T> ? " is not a whole number" : " is not a number"));
   return value;
  }
 
@@ -10853,7 +10853,7 @@ public:
   const ArrowSchema& text = s.dictionary != nullptr ? *s.dictionary : s;
   if (detail::arrow_offset_bytes(text.format) == 0)
    throw dtype_error("arrow: " + detail::arrow_name(s) + " has format '" + text.format +
-       "', which is no text");
+       "', which is not text");
   std::vector<std::string> all;
   all.reserve(static_cast<std::size_t>(size()));
   for (const auto& batch : batches_) {
@@ -11036,9 +11036,9 @@ inline labelled_images read_cifar10(std::span<const files::path> files) {
   const auto bytes = io::read_file(path);
   if (bytes.empty()) throw data_error(file + ": empty file");
   if (bytes.size() % record != 0)
-   throw data_error(file + ": " + std::to_string(bytes.size()) + " bytes are no whole number of records of " +
-       std::to_string(record) + " bytes; record " + std::to_string(bytes.size() / record) +
-       " is truncated");
+   throw data_error(file + ": " + std::to_string(bytes.size()) +
+       " bytes are not a whole number of records of " + std::to_string(record) +
+       " bytes; record " + std::to_string(bytes.size() / record) + " is truncated");
   const std::size_t count = bytes.size() / record;
   result.images.reserve(result.images.size() + count * 3 * plane);
   for (std::size_t r = 0; r < count; ++r) {
@@ -11177,7 +11177,7 @@ struct array_view {
        name_of(dtype_of<T>));
   if (!is_aligned())
    throw argument_error(std::string("array_view ") + shape_text(shape) + ": " + name_of(type) +
-        " at an address that is no multiple of " + std::to_string(size_of(type)) +
+        " at an address that is not a multiple of " + std::to_string(size_of(type)) +
         "; copy() them");
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
  }
@@ -11622,7 +11622,7 @@ struct csv_column {
   if (closed) {
    std::string all;
    for (const auto& each : words) all.append(all.empty() ? "" : ", ").append(io::quoted_text(each));
-   in.fail(place, io::quoted_text(word) + " is none of " + all);
+   in.fail(place, io::quoted_text(word) + " is not one of " + all);
   }
   add_word(word);
   return static_cast<std::int32_t>(words.size()) - 1;
@@ -11645,7 +11645,8 @@ struct csv_column {
   const auto failure = parsed(text, value).ec;
   if (failure == std::errc::result_out_of_range) in.fail(place, io::quoted_text(text) + " is out of range");
   if (failure != std::errc())
-   in.fail(place, io::quoted_text(text) + (std::is_integral_v<V> ? " is no whole number" : " is no number"));
+   in.fail(place,
+     io::quoted_text(text) + (std::is_integral_v<V> ? " is not a whole number" : " is not a number"));
   if constexpr (std::is_floating_point_v<V>)
    if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
  }
@@ -11874,7 +11875,7 @@ inline labelled_texts read_text_table(const files::path& path, const text_table_
    std::string known;
    for (const auto& each : options.classes)
     known.append(known.empty() ? "" : ", ").append(io::quoted_text(each));
-   in.fail(label, io::quoted_text(name) + " is none of " + known);
+   in.fail(label, io::quoted_text(name) + " is not one of " + known);
   }
   result.texts.push_back(in[text]);
   result.rows.push_back(in.row());
@@ -11937,7 +11938,7 @@ inline std::int64_t steps_of(std::size_t values, std::int64_t features, const ch
  const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
  if (features < 0 || values % each != 0)
   throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
-      " are no steps of " + std::to_string(features) + " features");
+      " are not steps of " + std::to_string(features) + " features");
  return static_cast<std::int64_t>(values / each);
 }
 }
@@ -12772,7 +12773,7 @@ inline bool read_mode(io::json_reader& json, output_mode& mode) {
    mode = each;
    return true;
   }
- json.refuse(io::quoted_text(name) + " is no output mode");
+ json.refuse(io::quoted_text(name) + " is not an output mode");
 }
 template <class Read>
 void read_state(std::string_view text, const std::string& origin, std::string_view kind, const Read& read) {
@@ -13158,7 +13159,7 @@ public:
  /// Throws range_error for a number that is not finite, or beyond 64 bits.
  std::int64_t index_of(std::floating_point auto number) const {
   if (!(std::fabs(number) < 0x1p63))
-   throw range_error("hashing: " + std::to_string(number) + " is no whole number");
+   throw range_error("hashing: " + std::to_string(number) + " is not a whole number");
   return index_of(static_cast<std::int64_t>(number));
  }
  template <class T>
@@ -13590,7 +13591,7 @@ public:
  template <class T>
  void add_rows(std::span<const T> values, std::int64_t columns) {
   if (columns < 1 || values.size() % static_cast<std::size_t>(columns) != 0)
-   throw shape_error("column_statistics: " + std::to_string(values.size()) + " values are no records of " +
+   throw shape_error("column_statistics: " + std::to_string(values.size()) + " values are not records of " +
        std::to_string(columns));
   for (std::size_t at = 0; at < values.size(); at += static_cast<std::size_t>(columns))
    add(values.subspan(at, static_cast<std::size_t>(columns)));
@@ -13956,7 +13957,7 @@ inline utf8_character decode_utf8(std::string_view text, std::size_t at) {
 /// Appends one character. Throws range_error for a surrogate and a code point above U+10FFFF.
 inline void append_utf8(std::string& text, std::uint32_t code) {
  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-  throw range_error("utf8: " + std::to_string(code) + " is no character's number");
+  throw range_error("utf8: " + std::to_string(code) + " is not the number of a character");
  io::append_utf8(text, code);
 }
 
@@ -14175,12 +14176,11 @@ public:
    if (line.empty()) throw data_error(place + "no word");
    std::string word;
    if (!detail::unescape_word(line, word))
-    throw data_error(place + io::quoted_text(line) +
-        ": a backslash stands before n, r or a backslash only");
+    throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
    const auto [known, added] =
     result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
    if (!added)
-    throw data_error(place + io::quoted_text(word) + " stands in line " +
+    throw data_error(place + io::quoted_text(word) + " is in line " +
         std::to_string(known->second - first_word + 1) + " already");
    result.words_.push_back(std::move(word));
   }
@@ -14360,7 +14360,7 @@ std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int
      std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::int64_t>,
     "indices are float, double, int32 or int64");
  if (std::is_same_v<Index, float> && size > (std::int64_t{1} << 24) + 1)
-  throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are no floats");
+  throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are not floats");
  return {indices.begin(), indices.end()};
 }
 }
@@ -14837,14 +14837,16 @@ struct zip_directory_place {
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
- if (file_bytes < end_bytes) throw data_error(file + ": no zip archive: " + std::to_string(file_bytes) + " bytes");
+ if (file_bytes < end_bytes)
+  throw data_error(file + ": not a zip archive: " + std::to_string(file_bytes) + " bytes");
  const std::uint64_t tail_bytes = std::min<std::uint64_t>(file_bytes, end_bytes + 0xFFFF + locator_bytes);
  const std::vector<std::byte> tail = read(file_bytes - tail_bytes, tail_bytes);
  std::uint64_t at = tail_bytes - end_bytes + 1;
  const auto u16 = [&](std::uint64_t where) { return little_endian<std::uint16_t>(tail.data() + where); };
  const auto u32 = [&](std::uint64_t where) { return little_endian<std::uint32_t>(tail.data() + where); };
  do {
-  if (at == 0) throw data_error(file + ": no zip archive, or a truncated one: there is no end of a directory");
+  if (at == 0)
+   throw data_error(file + ": not a zip archive, or a truncated one: the end of its directory is missing");
   --at;
  } while (u32(at) != zip_end_mark || u16(at + 20) != tail_bytes - at - end_bytes);
  if (u16(at + 4) != 0 && u16(at + 4) != 0xFFFF) throw data_error(file + ": one part of a zip archive of several");
@@ -14854,8 +14856,8 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
   const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
   constexpr std::uint64_t record_bytes = 56;
   if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
-   throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
-       std::to_string(where) + " of " + std::to_string(file_bytes));
+   throw data_error(file + ": the ZIP64 end of the directory should be at byte " + std::to_string(where) +
+       " of " + std::to_string(file_bytes));
   const std::vector<std::byte> record = read(where, record_bytes);
   if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
    throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));
@@ -17189,7 +17191,7 @@ private:
    const auto found = written.find(*tables_.unknown);
    if (found == written.end())
     throw argument_error("byte_pair_encoding: the unknown token " + io::quoted_text(*tables_.unknown) +
-         " is no token");
+         " is not a token");
    unknown_ = found->second;
   }
   merges_.reserve(tables_.merges.size());
@@ -17199,7 +17201,7 @@ private:
     if (const auto found = written.find(token); found != written.end()) return found->second;
     throw argument_error("byte_pair_encoding: merge " + std::to_string(i + 1) + " (" +
          io::quoted_text(left) + ", " + io::quoted_text(right) +
-         "): " + io::quoted_text(token) + " is no token");
+         "): " + io::quoted_text(token) + " is not a token");
    };
    const std::int32_t first = id(left), second = id(right);
    merges_.emplace(key(first, second), merge{static_cast<std::int32_t>(i), id(left + right)});
@@ -17828,7 +17830,7 @@ inline tokenizer tokenizer_from_json(std::string_view text, const std::string& o
   std::int64_t number = 0;
   const char* const end = index.data() + index.size();
   if (std::from_chars(index.data(), end, number).ptr != end || index.empty())
-   throw data_error(origin + ", index_docs: " + io::quoted_text(index) + " is no index");
+   throw data_error(origin + ", index_docs: " + io::quoted_text(index) + " is not an index");
   index_docs[number] = count;
  });
  try {

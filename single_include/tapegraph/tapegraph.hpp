@@ -3988,7 +3988,7 @@ public:
   template <detail::condition Bool>
    requires(!std::is_same_v<T, bool>)
   explicit operator Bool() const
-   TG_REFUSES("a tensor of numbers is no condition: compare it, x > 0, or take its number, x.item()");
+   TG_REFUSES("a tensor of numbers is not a condition: compare it, x > 0, or take its number, x.item()");
 
  private:
   template <class Iterator>
@@ -25002,7 +25002,7 @@ TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const s
  const std::int64_t record = column.record_size();
  if (values % record != 0)
   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-      " values are no whole number of records of shape " + detail::text_of(column.shape) + " (" +
+      " values are not a whole number of records of shape " + detail::text_of(column.shape) + " (" +
       std::to_string(record) + " values)");
  if (!columns_.empty() && values / record != size_)
   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
@@ -32821,7 +32821,8 @@ TG_DEFINITION void column_match::find(const mode_calls& calls, const std::vector
  }
  for (std::size_t i = 0; named && !more && i < columns.size(); ++i)
   if (!used[i])
-   throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
+   throw argument_error("data set: column '" + columns[i].name +
+        "' is neither an input of the model nor a label");
 }
 TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch_columns columns) {
  const computing here(*this);
@@ -38339,7 +38340,7 @@ struct fetch_trace {
   }
   t.scope = 0;
   if (has_optimizers<Model> && t.added_losses.size() > 0)
-   t.fail("add_loss: in a session, somebody has to take it, by scope.with_added_losses(loss)");
+   t.fail("add_loss: in a session a loss must include it: scope.with_added_losses(loss)");
   if (t.error.what != nullptr) return;
   if (t.training) keep_updates_of_layers(t, of_layers);
   if constexpr (Last) finish_session(t, Given::count);
@@ -40704,7 +40705,7 @@ struct step_trace {
   (std::make_index_sequence<pack::count>{});
   t.scope = 0;
   if (t.added_losses.size() > 0)
-   t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
+   t.fail("add_loss: in a step a loss must include it: step.with_added_losses(loss)");
   if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
  }
 };
@@ -46397,8 +46398,8 @@ struct mode_scan<eager> {
    if constexpr (masked)
     std::apply([&](const auto&... value) { (refuse_mask(value, counted.front()), ...); }, next);
    if (y.rank() < o.axis)
-    throw shape_error("scan: the cell's output " + text(y) +
-        " has too few axes for time to stand at axis " + std::to_string(o.axis));
+    throw shape_error("scan: the cell's output " + text(y) + " has too few axes to have time at axis " +
+        std::to_string(o.axis));
    [&]<std::size_t... I>(std::index_sequence<I...>) {
     (..., [&](auto& old, const auto& value) {
      static_assert(
@@ -46538,8 +46539,8 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
   return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
       given[0].id(), value[carries].id());
  if (value[carries].rank() < axis)
-  return refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
-      value[carries].id(), given[carries].id());
+  return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
+      given[carries].id());
  for (int k = 0; Masked && k <= carries; ++k)
   if (value[k].rank() < given[carries + 1].rank())
    return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),

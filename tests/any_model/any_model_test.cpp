@@ -241,7 +241,7 @@ TEST_CASE("any_model: what it takes and gives, by name, in any order") {
     const std::string name = message_of<tg::argument_error>([&] { model.predict({{"wide", columns[0]}}); });
     CHECK(name.find("predict: 'narrow' is missing") == 0);
     const std::string other = message_of<tg::argument_error>([&] { model.predict({{"broad", columns[0]}}); });
-    CHECK(other.find("predict: 'broad' is none of 2 columns (wide") == 0);
+    CHECK(other.find("predict: 'broad' is not one of 2 columns (wide") == 0);
     CHECK(message_of<tg::argument_error>([&] { y.only(); }) == "outputs: the model has 2, say which by name or number");
     CHECK(message_of<tg::argument_error>([&] { y["score"]; }) == "outputs: none is 'score', there are 'kind', 'size'");
     CHECK_THROWS_AS(y[2], tg::range_error);
@@ -333,7 +333,7 @@ TEST_CASE("any_model: a model for prediction alone trains nothing, and an empty 
     tg::any_model moved = std::move(predicts);
     CHECK(moved);
     CHECK(!predicts); // NOLINT: that is the question
-    CHECK(message_of<tg::argument_error>([&] { predicts.predict(x); }) == "any_model: there is no model in it");
+    CHECK(message_of<tg::argument_error>([&] { predicts.predict(x); }) == "any_model: it holds no model");
 }
 
 TEST_CASE("any_model: a prediction on a tape has its gradient") {

@@ -88,10 +88,9 @@ TEST_CASE("host files and the line that starts all") {
     CHECK(two_jobs.mpirun_line("./train") ==
           "mpirun -n 2 --host one:2 ./train : -n 1 --host two:1 ./train : -n 1 --host three:1 ./train");
     const tg::cluster_spec mixed{{"worker", {"one", "two"}}, {"ps", {"one"}}};
-    CHECK_THROWS_WITH_AS(
-        mixed.host_file(),
-        "cluster_spec: the tasks of host 'one' do not stand side by side; mpirun_line says where each runs",
-        tg::argument_error);
+    CHECK_THROWS_WITH_AS(mixed.host_file(),
+                         "cluster_spec: the tasks of host 'one' are not consecutive; mpirun_line says where each runs",
+                         tg::argument_error);
     CHECK(mixed.mpirun_line("./train", true) ==
           "mpirun -n 1 -host one ./train : -n 1 -host two ./train : -n 1 -host one ./train");
     CHECK(tg::cluster_spec{{"worker", {"[::1]:2222"}}}.host_file() == "::1 slots=1\n");

@@ -1,5 +1,5 @@
 // A tensor of numbers as a condition.
-// expect: a tensor of numbers is no condition: compare it, x > 0, or take its number, x.item()
+// expect: a tensor of numbers is not a condition: compare it, x > 0, or take its number, x.item()
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

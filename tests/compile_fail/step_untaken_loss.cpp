@@ -1,4 +1,4 @@
-// expect: add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)
+// expect: add_loss: in a step a loss must include it: step.with_added_losses(loss)
 // expect-elsewhere: compile_step says it where it looks
 // expect-longer-clang: the same
 #include <tapegraph/compile/training_step.hpp>

@@ -179,7 +179,7 @@ TEST_CASE("device elements: errors name what was wrong") {
           "borrow_on: negative extent in shape [-1]");
     const auto odd = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(made.first) + 2);
     CHECK(message_of<std::exception>([&] { tg::cuda::borrow_on(gpu, odd, {1}); }) ==
-          "borrow_on: f32 at an address that is no multiple of 4");
+          "borrow_on: f32 at an address that is not a multiple of 4");
 }
 
 TEST_CASE("device elements: temporary memory of other libraries comes from the pool") {

@@ -101,7 +101,7 @@ using small_tile = warpgroup_tile<1, 64>;
 /// Whether a device, or its imitation, is present that supports any pass at all.
 bool is_here() {
     const bool here = takes(geometry(1, 1, 1, 1, 1, 1, 1), forward, tg::dtype::f32);
-    if (!here) MESSAGE("convolution_sm90.cu is not linked, or the device is none of compute capability 9.0");
+    if (!here) MESSAGE("convolution_sm90.cu is not linked, or the device is not one of compute capability 9.0");
     return here;
 }
 

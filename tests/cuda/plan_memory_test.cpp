@@ -52,7 +52,7 @@ TEST_CASE("remembered plans: what is no file of plans is refused whole, with the
         refused(head + sound + line, fields);
     for (const char* time : {"x", "-1", "1.5x", "nan", "inf", "1e3", " 1"})
         refused(head + sound + "d\tv\tp\t" + time + "\n",
-                ("plans.txt, line 3: '" + std::string(time) + "' is no number of microseconds").c_str());
+                ("plans.txt, line 3: '" + std::string(time) + "' is not a number of microseconds").c_str());
     refused(head + sound + "d\tv\tp\t1\t2\n", "plans.txt, line 3: a field has a control character");
     refused(head + sound + "d\tv\r\tp\t1\n", "plans.txt, line 3: a field has a control character");
     refused(head + sound + sound, "plans.txt, line 3: a second plan for the same work of one device");
@@ -72,7 +72,8 @@ TEST_CASE("remembered plans: files are written and read, or named") {
                          tg::data_error);
     CHECK_THROWS_AS(cuda::load_plans(folder.path().string()), tg::data_error);
     CHECK_THROWS_WITH_AS(cuda::save_plans(path + "/below"),
-                         ("save_plans: '" + path + "/below': cannot be written: Not a directory").c_str(), tg::data_error);
+                         ("save_plans: '" + path + "/below': cannot be written: Not a directory").c_str(),
+                         tg::data_error);
     std::ofstream(path, std::ios::app) << "and more\n";
     CHECK_THROWS_WITH_AS(
         cuda::load_plans(path),

@@ -80,7 +80,7 @@ TEST_CASE("what does not fit is refused, naming column and numbers") {
           "data set: column 'y' holds 3 records, column 'x' holds 4");
     CHECK(shape([&] {
               set.add("y", std::vector<float>(7), {2, 3});
-          }) == "data set: column 'y': 7 values are no whole number of records of shape [2,3] (6 values)");
+          }) == "data set: column 'y': 7 values are not a whole number of records of shape [2,3] (6 values)");
     CHECK(support::contains(shape([&] { set.add("y", std::vector<float>(4), {0}); }), "impossible record shape [0]"));
     CHECK(support::contains(shape([&] { set.add("y", std::vector<float>(4), {1LL << 40, 1LL << 40}); }), "impossible"));
     CHECK(argument([&] { set.add("x", std::vector<float>(4)); }) == "data set: two columns are named 'x'");

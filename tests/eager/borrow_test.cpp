@@ -156,7 +156,7 @@ TEST_CASE("elements that are not row-major are refused, and copied on request") 
     floats v{1, 2, 3, 4, 5, 6};
     tg::strided_memory<float> columns{v.data(), 2, {3, 2}, {1, 3}};
     const auto refused = [&](auto m) { return support::message_of<tg::shape_error>([&] { tg::borrow(m); }); };
-    CHECK(refused(columns) == "borrow: elements of shape [3, 2] do not stand row by row but column by column; "
+    CHECK(refused(columns) == "borrow: elements of shape [3, 2] are not row-major but column-major; "
                               "borrow_transposed(x), or copy_of(x)");
     CHECK(tg::copy_of(columns).to_vector() == floats{1, 4, 2, 5, 3, 6});
     const auto t = tg::borrow_transposed(columns);
@@ -173,7 +173,7 @@ TEST_CASE("elements that are not row-major are refused, and copied on request") 
                                 tg::borrow(reinterpret_cast<const float*>(reinterpret_cast<const char*>(v.data()) + 1),
                                            {2});
                             }),
-                            "f32 at an address that is no multiple of 4"));
+                            "f32 at an address that is not a multiple of 4"));
 }
 
 TEST_CASE("matrices of the shape of OpenCV's") {

@@ -110,10 +110,10 @@ TEST_CASE("numbers") {
     CHECK(in.number<float>(0) == 300.0f);
     check_says(support::message_of<data_error>([&] { in.number<std::int8_t>(0); }),
                {"t1.csv'", "row 3 (line 3)", "column 'x'", "'300' is out of range"});
-    check_says(support::message_of<data_error>([&] { in.number<double>(1); }), {"column 'y'", "' 2' is no number"});
+    check_says(support::message_of<data_error>([&] { in.number<double>(1); }), {"column 'y'", "' 2' is not a number"});
     REQUIRE(in.next());
-    check_says(support::message_of<data_error>([&] { in.number<int>(0); }), {"'12a' is no whole number"});
-    check_says(support::message_of<data_error>([&] { in.number<double>(1); }), {"'' is no number"});
+    check_says(support::message_of<data_error>([&] { in.number<int>(0); }), {"'12a' is not a whole number"});
+    check_says(support::message_of<data_error>([&] { in.number<double>(1); }), {"'' is not a number"});
     REQUIRE(in.next());
     CHECK_THROWS_AS(in.number<int>(0), data_error);
     CHECK(in.number<double>(0) == 1.5);

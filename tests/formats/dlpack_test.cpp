@@ -146,7 +146,7 @@ TEST_CASE("strides: rows are borrowed, other orders are copied on request") {
     f.shape = {3, 2};
     f.strides = {1, 3};
     CHECK(refused<tg::argument_error>(f) ==
-          "from_dlpack: elements of shape [3, 2] do not stand row by row; dlpack_copies::if_needed copies them");
+          "from_dlpack: elements of shape [3, 2] are not row-major; dlpack_copies::if_needed copies them");
     deleted = 0;
     const tg::tensor<float> t(tg::from_dlpack(&f.m, tg::dlpack_copies::if_needed));
     CHECK(deleted == 1);

@@ -116,15 +116,15 @@ TEST_CASE("what is wrong with a pickle") {
     CHECK(contains(objection_to("\x80\2."s), "ends with 0 values"));
     CHECK(contains(objection_to("\x80\2NN."s), "ends with 2 values"));
     CHECK(contains(objection_to("\x80\2N.N"s), "continues past its end"));
-    CHECK(contains(objection_to("\x80\2\x85."s), "takes a value where there is none"));
-    CHECK(contains(objection_to("\x80\2N(\x85."s), "takes a value where there is none")); // none after the mark
-    CHECK(contains(objection_to("\x80\2t."s), "takes values up to a mark where there is none"));
-    CHECK(contains(objection_to("\x80\2Na."s), "takes a value where there is none"));
-    CHECK(contains(objection_to("\x80\2NNa."s), "items for what is no container of such"));
+    CHECK(contains(objection_to("\x80\2\x85."s), "pops a value from an empty stack"));
+    CHECK(contains(objection_to("\x80\2N(\x85."s), "pops a value from an empty stack")); // none after the mark
+    CHECK(contains(objection_to("\x80\2t."s), "pops values up to a missing mark"));
+    CHECK(contains(objection_to("\x80\2Na."s), "pops a value from an empty stack"));
+    CHECK(contains(objection_to("\x80\2NNa."s), "items for an object that is not a container of them"));
     CHECK(contains(objection_to("\x80\2}(Nu."s), "a key without a value"));
     CHECK(contains(objection_to("\x80\2h\7."s), "nothing is in memory place 7"));
     CHECK(contains(objection_to("\x80\2Nr\xFF\xFF\xFF\x7F."s), "memory place 2147483647 in a pickle of"));
-    CHECK(contains(objection_to("\x80\2Ix\n."s), "digits that are none"));
+    CHECK(contains(objection_to("\x80\2Ix\n."s), "invalid digits"));
 }
 
 } // namespace pickle_test

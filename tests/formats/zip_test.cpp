@@ -176,8 +176,8 @@ TEST_CASE("the writer refuses names, and leaves nothing where it is not committe
 }
 
 TEST_CASE("what is wrong with an archive") {
-    CHECK(contains(objection_to(""), "x.zip': no zip archive: 0 bytes"));
-    CHECK(contains(objection_to(std::string(100, 'x')), "no zip archive, or a truncated one"));
+    CHECK(contains(objection_to(""), "x.zip': not a zip archive: 0 bytes"));
+    CHECK(contains(objection_to(std::string(100, 'x')), "not a zip archive, or a truncated one"));
     const std::string sound = python_archive();
     CHECK(objection_to(sound).empty());
     for (std::size_t size = 1; size < sound.size(); ++size) REQUIRE(!objection_to(sound.substr(0, size)).empty());

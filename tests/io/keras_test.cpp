@@ -238,14 +238,14 @@ TEST_CASE("files that are no Keras files") {
     CHECK(contains(objection(""), "x.keras': no HDF5 file, or a damaged one"));
     CHECK(contains(objection(mlp_file().substr(0, 3000)), "no HDF5 file, or a damaged one"));
     const std::string cnn_bytes = cnn_file();
-    CHECK(contains(objection(cnn_bytes.substr(0, cnn_bytes.size() / 2)), "no zip archive, or a truncated one"));
+    CHECK(contains(objection(cnn_bytes.substr(0, cnn_bytes.size() / 2)), "not a zip archive, or a truncated one"));
     {
         tg::io::zip_writer writer(folder.path() / "other.keras");
         writer.add("config.json", "{}");
         writer.commit();
     }
     CHECK(contains(message_of<tg::data_error>([&] { tg::io::read_keras(folder.path() / "other.keras"); }),
-                   "a zip archive, but no .keras file: there is no model.weights.h5"));
+                   "a zip archive, but not a .keras file: model.weights.h5 is missing"));
     CHECK(contains(message_of<tg::data_error>([&] { tg::io::read_keras(folder.path() / "none.h5"); }),
                    "none.h5': no such file"));
 }

@@ -250,7 +250,7 @@ TEST_CASE("what is not read, and what to do about it") {
     CHECK(contains(message_of<tg::data_error>([&] { tg::io::read_pytorch(folder.path() / "jit.pt"); }),
                    "a program of torch.jit.save"));
     CHECK(contains(message_of<tg::data_error>([&] { tg::io::read_pytorch(folder.path() / "other.pt"); }),
-                   "there is no data.pkl"));
+                   "data.pkl is missing"));
 }
 
 } // namespace pytorch_test

@@ -307,7 +307,7 @@ TEST_CASE("damaged event files are refused with their place") {
     CHECK(support::contains(message(bytes, true), "record 1 at byte 40: the checksum of its"));
     std::string sound;
     tg::io::append_record(sound, "\x2a\x7fxyz"); // longer than it is
-    CHECK(support::contains(message(sound), "damaged': record 0 at byte 0: its data is no Event message: "));
+    CHECK(support::contains(message(sound), "damaged': record 0 at byte 0: its data is not an Event message: "));
     CHECK(support::contains(message(std::string("no events at all")),
                             "record 0 at byte 0: the checksum of its length is"));
     CHECK(support::contains(support::message_of<tg::data_error>([&] { tg::io::read_scalars(folder.path() / "none"); }),

@@ -191,7 +191,7 @@ TEST_CASE("weights as source are the bytes of the file, whatever they are") {
     const auto refused = [&](const tg::io::weights_source_options& o) {
         return support::message_of<tg::argument_error>([&] { tg::io::write_weights_source(path, model, o); });
     };
-    CHECK(support::contains(refused({.name = "1a"}), "'1a' is no C++ identifier"));
+    CHECK(support::contains(refused({.name = "1a"}), "'1a' is not a C++ identifier"));
     CHECK(support::contains(refused({.name = "a b"}), "'a b' is no"));
     CHECK(support::contains(refused({.name_space = "a::"}), "'a::' is no"));
     CHECK(support::contains(refused({.name_space = ""}), "'' is no"));

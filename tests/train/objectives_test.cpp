@@ -140,7 +140,8 @@ TEST_CASE("columns of a data set find inputs and outputs by their names") {
         CHECK(history.epochs[1].loss < history.epochs[0].loss);
         REQUIRE(history.epochs[1].metrics.size() == 3);
         set.add("more", column(labels));
-        CHECK_THROWS_WITH_AS(model.evaluate(set), "data set: column 'more' is no input of the model and no label",
+        CHECK_THROWS_WITH_AS(model.evaluate(set),
+                             "data set: column 'more' is neither an input of the model nor a label",
                              tg::argument_error);
     });
 }

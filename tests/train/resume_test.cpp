@@ -270,7 +270,7 @@ TEST_CASE("model_checkpoint names files by what is logged, and keeps the last or
     CHECK(refused("m-{val_loss}") ==
           "file name 'm-{val_loss}': no value 'val_loss', there are 'loss', 'accuracy', 'mean_square'");
     CHECK(refused("m-{loss") == "file name 'm-{loss': a { without its }");
-    CHECK(refused("m-{loss:%n}") == "file name 'm-{loss:%n}': '%n' is no format of {loss}");
+    CHECK(refused("m-{loss:%n}") == "file name 'm-{loss:%n}': '%n' is not a format of {loss}");
     CHECK(refused("") == "model_checkpoint: path is empty");
 }
 

@@ -95,7 +95,7 @@ tensor<std::remove_const_t<T>> borrow_on(tapegraph::device where, T* elements, c
         if (dims.data()[i] < 0) throw shape_error("borrow_on: negative extent in shape " + to_string(dims));
     if (reinterpret_cast<std::uintptr_t>(elements) % alignof(element) != 0)
         throw argument_error(std::string("borrow_on: ") + name_of(dtype_of<element>) +
-                             " at an address that is no multiple of " + std::to_string(alignof(element)));
+                             " at an address that is not a multiple of " + std::to_string(alignof(element)));
     return tensor<element>(any_tensor::over(dtype_of<element>, dims, const_cast<element*>(elements),
                                             detail::kept_until_done(std::move(owner), where.index()), read_only, &d));
 }

@@ -125,7 +125,7 @@ public:
             const char* const last = fields[3].data() + fields[3].size();
             const auto [end, status] = std::from_chars(fields[3].data(), last, time, std::chars_format::fixed);
             if (status != std::errc{} || end != last || !std::isfinite(time) || time < 0)
-                refuse("'" + std::string(fields[3]) + "' is no number of microseconds");
+                refuse("'" + std::string(fields[3]) + "' is not a number of microseconds");
             const bool fresh =
                 found.emplace(key{fields[0], fields[1]}, remembered_plan{std::string(fields[2]), time}).second;
             if (!fresh) refuse("a second plan for the same work of one device");

@@ -189,7 +189,7 @@ public:
 
 private:
     detail::model_interface& held() const {
-        if (model_ == nullptr) throw argument_error("any_model: there is no model in it");
+        if (model_ == nullptr) throw argument_error("any_model: it holds no model");
         return *model_;
     }
     detail::model_interface& trainable(const char* who) const {

@@ -191,7 +191,7 @@ public:
             for (std::size_t k = 0; k < i; ++k)
                 if (machines[k].first == machines[i].first)
                     throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
-                                         "' do not stand side by side; mpirun_line says where each runs");
+                                         "' are not consecutive; mpirun_line says where each runs");
             text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
         }
         return text;

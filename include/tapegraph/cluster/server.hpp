@@ -83,7 +83,7 @@ public:
     /// task, and if there is nothing to serve.
     void join() {
         if (task_.job != "ps")
-            throw argument_error("server.join: " + task_.text() + " is no parameter server; those of job 'ps' are");
+            throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
         if (!service_)
             throw argument_error("server.join: " + task_.text() +
                                  " has nothing to serve; make the model's tg::parameter_servers first, on every task");

@@ -169,7 +169,7 @@ TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const s
     const std::int64_t record = column.record_size();
     if (values % record != 0)
         throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-                          " values are no whole number of records of shape " + detail::text_of(column.shape) + " (" +
+                          " values are not a whole number of records of shape " + detail::text_of(column.shape) + " (" +
                           std::to_string(record) + " values)");
     if (!columns_.empty() && values / record != size_)
         throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +

@@ -156,7 +156,7 @@ strided_memory<T> memory_of_mat(X& x) {
     const auto step = static_cast<std::int64_t>(static_cast<std::size_t>(x.step)); // bytes of a row
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     if (step % size != 0)
-        throw shape_error("borrow: rows of " + std::to_string(step) + " bytes are no whole " + name_of(dtype_of<T>));
+        throw shape_error("borrow: rows of " + std::to_string(step) + " bytes are not whole " + name_of(dtype_of<T>));
     strided_memory<T> m{reinterpret_cast<T*>(x.data), 3};
     m.extents[0] = x.rows;
     m.extents[1] = x.cols;
@@ -231,13 +231,13 @@ tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shar
     for (int i = 0; i < m.axes; ++i)
         if (m.extents[i] < 0) throw shape_error("borrow: negative extent in shape " + to_string(m.shape()));
     if (!m.is_row_major())
-        throw shape_error("borrow: elements of shape " + to_string(m.shape()) + " do not stand row by row" +
+        throw shape_error("borrow: elements of shape " + to_string(m.shape()) + " are not row-major" +
                           (m.transposed().is_row_major()
-                               ? " but column by column; borrow_transposed(x), or copy_of(x)"
+                               ? " but column-major; borrow_transposed(x), or copy_of(x)"
                                : ", strides are " + to_string(shape(m.axes, m.strides)) + "; copy_of(x)"));
     if (reinterpret_cast<std::uintptr_t>(m.data) % alignof(element) != 0)
         throw argument_error(std::string("borrow: ") + name_of(dtype_of<element>) +
-                             " at an address that is no multiple of " + std::to_string(alignof(element)));
+                             " at an address that is not a multiple of " + std::to_string(alignof(element)));
     return tensor<element>(
         any_tensor::over(dtype_of<element>, m.shape(), const_cast<element*>(m.data), std::move(owner), read_only));
 }

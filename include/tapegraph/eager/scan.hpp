@@ -49,8 +49,8 @@ struct mode_scan<eager> {
             if constexpr (masked)
                 std::apply([&](const auto&... value) { (refuse_mask(value, counted.front()), ...); }, next);
             if (y.rank() < o.axis)
-                throw shape_error("scan: the cell's output " + text(y) +
-                                  " has too few axes for time to stand at axis " + std::to_string(o.axis));
+                throw shape_error("scan: the cell's output " + text(y) + " has too few axes to have time at axis " +
+                                  std::to_string(o.axis));
             [&]<std::size_t... I>(std::index_sequence<I...>) {
                 (..., [&](auto& old, const auto& value) {
                     static_assert(

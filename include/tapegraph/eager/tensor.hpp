@@ -182,7 +182,7 @@ public:
         template <detail::condition Bool>
             requires(!std::is_same_v<T, bool>)
         explicit operator Bool() const
-            TG_REFUSES("a tensor of numbers is no condition: compare it, x > 0, or take its number, x.item()");
+            TG_REFUSES("a tensor of numbers is not a condition: compare it, x > 0, or take its number, x.item()");
 
     private:
         template <class Iterator>

@@ -110,7 +110,7 @@ public:
         const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (failure == std::errc::result_out_of_range) fail(column, quoted_text(text) + " is out of range");
         if (failure != std::errc() || end != text.data() + text.size())
-            fail(column, quoted_text(text) + (std::is_integral_v<T> ? " is no whole number" : " is no number"));
+            fail(column, quoted_text(text) + (std::is_integral_v<T> ? " is not a whole number" : " is not a number"));
         return value;
     }
 

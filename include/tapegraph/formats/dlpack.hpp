@@ -86,7 +86,7 @@ inline dtype dtype_of_dlpack(dlpack::data_type given) {
     }
     throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
                       std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
-                      " lanes are none of a tensor's");
+                      " lanes are not those of a tensor");
 }
 
 /// The exported structure, and the owner of its memory.
@@ -186,7 +186,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
     if (row_major && aligned) return any_tensor::over(type, dims, first, std::move(owner), read_only);
     if (copies == dlpack_copies::never)
         throw argument_error("from_dlpack: elements of shape " + to_string(dims) +
-                             (row_major ? " are not aligned" : " do not stand row by row") +
+                             (row_major ? " are not aligned" : " are not row-major") +
                              "; dlpack_copies::if_needed copies them");
     any_tensor copy(type, dims);
     auto* to = static_cast<std::byte*>(copy.write());

@@ -127,7 +127,7 @@ struct array_view {
                               name_of(dtype_of<T>));
         if (!is_aligned())
             throw argument_error(std::string("array_view ") + shape_text(shape) + ": " + name_of(type) +
-                                 " at an address that is no multiple of " + std::to_string(size_of(type)) +
+                                 " at an address that is not a multiple of " + std::to_string(size_of(type)) +
                                  "; copy() them");
         return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
     }

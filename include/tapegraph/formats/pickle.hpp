@@ -145,7 +145,7 @@ private:
         case 0x93: {
             const auto name = pop(), module = pop();
             if (node(name).kind != pickle_kind::text || node(module).kind != pickle_kind::text)
-                fail("a name that is no text");
+                fail("a name that is not text");
             global(node(module).text + "." + node(name).text);
             return;
         }
@@ -252,7 +252,7 @@ private:
         if (text.ends_with('L')) text.pop_back();
         std::int64_t value = 0;
         const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("digits that are none");
+        if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("invalid digits");
         if (end.ec == std::errc{}) {
             add(pickle_kind::integer).integer = value;
             return;
@@ -288,7 +288,7 @@ private:
         return result_.nodes.back();
     }
     std::uint32_t top() const {
-        if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("takes a value where there is none");
+        if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("pops a value from an empty stack");
         return stack_.back();
     }
     std::uint32_t pop() {
@@ -297,7 +297,7 @@ private:
         return which;
     }
     std::vector<std::uint32_t> marked() {
-        if (marks_.empty()) fail("takes values up to a mark where there is none");
+        if (marks_.empty()) fail("pops values up to a missing mark");
         const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
         std::vector<std::uint32_t> values(from, stack_.end());
         stack_.erase(from, stack_.end());
@@ -321,7 +321,7 @@ private:
         if (node(to).kind == pickle_kind::call) {
             result_.nodes[to] = {kind}; // its class is an OrderedDict, or derived from a dict, a list or a set
         } else if (node(to).kind != kind) {
-            fail("items for what is no container of such");
+            fail("items for an object that is not a container of them");
         }
         auto& all = result_.nodes[to].items;
         all.insert(all.end(), items.begin(), items.end());

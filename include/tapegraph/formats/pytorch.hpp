@@ -46,7 +46,7 @@ namespace detail {
     if (archive.find(stem + "constants.pkl") != nullptr)
         throw data_error(archive.name() +
                          ": a program of torch.jit.save, not tensors; save model.state_dict() by torch.save");
-    throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
+    throw data_error(archive.name() + ": a zip archive, but not a file of torch.save: data.pkl is missing");
 }
 
 /// Whether a file is from before PyTorch 1.6. Throws data_error for files of other formats with the

@@ -178,7 +178,7 @@ private:
             (callee == "collections.OrderedDict" || callee == "collections.defaultdict" || callee == "builtins.dict"))
             return; // it is empty
         // Objects of classes. One that several values contain is read where it occurs first.
-        if (seen_[which]) return leave(name, "an object that stands elsewhere already");
+        if (seen_[which]) return leave(name, "an object that appears elsewhere, too");
         seen_[which] = true;
         if (node.items.size() > 2) {
             const std::uint32_t state = node.items[2];
@@ -224,14 +224,14 @@ private:
     }
 
     std::int64_t integer(std::uint32_t which, const std::string& name) const {
-        if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "a size that is none");
+        if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "an invalid size");
         return all_[which].integer;
     }
     std::vector<std::int64_t> integers(std::uint32_t which, const std::string& name) const {
         const pickle_node* node = &all_[which];
         if (node->kind == pickle_kind::call && !all_[node->items[1]].items.empty()) // torch.Size((2, 3))
             node = &all_[all_[node->items[1]].items[0]];
-        if (node->kind != pickle_kind::tuple) fail(name, "a shape that is none");
+        if (node->kind != pickle_kind::tuple) fail(name, "an invalid shape");
         std::vector<std::int64_t> result;
         for (const auto item : node->items) result.push_back(integer(item, name));
         return result;

@@ -84,7 +84,7 @@ inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std
 /// inconsistent.
 inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
     if (bytes.size() < 8)
-        throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
+        throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are not a safetensors file");
     std::uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, bytes.data(), 8);
     constexpr std::uint64_t largest_header = 100'000'000; // the reference implementation's limit

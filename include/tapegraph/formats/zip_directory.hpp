@@ -78,14 +78,16 @@ struct zip_directory_place {
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
     constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
-    if (file_bytes < end_bytes) throw data_error(file + ": no zip archive: " + std::to_string(file_bytes) + " bytes");
+    if (file_bytes < end_bytes)
+        throw data_error(file + ": not a zip archive: " + std::to_string(file_bytes) + " bytes");
     const std::uint64_t tail_bytes = std::min<std::uint64_t>(file_bytes, end_bytes + 0xFFFF + locator_bytes);
     const std::vector<std::byte> tail = read(file_bytes - tail_bytes, tail_bytes);
     std::uint64_t at = tail_bytes - end_bytes + 1;
     const auto u16 = [&](std::uint64_t where) { return little_endian<std::uint16_t>(tail.data() + where); };
     const auto u32 = [&](std::uint64_t where) { return little_endian<std::uint32_t>(tail.data() + where); };
     do { // finds the last mark whose comment ends with the file
-        if (at == 0) throw data_error(file + ": no zip archive, or a truncated one: there is no end of a directory");
+        if (at == 0)
+            throw data_error(file + ": not a zip archive, or a truncated one: the end of its directory is missing");
         --at;
     } while (u32(at) != zip_end_mark || u16(at + 20) != tail_bytes - at - end_bytes);
     if (u16(at + 4) != 0 && u16(at + 4) != 0xFFFF) throw data_error(file + ": one part of a zip archive of several");
@@ -96,8 +98,8 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
         const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
         constexpr std::uint64_t record_bytes = 56;
         if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
-            throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
-                             std::to_string(where) + " of " + std::to_string(file_bytes));
+            throw data_error(file + ": the ZIP64 end of the directory should be at byte " + std::to_string(where) +
+                             " of " + std::to_string(file_bytes));
         const std::vector<std::byte> record = read(where, record_bytes);
         if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
             throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));

@@ -101,8 +101,8 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
         return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
                            given[0].id(), value[carries].id());
     if (value[carries].rank() < axis)
-        return refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
-                           value[carries].id(), given[carries].id());
+        return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
+                           given[carries].id());
     for (int k = 0; Masked && k <= carries; ++k)
         if (value[k].rank() < given[carries + 1].rank())
             return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),

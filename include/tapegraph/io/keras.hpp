@@ -207,7 +207,7 @@ inline keras_contents contents_of_keras(const files::path& path) {
     if (std::string_view(begin, 2) != "PK") return contents_of_hdf5(hdf5_file(path), {});
     const zip_reader archive(path);
     if (archive.find("model.weights.h5") == nullptr)
-        throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
+        throw data_error(what + ": a zip archive, but not a .keras file: model.weights.h5 is missing");
     keras_config config;
     if (archive.find("config.json") != nullptr) {
         const auto text = archive.read("config.json");

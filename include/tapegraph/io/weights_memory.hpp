@@ -138,7 +138,7 @@ template <class Model>
 void write_weights_source(const files::path& path, const Model& model, const weights_source_options& options = {}) {
     const auto refuse = [&](const std::string& name) {
         throw argument_error("write_weights_source(" + detail::quoted(path) + "): " + quoted_text(name) +
-                             " is no C++ identifier");
+                             " is not a C++ identifier");
     };
     if (!detail::is_identifier(options.name)) refuse(options.name);
     std::string_view rest = options.name_space;

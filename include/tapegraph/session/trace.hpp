@@ -77,7 +77,7 @@ struct fetch_trace {
         }
         t.scope = 0;
         if (has_optimizers<Model> && t.added_losses.size() > 0)
-            t.fail("add_loss: in a session, somebody has to take it, by scope.with_added_losses(loss)");
+            t.fail("add_loss: in a session a loss must include it: scope.with_added_losses(loss)");
         if (t.error.what != nullptr) return;
         if (t.training) keep_updates_of_layers(t, of_layers);
         if constexpr (Last) finish_session(t, Given::count);

@@ -125,7 +125,7 @@ TG_DEFINITION std::vector<any_tensor> ordered_columns(const char* who, const mod
             const std::size_t place = place_of(columns.names[k]);
             if (place == wanted.size() || given[place])
                 throw argument_error(std::string(who) + ": '" + columns.names[k] +
-                                     (place == wanted.size() ? "' is none of " + text_of(wanted, "column", "columns")
+                                     (place == wanted.size() ? "' is not one of " + text_of(wanted, "column", "columns")
                                                              : "' is given twice"));
             given[place] = true;
             found[place] = columns.tensors[k];

@@ -243,7 +243,8 @@ TG_DEFINITION void column_match::find(const mode_calls& calls, const std::vector
     }
     for (std::size_t i = 0; named && !more && i < columns.size(); ++i)
         if (!used[i])
-            throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
+            throw argument_error("data set: column '" + columns[i].name +
+                                 "' is neither an input of the model nor a label");
 }
 
 TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch_columns columns) {

@@ -144,8 +144,8 @@ TEST_CASE("several sums are under way at a time, and progress drives them all") 
 }
 
 TEST_CASE("numbers of ranks and shards that make no tree") {
-    CHECK_THROWS_WITH_AS(td::require_tree(1, 6), "shards: 6 is no power of two", tg::argument_error);
-    CHECK_THROWS_WITH_AS(td::require_tree(1, 0), "shards: 0 is no power of two", tg::argument_error);
+    CHECK_THROWS_WITH_AS(td::require_tree(1, 6), "shards: 6 is not a power of two", tg::argument_error);
+    CHECK_THROWS_WITH_AS(td::require_tree(1, 0), "shards: 0 is not a power of two", tg::argument_error);
     CHECK_THROWS_WITH_AS(td::require_tree(3, 8),
                          "shards: 3 ranks cannot share 8 shards; expected a power of two from 1 to 8",
                          tg::argument_error);

@@ -222,7 +222,7 @@ TEST_CASE("mix-up takes shares of neighbours, labels too") {
     const double tiny = images::detail::beta_draw(1e-4, random); // its gammas underflow
     CHECK((tiny >= 0 && tiny <= 1));
     CHECK(message_of<tapegraph::shape_error>([&] { images::mix_up(values, labels, 2, 1, random); }) ==
-          "mix_up: 9 values and 9 of labels are no 2 records");
+          "mix_up: 9 values and 9 of labels are not 2 records");
     CHECK(message_of<tapegraph::argument_error>([&] { images::mix_up(values, labels, 3, 0, random); }) ==
           "mix_up: alpha must be positive and finite, got 0.000000");
     CHECK(images::mix_up({}, {}, 0, 1, random).empty());
@@ -251,7 +251,7 @@ TEST_CASE("CutMix puts a rectangle of the neighbour where it was") {
     }
     CHECK(some);
     CHECK(message_of<tapegraph::shape_error>([&] { images::cut_mix(values, labels, count, 6, 5, 1, random); }) ==
-          "cut_mix: records of 84 values are no images of 6x5");
+          "cut_mix: records of 84 values are not images of 6x5");
 }
 
 } // namespace image_transforms_test

@@ -76,9 +76,10 @@ TEST_CASE("what is no cache of these elements is refused") {
     CHECK(refusal(sound).empty());
     CHECK(support::message_of<tg::data_error>([&] {
               elements_of(data::range(5).map([](std::int64_t i) { return float(i); }).cache(data::in_file{path}));
-          }) == name + "is no cache of elements of type f32");
-    CHECK(refusal("short") == name + "is no cache: 5 bytes");
-    CHECK(refusal(sound.substr(0, sound.size() - 1)) == name + "is no cache, or not whole: its end is not that of one");
+          }) == name + "is not a cache of elements of type f32");
+    CHECK(refusal("short") == name + "is not a cache: 5 bytes");
+    CHECK(refusal(sound.substr(0, sound.size() - 1)) ==
+          name + "is not a cache, or is truncated: its end is not that of a cache");
     std::string changed = sound;
     changed[20] ^= 1; // a value of element 0
     CHECK(refusal(changed) == "data pipeline: epoch 0, element 0 (cached element 0): " + name +

@@ -70,7 +70,7 @@ TEST_CASE("positions as text") {
                             "epoch 3 element -1", "epoch 99999999999999999999 element 1"})
         CHECK_THROWS_WITH_AS(
             data::pipeline_position::parse(bad),
-            ("data pipeline: '" + std::string(bad) + "' is no position, which is 'epoch 3 element 17'").c_str(),
+            ("data pipeline: '" + std::string(bad) + "' is not a position, such as 'epoch 3 element 17'").c_str(),
             tg::data_error);
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("columns of a record batch, and its memory lives as long as a data set
                       static_cast<void>(table.dataset({.columns = {"y"}}));
                   }) == "arrow: no column 'y', there are 'x', 'big', 'flag', 'pair', 'kind', 'day', 'name'");
             CHECK(message_of<tapegraph::dtype_error>([&] { static_cast<void>(table.strings("x")); }) ==
-                  "arrow: column 'x' has format 'f', which is no text");
+                  "arrow: column 'x' has format 'f', which is not text");
         }
         CHECK(p.released == 0);
         CHECK(set.columns()[0].shape == std::vector<std::int64_t>{2});

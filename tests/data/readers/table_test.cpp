@@ -133,11 +133,11 @@ TEST_CASE("read_csv: what does not fit is refused with its place") {
         CHECK(support::contains(message, part));
         CHECK(message.find('\n') == std::string::npos);
     };
-    says(f.error("a,b\n1,2\n\n3,4x\n"), "row 3 (line 4), column 'b': '4x' is no number");
+    says(f.error("a,b\n1,2\n\n3,4x\n"), "row 3 (line 4), column 'b': '4x' is not a number");
     says(f.error("a\n1\ninf\n"), "row 3 (line 3), column 'a': 'inf' is not finite");
     says(f.error("a\n1\n1e999\n"), "'1e999' is out of range");
-    says(f.error("a\n1.5\n", {.kinds = {{"a", csv_kind::index}}}), "'1.5' is no whole number");
-    says(f.error("a\nx\n", {.categories = {{"a", {"y", "z"}}}}), "'x' is none of 'y', 'z'");
+    says(f.error("a\n1.5\n", {.kinds = {{"a", csv_kind::index}}}), "'1.5' is not a whole number");
+    says(f.error("a\nx\n", {.categories = {{"a", {"y", "z"}}}}), "'x' is not one of 'y', 'z'");
     says(f.error("a,b\n1\n"), "1 fields, the header has 2");
     says(f.error("a,b\n"), "no rows");
     says(f.error("a,a\n1,2\n"), "columns 1 and 2 are both named 'a'");

@@ -37,7 +37,7 @@ TEST_CASE("what is wrong with a table is named with its row and value") {
     CHECK(support::contains(error("text\nx\n"), "no column 'label'"));
     CHECK(support::contains(error("label,text\nx,y\n,z\n"), "row 3 (line 3), column 'label': the label is empty"));
     CHECK(support::contains(error("label,text\nx,y\nz,t\n", {.classes = {"x", "y"}}),
-                            "row 3 (line 3), column 'label': 'z' is none of 'x', 'y'"));
+                            "row 3 (line 3), column 'label': 'z' is not one of 'x', 'y'"));
     CHECK(support::contains(error("label,text\n"), "no rows"));
     CHECK(support::contains(error("label,text\nx,\"y\n"), "never closed"));
     CHECK(support::contains(error("label,text\nx,y,z\n"), "row 2 (line 2): 3 fields"));

@@ -84,7 +84,7 @@ TEST_CASE("windows that cannot be") {
     CHECK_FALSE(refusal({.sequence_length = INT64_MAX, .sampling_rate = INT64_MAX}).empty());
     CHECK(support::message_of<shape_error>([] {
               data::timeseries_dataset_from_array(counted(0, 5), 2, {.sequence_length = 1});
-          }) == "timeseries_dataset_from_array: 5 values of the series are no steps of 2 features");
+          }) == "timeseries_dataset_from_array: 5 values of the series are not steps of 2 features");
     CHECK(support::message_of<argument_error>([] {
               data::timeseries_dataset_from_array(counted(0, 5), 0, counted(0, 3), 0,
                                                   {.sequence_length = 1, .target_offset = 3});

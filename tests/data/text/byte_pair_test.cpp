@@ -234,7 +234,8 @@ TEST_CASE("merges must agree with the vocabulary") {
     CHECK(refusal({{{"a", 0}, {"a", 1}}, {}}) == "byte_pair_encoding: the token 'a' appears twice");
     CHECK(refusal({{{"a", 5000}}, {}}) == "byte_pair_encoding: the token 'a' has the id 5000, there are 1 tokens");
     CHECK(refusal({{{"a", -1}}, {}}) == "byte_pair_encoding: the token 'a' has the id -1, there are 1 tokens");
-    CHECK(refusal({{{"a", 0}, {"b", 1}}, {{"a", "b"}}}) == "byte_pair_encoding: merge 1 ('a', 'b'): 'ab' is no token");
+    CHECK(refusal({{{"a", 0}, {"b", 1}}, {{"a", "b"}}}) ==
+          "byte_pair_encoding: merge 1 ('a', 'b'): 'ab' is not a token");
     CHECK(refusal({{{"a", 0}}, {}, {{"x", 0}}}) ==
           "byte_pair_encoding: the added token 'x' has the id 0, which is that of another token");
     CHECK(refusal({{{"a", 0}}, {}, {{"", 1}}}) == "byte_pair_encoding: an added token is empty");
@@ -271,7 +272,7 @@ TEST_CASE("files that are wrong, or want what is not supported") {
             [&] { data::byte_pair_encoding_from_gpt2(vocabulary, merges, "'v'", "'m'"); });
     };
     CHECK(two(R"({"a": 0})", "#version: 0.2\na b c\n") == "'m', line 2: 'a b c' is not two tokens and a blank");
-    CHECK(two(R"({"a": 0})", "a b\n") == "'v' and 'm': byte_pair_encoding: merge 1 ('a', 'b'): 'b' is no token");
+    CHECK(two(R"({"a": 0})", "a b\n") == "'v' and 'm': byte_pair_encoding: merge 1 ('a', 'b'): 'b' is not a token");
     CHECK(support::contains(two("[]", ""), "'v'"));
     CHECK(two(R"({"a": 0})", "a \xFF\n") == "'m': no UTF-8 at byte 2: 0xff");
 }

@@ -210,7 +210,7 @@ TEST_CASE("JSON that is no tokenizer") {
           "'w.json': tokenizer: the word 'z' has the index 0, not one of [1, 3)");
     CHECK(refusal(R"("oov_token": "?", "word_index": "{\"a\": 1}")") ==
           "'w.json': tokenizer: the index 1 is the oov_token's, and 'a' has it");
-    CHECK(refusal(R"("index_docs": "{\"x\": 1}", "word_index": "{}")") == "'w.json', index_docs: 'x' is no index");
+    CHECK(refusal(R"("index_docs": "{\"x\": 1}", "word_index": "{}")") == "'w.json', index_docs: 'x' is not an index");
     CHECK(refusal(R"("split": "", "word_index": "{}")") == "'w.json': tokenizer: split is empty");
 }
 

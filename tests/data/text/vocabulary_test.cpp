@@ -72,7 +72,7 @@ TEST_CASE("malformed files are named with the line") {
     CHECK(support::contains(error(""), "words.txt': no words"));
     CHECK(support::contains(error("a\n\nb\n"), "words.txt', line 2: no word"));
     CHECK(support::contains(error("a\n\r\n"), "line 2: no word"));
-    CHECK(support::contains(error("a\nb\nc\nb\n"), "line 4: 'b' stands in line 2 already"));
+    CHECK(support::contains(error("a\nb\nc\nb\n"), "line 4: 'b' is in line 2 already"));
     CHECK(support::contains(error("a\nx\\t\n"), "line 2: 'x\\t': a backslash"));
     CHECK(support::contains(error("x\\"), "line 1: 'x\\': a backslash"));
     CHECK(support::contains(support::message_of<data_error>([&] { vocabulary::load(folder.path() / "none"); }),

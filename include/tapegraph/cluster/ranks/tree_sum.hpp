@@ -48,7 +48,7 @@ inline slice slice_of(std::size_t count, int rank, int size) {
 /// are powers of two, and one divides the other.
 inline void require_tree(int size, std::int64_t shards) {
     if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
-        throw argument_error("shards: " + std::to_string(shards) + " is no power of two");
+        throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
     if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
         throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
                              " shards; expected a power of two from 1 to " + std::to_string(shards));

@@ -35,7 +35,7 @@ struct step_trace {
         (std::make_index_sequence<pack::count>{});
         t.scope = 0;
         if (t.added_losses.size() > 0)
-            t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
+            t.fail("add_loss: in a step a loss must include it: step.with_added_losses(loss)");
         if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
     }
 };

@@ -50,7 +50,7 @@ inline void check_mixing(const char* operation, std::size_t values, std::size_t 
     const auto records = static_cast<std::size_t>(count);
     if (count < 0 || (count == 0 ? values + labels != 0 : values % records != 0 || labels % records != 0))
         throw shape_error(std::string(operation) + ": " + std::to_string(values) + " values and " +
-                          std::to_string(labels) + " of labels are no " + std::to_string(count) + " records");
+                          std::to_string(labels) + " of labels are not " + std::to_string(count) + " records");
 }
 
 /// own * keep + other * (1 - keep)
@@ -106,7 +106,7 @@ inline std::vector<float> cut_mix(std::span<float> values, std::span<float> labe
     const std::int64_t area = height * width;
     const auto size = static_cast<std::int64_t>(count > 0 ? values.size() / static_cast<std::size_t>(count) : 0);
     if (height < 1 || width < 1 || size % area != 0)
-        throw shape_error("cut_mix: records of " + std::to_string(size) + " values are no images of " +
+        throw shape_error("cut_mix: records of " + std::to_string(size) + " values are not images of " +
                           std::to_string(height) + "x" + std::to_string(width));
     const std::int64_t row = size / height, channels = size / area;
     std::vector<float> shares(static_cast<std::size_t>(count));

@@ -77,11 +77,11 @@ private:
         constexpr std::uint64_t tail = 8 + 8; // number of elements, magic number
         const std::string start = head();
         std::uint64_t count = 0;
-        if (size < 8 + 8 + 8 + tail) fail("is no cache: " + std::to_string(size) + " bytes");
+        if (size < 8 + 8 + 8 + tail) fail("is not a cache: " + std::to_string(size) + " bytes");
         const std::string end = read(size - tail, tail);
-        if (end.substr(8) != magic) fail("is no cache, or not whole: its end is not that of one");
+        if (end.substr(8) != magic) fail("is not a cache, or is truncated: its end is not that of a cache");
         if (size < start.size() + 8 + tail || read(0, start.size()) != start)
-            fail("is no cache of elements of type " + stored<E>::type());
+            fail("is not a cache of elements of type " + stored<E>::type());
         std::memcpy(&count, end.data(), 8);
         if (count > (size - tail - start.size()) / 8 - 1)
             fail("has no room for the " + std::to_string(count) + " elements it says");
@@ -93,7 +93,7 @@ private:
         for (std::size_t i = 0; i < places_.size(); ++i) {
             const bool valid = i == 0 ? places_[i] == before : places_[i] >= before + 4;
             if (!valid || places_[i] > index)
-                fail("element " + std::to_string(i) + " is said to begin at byte " + std::to_string(places_[i]));
+                fail("element " + std::to_string(i) + " begins at an invalid byte, " + std::to_string(places_[i]));
             before = places_[i];
         }
         if (before != index)

@@ -74,7 +74,7 @@ inline work_plan together(work_plan a, work_plan b) {
 
 [[noreturn]] inline void rethrow_with_origin(std::uint64_t epoch, std::int64_t number, std::string origin) {
     const std::exception_ptr thrown = std::current_exception();
-    std::string why = "an exception that is no std::exception";
+    std::string why = "an exception that is not a std::exception";
     try {
         std::rethrow_exception(thrown);
     } catch (const record_error&) {

@@ -28,7 +28,7 @@ struct pipeline_position {
         pipeline_position p;
         const auto refuse = [&] {
             throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
-                             "' is no position, which is 'epoch 3 element 17'");
+                             "' is not a position, such as 'epoch 3 element 17'");
         };
         const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
             if (!rest.starts_with(word)) refuse();

@@ -75,7 +75,7 @@ public:
         const ArrowSchema& text = s.dictionary != nullptr ? *s.dictionary : s;
         if (detail::arrow_offset_bytes(text.format) == 0)
             throw dtype_error("arrow: " + detail::arrow_name(s) + " has format '" + text.format +
-                              "', which is no text");
+                              "', which is not text");
         std::vector<std::string> all;
         all.reserve(static_cast<std::size_t>(size()));
         for (const auto& batch : batches_) {

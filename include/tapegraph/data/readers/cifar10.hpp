@@ -38,9 +38,9 @@ inline labelled_images read_cifar10(std::span<const files::path> files) {
         const auto bytes = io::read_file(path);
         if (bytes.empty()) throw data_error(file + ": empty file");
         if (bytes.size() % record != 0)
-            throw data_error(file + ": " + std::to_string(bytes.size()) + " bytes are no whole number of records of " +
-                             std::to_string(record) + " bytes; record " + std::to_string(bytes.size() / record) +
-                             " is truncated");
+            throw data_error(file + ": " + std::to_string(bytes.size()) +
+                             " bytes are not a whole number of records of " + std::to_string(record) +
+                             " bytes; record " + std::to_string(bytes.size() / record) + " is truncated");
         const std::size_t count = bytes.size() / record;
         result.images.reserve(result.images.size() + count * 3 * plane);
         for (std::size_t r = 0; r < count; ++r) {

@@ -122,7 +122,7 @@ struct csv_column {
         if (closed) {
             std::string all;
             for (const auto& each : words) all.append(all.empty() ? "" : ", ").append(io::quoted_text(each));
-            in.fail(place, io::quoted_text(word) + " is none of " + all);
+            in.fail(place, io::quoted_text(word) + " is not one of " + all);
         }
         add_word(word);
         return static_cast<std::int32_t>(words.size()) - 1;
@@ -145,7 +145,8 @@ struct csv_column {
         const auto failure = parsed(text, value).ec;
         if (failure == std::errc::result_out_of_range) in.fail(place, io::quoted_text(text) + " is out of range");
         if (failure != std::errc())
-            in.fail(place, io::quoted_text(text) + (std::is_integral_v<V> ? " is no whole number" : " is no number"));
+            in.fail(place,
+                    io::quoted_text(text) + (std::is_integral_v<V> ? " is not a whole number" : " is not a number"));
         if constexpr (std::is_floating_point_v<V>)
             if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
     }

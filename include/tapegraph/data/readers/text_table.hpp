@@ -39,7 +39,7 @@ inline labelled_texts read_text_table(const files::path& path, const text_table_
             std::string known;
             for (const auto& each : options.classes)
                 known.append(known.empty() ? "" : ", ").append(io::quoted_text(each));
-            in.fail(label, io::quoted_text(name) + " is none of " + known);
+            in.fail(label, io::quoted_text(name) + " is not one of " + known);
         }
         result.texts.push_back(in[text]);
         result.rows.push_back(in.row());

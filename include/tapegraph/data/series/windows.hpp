@@ -56,7 +56,7 @@ inline std::int64_t steps_of(std::size_t values, std::int64_t features, const ch
     const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
     if (features < 0 || values % each != 0)
         throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
-                          " are no steps of " + std::to_string(features) + " features");
+                          " are not steps of " + std::to_string(features) + " features");
     return static_cast<std::int64_t>(values / each);
 }
 

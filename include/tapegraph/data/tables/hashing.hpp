@@ -62,7 +62,7 @@ public:
     /// Throws range_error for a number that is not finite, or beyond 64 bits.
     std::int64_t index_of(std::floating_point auto number) const {
         if (!(std::fabs(number) < 0x1p63))
-            throw range_error("hashing: " + std::to_string(number) + " is no whole number");
+            throw range_error("hashing: " + std::to_string(number) + " is not a whole number");
         return index_of(static_cast<std::int64_t>(number));
     }
     template <class T>

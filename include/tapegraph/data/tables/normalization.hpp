@@ -58,7 +58,7 @@ public:
     template <class T>
     void add_rows(std::span<const T> values, std::int64_t columns) {
         if (columns < 1 || values.size() % static_cast<std::size_t>(columns) != 0)
-            throw shape_error("column_statistics: " + std::to_string(values.size()) + " values are no records of " +
+            throw shape_error("column_statistics: " + std::to_string(values.size()) + " values are not records of " +
                               std::to_string(columns));
         for (std::size_t at = 0; at < values.size(); at += static_cast<std::size_t>(columns))
             add(values.subspan(at, static_cast<std::size_t>(columns)));

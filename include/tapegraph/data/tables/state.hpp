@@ -73,7 +73,7 @@ inline bool read_mode(io::json_reader& json, output_mode& mode) {
             mode = each;
             return true;
         }
-    json.refuse(io::quoted_text(name) + " is no output mode");
+    json.refuse(io::quoted_text(name) + " is not an output mode");
 }
 
 /// Calls `read(name, json)` for the members of a state of that kind; `read` returns false for a

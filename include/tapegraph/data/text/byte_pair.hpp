@@ -173,7 +173,7 @@ private:
             const auto found = written.find(*tables_.unknown);
             if (found == written.end())
                 throw argument_error("byte_pair_encoding: the unknown token " + io::quoted_text(*tables_.unknown) +
-                                     " is no token");
+                                     " is not a token");
             unknown_ = found->second;
         }
         merges_.reserve(tables_.merges.size());
@@ -183,7 +183,7 @@ private:
                 if (const auto found = written.find(token); found != written.end()) return found->second;
                 throw argument_error("byte_pair_encoding: merge " + std::to_string(i + 1) + " (" +
                                      io::quoted_text(left) + ", " + io::quoted_text(right) +
-                                     "): " + io::quoted_text(token) + " is no token");
+                                     "): " + io::quoted_text(token) + " is not a token");
             };
             // If a pair occurs twice, the first merge counts.
             const std::int32_t first = id(left), second = id(right);

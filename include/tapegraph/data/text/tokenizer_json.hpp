@@ -153,7 +153,7 @@ inline tokenizer tokenizer_from_json(std::string_view text, const std::string& o
         std::int64_t number = 0;
         const char* const end = index.data() + index.size();
         if (std::from_chars(index.data(), end, number).ptr != end || index.empty())
-            throw data_error(origin + ", index_docs: " + io::quoted_text(index) + " is no index");
+            throw data_error(origin + ", index_docs: " + io::quoted_text(index) + " is not an index");
         index_docs[number] = count;
     });
     try {

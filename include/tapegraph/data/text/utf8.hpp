@@ -46,7 +46,7 @@ inline utf8_character decode_utf8(std::string_view text, std::size_t at) {
 /// Appends one character. Throws range_error for a surrogate and a code point above U+10FFFF.
 inline void append_utf8(std::string& text, std::uint32_t code) {
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-        throw range_error("utf8: " + std::to_string(code) + " is no character's number");
+        throw range_error("utf8: " + std::to_string(code) + " is not the number of a character");
     io::append_utf8(text, code);
 }
 

@@ -149,7 +149,7 @@ std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int
                   "indices are float, double, int32 or int64");
     // float represents all integers up to 2^24.
     if (std::is_same_v<Index, float> && size > (std::int64_t{1} << 24) + 1)
-        throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are no floats");
+        throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are not floats");
     return {indices.begin(), indices.end()};
 }
 

@@ -132,12 +132,11 @@ public:
             if (line.empty()) throw data_error(place + "no word");
             std::string word;
             if (!detail::unescape_word(line, word))
-                throw data_error(place + io::quoted_text(line) +
-                                 ": a backslash stands before n, r or a backslash only");
+                throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
             const auto [known, added] =
                 result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
             if (!added)
-                throw data_error(place + io::quoted_text(word) + " stands in line " +
+                throw data_error(place + io::quoted_text(word) + " is in line " +
                                  std::to_string(known->second - first_word + 1) + " already");
             result.words_.push_back(std::move(word));
         }

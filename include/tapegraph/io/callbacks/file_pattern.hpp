@@ -32,8 +32,8 @@ inline std::string file_name_of(std::string_view pattern, const training_state& 
         std::string_view digits = how;
         if (!how.empty() && kinds.find(how.back()) != kinds.npos) digits.remove_suffix(1);
         if (how.size() > 9 || digits.find_first_not_of(whole ? "0123456789" : "0123456789.") != digits.npos)
-            throw argument_error("file name '" + std::string(all) + "': '" + std::string(how) + "' is no format of {" +
-                                 std::string(name) + "}");
+            throw argument_error("file name '" + std::string(all) + "': '" + std::string(how) +
+                                 "' is not a format of {" + std::string(name) + "}");
         std::string format = "%" + std::string(digits);
         char text[512];
         if (whole) {

@@ -65,7 +65,7 @@ public:
     /// A number that must be known.
     double scalar(int i, const char* what) const {
         if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
-        if (known(i)->size() != 1) refuse(std::string(what) + " that is no number");
+        if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
         if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
         return known(i)->number(0);
     }

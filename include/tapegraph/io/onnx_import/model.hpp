@@ -57,7 +57,7 @@ struct state : tapegraph::detail::model_base {
                 throw argument_error(
                     one_line("'" + file() + "': '" + v.name + "' is of " +
                              (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-                             ", which there is none of here"));
+                             ", which does not exist here"));
             if (v.dims.size() > static_cast<std::size_t>(max_rank))
                 throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
                                               std::to_string(v.dims.size()) + " axes, 8 are the most here"));

@@ -105,7 +105,7 @@ inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
 }
 /// Returns an extent that must be a number.
 inline std::int64_t known_extent(const extent& e, const char* what) {
-    if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
+    if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is not a number");
     return e.value;
 }
 

@@ -41,7 +41,7 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
         std::uint64_t value = 0;
         for (const char c : text) {
             if (c < '0' || c > '9' || value > (std::uint64_t{1} << 58))
-                at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is no number");
+                at.damaged("tensor '" + p.name + "': " + key + " '" + text + "' is not a number");
             value = 10 * value + static_cast<std::uint64_t>(c - '0');
         }
         return value;
@@ -72,7 +72,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
     const auto type = element_type(p.type);
     if (!type || p.strings)
         throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-                                  element_type_name(p.type) + ", which there are none of here"));
+                                  element_type_name(p.type) + ", which do not exist here"));
     std::int64_t product = 1;
     for (const std::int64_t d : p.dims) {
         if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -251,7 +251,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
         case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
         case 11: g.inputs.push_back(read_value_info(m.message())); break;
         case 12: g.outputs.push_back(read_value_info(m.message())); break;
-        case 15: m.damaged("sparse initializers, which there are none of here");
+        case 15: m.damaged("sparse initializers, which do not exist here");
         default: m.skip(); break;
         }
     return g;
@@ -327,7 +327,7 @@ inline file_model read_model(std::string_view bytes, const std::string& file, co
         case 25: model.functions.push_back(detail::read_function(m.message(), place)); break;
         default: m.skip(); break;
         }
-    if (!has_graph) throw data_error("'" + file + "': is no ONNX model: it has no graph");
+    if (!has_graph) throw data_error("'" + file + "': is not an ONNX model: it has no graph");
     return model;
 }
 

@@ -27,7 +27,7 @@ inline void constant_rule(call& c) {
 inline void constant_of_shape(call& c) {
     array one(dtype::f32, {});
     if (const attribute* a = c.find("value")) {
-        if (a->t == nullptr || a->t->size() != 1) refuse("a value that is no number");
+        if (a->t == nullptr || a->t->size() != 1) refuse("a value that is not a number");
         one = *a->t;
         one.set_dims({});
     }

@@ -185,7 +185,7 @@ inline void slice_rule(call& c) {
         if (r.end >= far) r.end = all.end;
         if (r.step < 0) {
             if (r.step != -1 || (r.begin != -1 && r.begin < far) || r.end > -far)
-                refuse_symbols("backwards over an extent that is no number");
+                refuse_symbols("backwards over an extent that is not a number");
             x = reverse(x, axes_of({place}));
             continue;
         }

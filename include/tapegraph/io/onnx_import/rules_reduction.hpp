@@ -50,7 +50,7 @@ inline void gemm_rule(call& c) {
     const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
     const bool ta = c.integer("transA", 0) != 0, tb = c.integer("transB", 0) != 0;
     if (!is_floating(type)) refuse(std::string("of ") + name_of(type));
-    if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are no matrices");
+    if (c.rank(0) != 2 || c.rank(1) != 2) refuse("of operands that are not matrices");
     matmul_options options;
     const node x = matrix(c, 0, options.transpose_a), y = matrix(c, 1, options.transpose_b);
     options.transpose_a = options.transpose_a != ta;

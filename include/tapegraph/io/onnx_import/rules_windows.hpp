@@ -34,7 +34,7 @@ inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
     if (w.taps.size() != n || w.strides.size() != n || w.dilations.size() != n || pads.size() != 2 * n)
         refuse("a window of other than " + std::to_string(spatial) + " axes");
     for (std::size_t i = 0; i < n; ++i)
-        if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("a window that is no window");
+        if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("an invalid window");
     w.before.assign(pads.begin(), pads.begin() + spatial);
     w.after.assign(pads.begin() + spatial, pads.end());
     if (w.auto_pad != "NOTSET") w.before.assign(n, 0), w.after.assign(n, 0);

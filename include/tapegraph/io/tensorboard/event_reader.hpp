@@ -155,7 +155,7 @@ inline void read_event_file(const files::path& path, const read_events_options& 
         try {
             add_scalars({data.data(), data.size()}, to);
         } catch (const protozero::exception& what) {
-            throw data_error(place.text() + ": its data is no Event message: " + what.what());
+            throw data_error(place.text() + ": its data is not an Event message: " + what.what());
         } catch (const error& what) {
             throw data_error(place.text() + ": " + what.what());
         }
