@@ -344,9 +344,9 @@ def try_alone(builder, overlay, m, sound):
 
 # The test case of table_test.cpp that runs a file of operations.
 TABLE_CASES = {}
-for rows_case in re.finditer(r'TEST_CASE\("([^"]+)"\) \{ check\(rows_of\((\w+)_operations\(\)\)\)',
-                             open(os.path.join(ROOT, "tests", "ops", "table_test.cpp")).read()):
-    TABLE_CASES[rows_case.group(2)] = rows_case.group(1).replace(",", "?")
+for rows_file in re.finditer(r'X\((\w+), "([^"]+)", (?:true|false)\)',
+                             open(os.path.join(ROOT, "tests", "operations", "operation.hpp")).read()):
+    TABLE_CASES[rows_file.group(1)] = "table: " + rows_file.group(2).replace(",", "?")
 
 
 def main():

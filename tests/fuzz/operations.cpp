@@ -9,19 +9,19 @@ namespace {
 std::vector<operation>& table() {
     static std::vector<operation> drawn = [] {
         std::vector<operation> all;
-        for (const auto& part :
-             {testing::arithmetic_operations(), testing::function_operations(), testing::elementwise_operations(),
-              testing::activation_operations(), testing::selection_operations(), testing::reduction_operations(),
-              testing::contraction_operations(), testing::convolution_operations(), testing::einsum_operations(),
-              testing::pooling_operations(), testing::transposed_operations(), testing::movement_operations(),
-              testing::slicing_operations(), testing::padding_operations(), testing::indexing_operations(),
-              testing::ordering_operations(), testing::constant_operations()})
+        const auto add = [&](const std::vector<operation>& part) {
             for (const operation& op : part) {
                 if (op.weight == 0) continue; // for its rows alone
                 if (op.domains.size() != op.types.size())
                     throw argument_error("operation '" + op.name + "' has not one domain per operand");
                 all.push_back(op);
             }
+        };
+#define TG_ADD_FILE(file, text, drawn)                                                                                 \
+    if (drawn) add(testing::file##_operations());
+        TG_OPERATION_FILES(TG_ADD_FILE)
+#undef TG_ADD_FILE
+        add(testing::constant_operations());
         return all;
     }();
     return drawn;

@@ -231,22 +231,7 @@ void check_rows(std::vector<operation> operations) {
 
 } // namespace
 
-TEST_CASE("graphs of rows: arithmetic") { check_rows(arithmetic_operations()); }
-TEST_CASE("graphs of rows: elementary functions") { check_rows(function_operations()); }
-TEST_CASE("graphs of rows: further elementwise functions") { check_rows(elementwise_operations()); }
-TEST_CASE("graphs of rows: activations") { check_rows(activation_operations()); }
-TEST_CASE("graphs of rows: selection, comparison, logic") { check_rows(selection_operations()); }
-TEST_CASE("graphs of rows: reductions") { check_rows(reduction_operations()); }
-TEST_CASE("graphs of rows: contractions") { check_rows(contraction_operations()); }
-TEST_CASE("graphs of rows: convolutions") { check_rows(convolution_operations()); }
-TEST_CASE("graphs of rows: einsum, tensordot, dot") { check_rows(einsum_operations()); }
-TEST_CASE("graphs of rows: pooling") { check_rows(pooling_operations()); }
-TEST_CASE("graphs of rows: transposed, depthwise, separable convolutions") { check_rows(transposed_operations()); }
-TEST_CASE("graphs of rows: movement") { check_rows(movement_operations()); }
-TEST_CASE("graphs of rows: slices, parts and concatenation") { check_rows(slicing_operations()); }
-TEST_CASE("graphs of rows: padding, tiles, masks by position") { check_rows(padding_operations()); }
-TEST_CASE("graphs of rows: indices") { check_rows(indexing_operations()); }
-TEST_CASE("graphs of rows: order") { check_rows(ordering_operations()); }
-TEST_CASE("graphs of rows: recurrent layers") { check_rows(recurrent_operations()); }
-TEST_CASE("graphs of rows: gru and simple_rnn") { check_rows(gru_operations()); }
-TEST_CASE("graphs of rows: normalization") { check_rows(normalization_operations()); }
+#define TG_CHECK_FILE(file, text, drawn)                                                                               \
+    TEST_CASE("graphs of rows: " text) { check_rows(file##_operations()); }
+TG_OPERATION_FILES(TG_CHECK_FILE)
+#undef TG_CHECK_FILE

@@ -205,26 +205,31 @@ operation make_operation(std::string name, F, std::vector<row> rows = {}) {
     return made;
 }
 
-/// The operations, by file.
-std::vector<operation> arithmetic_operations();
-std::vector<operation> function_operations();
-std::vector<operation> elementwise_operations();
-std::vector<operation> activation_operations();
-std::vector<operation> selection_operations();
-std::vector<operation> reduction_operations();
-std::vector<operation> contraction_operations();
-std::vector<operation> convolution_operations();
-std::vector<operation> einsum_operations();
-std::vector<operation> pooling_operations();
-std::vector<operation> transposed_operations();
-std::vector<operation> movement_operations();
-std::vector<operation> slicing_operations();
-std::vector<operation> padding_operations();
-std::vector<operation> indexing_operations();
-std::vector<operation> ordering_operations();
-std::vector<operation> recurrent_operations();
-std::vector<operation> gru_operations();
-std::vector<operation> normalization_operations();
+/// The operations, by file: X(file, what it has, whether random programs draw them, too).
+#define TG_OPERATION_FILES(X)                                                                                          \
+    X(arithmetic, "arithmetic", true)                                                                                  \
+    X(function, "elementary functions", true)                                                                          \
+    X(elementwise, "further elementwise functions", true)                                                              \
+    X(activation, "activations", true)                                                                                 \
+    X(selection, "selection, comparison, logic", true)                                                                 \
+    X(reduction, "reductions", true)                                                                                   \
+    X(contraction, "contractions", true)                                                                               \
+    X(convolution, "convolutions", true)                                                                               \
+    X(einsum, "einsum, tensordot, dot", true)                                                                          \
+    X(pooling, "pooling", true)                                                                                        \
+    X(transposed, "transposed, depthwise, separable convolutions", true)                                               \
+    X(movement, "movement", true)                                                                                      \
+    X(slicing, "slices, parts and concatenation", true)                                                                \
+    X(padding, "padding, tiles, masks by position", true)                                                              \
+    X(indexing, "indices", true)                                                                                       \
+    X(ordering, "order", true)                                                                                         \
+    X(recurrent, "recurrent layers", false)                                                                            \
+    X(gru, "gru and simple_rnn", false)                                                                                \
+    X(normalization, "normalization", false)
+#define TG_OPERATIONS_OF(file, text, drawn) std::vector<operation> file##_operations();
+TG_OPERATION_FILES(TG_OPERATIONS_OF)
+#undef TG_OPERATIONS_OF
+/// Without operands, for random programs alone.
 std::vector<operation> constant_operations();
 
 } // namespace tapegraph::testing

@@ -159,24 +159,9 @@ void check(const std::vector<row>& rows) {
 
 } // namespace
 
-TEST_CASE("forward mode: arithmetic") { check(rows_of(arithmetic_operations())); }
-TEST_CASE("forward mode: elementary functions") { check(rows_of(function_operations())); }
-TEST_CASE("forward mode: further elementwise functions") { check(rows_of(elementwise_operations())); }
-TEST_CASE("forward mode: activations") { check(rows_of(activation_operations())); }
-TEST_CASE("forward mode: selection") { check(rows_of(selection_operations())); }
-TEST_CASE("forward mode: reductions") { check(rows_of(reduction_operations())); }
-TEST_CASE("forward mode: contractions") { check(rows_of(contraction_operations())); }
-TEST_CASE("forward mode: convolutions") { check(rows_of(convolution_operations())); }
-TEST_CASE("forward mode: einsum, tensordot, dot") { check(rows_of(einsum_operations())); }
-TEST_CASE("forward mode: pooling") { check(rows_of(pooling_operations())); }
-TEST_CASE("forward mode: transposed, depthwise, separable convolutions") { check(rows_of(transposed_operations())); }
-TEST_CASE("forward mode: movement") { check(rows_of(movement_operations())); }
-TEST_CASE("forward mode: slices, parts and concatenation") { check(rows_of(slicing_operations())); }
-TEST_CASE("forward mode: padding, tiles, masks by position") { check(rows_of(padding_operations())); }
-TEST_CASE("forward mode: indices") { check(rows_of(indexing_operations())); }
-TEST_CASE("forward mode: order") { check(rows_of(ordering_operations())); }
-TEST_CASE("forward mode: recurrent layers") { check(rows_of(recurrent_operations())); }
-TEST_CASE("forward mode: gru and simple_rnn") { check(rows_of(gru_operations())); }
-TEST_CASE("forward mode: normalization") { check(rows_of(normalization_operations())); }
+#define TG_CHECK_FILE(file, text, drawn)                                                                               \
+    TEST_CASE("forward mode: " text) { check(rows_of(file##_operations())); }
+TG_OPERATION_FILES(TG_CHECK_FILE)
+#undef TG_CHECK_FILE
 
 } // namespace forward_table_test

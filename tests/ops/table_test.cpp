@@ -200,25 +200,10 @@ void check(const std::vector<row>& rows) {
 
 } // namespace
 
-TEST_CASE("table: arithmetic") { check(rows_of(arithmetic_operations())); }
-TEST_CASE("table: elementary functions") { check(rows_of(function_operations())); }
-TEST_CASE("table: further elementwise functions") { check(rows_of(elementwise_operations())); }
-TEST_CASE("table: activations") { check(rows_of(activation_operations())); }
-TEST_CASE("table: selection, comparison, logic") { check(rows_of(selection_operations())); }
-TEST_CASE("table: reductions") { check(rows_of(reduction_operations())); }
-TEST_CASE("table: contractions") { check(rows_of(contraction_operations())); }
-TEST_CASE("table: convolutions") { check(rows_of(convolution_operations())); }
-TEST_CASE("table: einsum, tensordot, dot") { check(rows_of(einsum_operations())); }
-TEST_CASE("table: pooling") { check(rows_of(pooling_operations())); }
-TEST_CASE("table: transposed, depthwise, separable convolutions") { check(rows_of(transposed_operations())); }
-TEST_CASE("table: movement") { check(rows_of(movement_operations())); }
-TEST_CASE("table: slices, parts and concatenation") { check(rows_of(slicing_operations())); }
-TEST_CASE("table: padding, tiles, masks by position") { check(rows_of(padding_operations())); }
-TEST_CASE("table: indices") { check(rows_of(indexing_operations())); }
-TEST_CASE("table: order") { check(rows_of(ordering_operations())); }
-TEST_CASE("table: recurrent layers") { check(rows_of(recurrent_operations())); }
-TEST_CASE("table: gru and simple_rnn") { check(rows_of(gru_operations())); }
-TEST_CASE("table: normalization") { check(rows_of(normalization_operations())); }
+#define TG_CHECK_FILE(file, text, drawn)                                                                               \
+    TEST_CASE("table: " text) { check(rows_of(file##_operations())); }
+TG_OPERATION_FILES(TG_CHECK_FILE)
+#undef TG_CHECK_FILE
 
 } // namespace table_test
 
