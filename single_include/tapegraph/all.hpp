@@ -11695,7 +11695,7 @@ public:
  pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
   : file_(file), allowed_(allowed), what_(what) {}
  pickle_value run(std::size_t* end) {
-  if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
+  if (file_.size() < 2 || take() != 0x80) fail("not a pickle of protocol 2 or later");
   const unsigned protocol = take();
   if (protocol < 2 || protocol > 5)
    fail("a pickle of protocol " + std::to_string(protocol) + ", 2 to 5 are read");
@@ -14748,7 +14748,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
  const auto type = element_type(p.type);
  if (!type || p.strings)
   throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-        element_type_name(p.type) + ", which do not exist here"));
+        element_type_name(p.type) + ", which are not supported"));
  std::int64_t product = 1;
  for (const std::int64_t d : p.dims) {
   if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -14918,7 +14918,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
   case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
   case 11: g.inputs.push_back(read_value_info(m.message())); break;
   case 12: g.outputs.push_back(read_value_info(m.message())); break;
-  case 15: m.damaged("sparse initializers, which do not exist here");
+  case 15: m.damaged("sparse initializers, which are not supported");
   default: m.skip(); break;
   }
  return g;
@@ -16034,7 +16034,7 @@ namespace rules {
 
 inline void constant_rule(call& c) {
  if (const attribute* a = c.find("value")) {
-  if (a->t == nullptr) refuse("a value of an element type that there is not");
+  if (a->t == nullptr) refuse("a value of an unknown element type");
   return c.give_known(0, *a->t);
  }
  if (const attribute* a = c.find("value_int")) return c.give_known(0, array::integers({a->i}, true));
@@ -16783,7 +16783,7 @@ inline void reshape_rule(call& c) {
  const shape from = c.dims(0);
  for (std::size_t i = 0; i < items.size(); ++i)
   if (items[i] == 0 && !zeros) {
-   if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that there is not");
+   if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that does not exist");
    items[i] = from[static_cast<int>(i)].value;
   }
  give_shaped(c, items);
@@ -18819,10 +18819,10 @@ struct state : tapegraph::detail::model_base {
     throw argument_error(
      one_line("'" + file() + "': '" + v.name + "' is of " +
        (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-       ", which does not exist here"));
+       ", which is not supported"));
    if (v.dims.size() > static_cast<std::size_t>(max_rank))
     throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
-           std::to_string(v.dims.size()) + " axes, 8 are the most here"));
+           std::to_string(v.dims.size()) + " axes; at most 8 are supported"));
    return onnx_value{v.name, *v.type, v.dims, v.names, v.ranked};
   };
   for (const value_info& v : shared.model.graph.inputs)
@@ -22542,7 +22542,7 @@ void fill(G& g, ir::model_trace& t) {
  if (g.refused().empty()) return g.finish();
  std::string text = "export_onnx: ONNX (opset 17) has nothing for ";
  for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
- throw argument_error(text + "; operations of your own: tg::onnx::rule<Op>");
+ throw argument_error(text + "; custom operations: tg::onnx::rule<Op>");
 }
 }
 
@@ -22851,7 +22851,7 @@ class hdf5_file {
 public:
  explicit hdf5_file(const files::path& path) : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
   file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
-  if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
+  if (!file_) throw data_error(name_ + ": not an HDF5 file, or a damaged one");
  }
  /// Reads bytes in memory, which are copied; `name` is for messages.
  hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
@@ -22859,9 +22859,9 @@ public:
   constexpr std::size_t step = 1 << 16;
   if (image.empty() || H5Pset_fapl_core(access.get(), step, false) < 0 ||
    H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size()) < 0)
-   throw data_error(name_ + ": no HDF5 file");
+   throw data_error(name_ + ": not an HDF5 file");
   file_ = {H5Fopen("memory", H5F_ACC_RDONLY, access.get()), H5Fclose};
-  if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
+  if (!file_) throw data_error(name_ + ": not an HDF5 file, or a damaged one");
  }
 
  const std::string& name() const { return name_; }
@@ -23102,7 +23102,7 @@ constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
-  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib finds no memory");
+  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib is out of memory");
  }
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
@@ -23179,7 +23179,7 @@ inline std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, def
  if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
  z_stream stream{};
  if (deflateInit2(&stream, level, Z_DEFLATED, detail::window_bits(frame), 8, Z_DEFAULT_STRATEGY) != Z_OK)
-  throw data_error("deflate: zlib finds no memory");
+  throw data_error("deflate: zlib is out of memory");
  struct guard {
   z_stream* of;
   ~guard() { deflateEnd(of); }
@@ -24343,7 +24343,7 @@ constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
-  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib finds no memory");
+  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib is out of memory");
  }
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
@@ -24420,7 +24420,7 @@ inline std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, def
  if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
  z_stream stream{};
  if (deflateInit2(&stream, level, Z_DEFLATED, detail::window_bits(frame), 8, Z_DEFAULT_STRATEGY) != Z_OK)
-  throw data_error("deflate: zlib finds no memory");
+  throw data_error("deflate: zlib is out of memory");
  struct guard {
   z_stream* of;
   ~guard() { deflateEnd(of); }
@@ -25346,7 +25346,7 @@ namespace detail {
 inline bool is_pytorch_legacy(const files::path& path) {
  const std::string what = quoted(path);
  const input_file in(path);
- if (in.size() < 4) throw data_error(what + ": no file of torch.save");
+ if (in.size() < 4) throw data_error(what + ": not a file of torch.save");
  std::array<char, 16> begin{};
  const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
  in.read(begin.data(), known, 0);
@@ -25354,7 +25354,7 @@ inline bool is_pytorch_legacy(const files::path& path) {
  if (head.starts_with(pytorch_legacy_magic)) return true;
  if (!head.starts_with("PK"))
   throw data_error(
-   what + ": no file of torch.save" +
+   what + ": not a file of torch.save" +
    (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
  return false;
 }
@@ -26710,7 +26710,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
  const auto type = element_type(p.type);
  if (!type || p.strings)
   throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-        element_type_name(p.type) + ", which do not exist here"));
+        element_type_name(p.type) + ", which are not supported"));
  std::int64_t product = 1;
  for (const std::int64_t d : p.dims) {
   if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -26880,7 +26880,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
   case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
   case 11: g.inputs.push_back(read_value_info(m.message())); break;
   case 12: g.outputs.push_back(read_value_info(m.message())); break;
-  case 15: m.damaged("sparse initializers, which do not exist here");
+  case 15: m.damaged("sparse initializers, which are not supported");
   default: m.skip(); break;
   }
  return g;
@@ -27996,7 +27996,7 @@ namespace rules {
 
 inline void constant_rule(call& c) {
  if (const attribute* a = c.find("value")) {
-  if (a->t == nullptr) refuse("a value of an element type that there is not");
+  if (a->t == nullptr) refuse("a value of an unknown element type");
   return c.give_known(0, *a->t);
  }
  if (const attribute* a = c.find("value_int")) return c.give_known(0, array::integers({a->i}, true));
@@ -28745,7 +28745,7 @@ inline void reshape_rule(call& c) {
  const shape from = c.dims(0);
  for (std::size_t i = 0; i < items.size(); ++i)
   if (items[i] == 0 && !zeros) {
-   if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that there is not");
+   if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that does not exist");
    items[i] = from[static_cast<int>(i)].value;
   }
  give_shaped(c, items);
@@ -30781,10 +30781,10 @@ struct state : tapegraph::detail::model_base {
     throw argument_error(
      one_line("'" + file() + "': '" + v.name + "' is of " +
        (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-       ", which does not exist here"));
+       ", which is not supported"));
    if (v.dims.size() > static_cast<std::size_t>(max_rank))
     throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
-           std::to_string(v.dims.size()) + " axes, 8 are the most here"));
+           std::to_string(v.dims.size()) + " axes; at most 8 are supported"));
    return onnx_value{v.name, *v.type, v.dims, v.names, v.ranked};
   };
   for (const value_info& v : shared.model.graph.inputs)

@@ -2508,7 +2508,7 @@ private:
 namespace tapegraph::detail {
 struct weight_texts {
  static constexpr const char* text(std::int64_t) {
-  return "metric: weights have not the first extents of what they weigh; one weight per record is [batch]";
+  return "metric: weights must have the first extents of what they weigh; one weight per record is [batch]";
  }
 };
 template <handle W>
@@ -3005,7 +3005,7 @@ namespace tapegraph {
 namespace detail {
 struct confusion_texts {
  static constexpr const char* text(std::int64_t) {
-  return "confusion_matrix, io_u: the output's last axis has not as many elements as the metric has classes";
+  return "confusion_matrix, io_u: the output's last axis must have as many elements as the metric has classes";
  }
 };
 template <int Classes>
@@ -7967,7 +7967,7 @@ public:
  /// because a number then does not identify them.
  pipeline_position position() const {
   if (!stream_->ordered())
-   throw argument_error("data pipeline: no position, elements come in the order in which they get ready");
+   throw argument_error("data pipeline: no position, elements come in the order in which they are ready");
   return position_;
  }
  /// Whether restore(p) would change nothing.
@@ -7990,7 +7990,8 @@ private:
   if (once_ && begun_)
    throw argument_error("data pipeline: a one-shot iterator has begun and cannot start over; take iterator()");
   if (p.element > 0 && !stream_->ordered())
-   throw argument_error("data pipeline: nowhere to go on, elements come in the order in which they get ready");
+   throw argument_error(
+    "data pipeline: no position to resume from, elements come in the order in which they are ready");
   item_ = {};
   position_ = p;
   begun_ = over_ = false;
@@ -11253,8 +11254,9 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
         : kind == 'U' || kind == 'S' ? " (texts)"
         : kind == 'c'                ? " (complex numbers)"
         : kind == 'M' || kind == 'm' ? " (times)"
-        : kind == 'V' ? " (raw bytes, perhaps of a type that NumPy has not, such as bfloat16)"
-           : "";
+        : kind == 'V'
+         ? " (raw bytes, perhaps of a type that NumPy does not have, such as bfloat16)"
+         : "";
  std::string shown;
  for (const char c : text.substr(0, 40)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
  throw dtype_error(what + ": elements of type '" + shown + "'" + meaning +
@@ -11346,7 +11348,7 @@ inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64
         const std::string& what) {
  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
  if (begin.size() < 10 || std::memcmp(begin.data(), "\x93NUMPY", 6) != 0)
-  throw data_error(what + ": no .npy file: it does not begin with \\x93NUMPY");
+  throw data_error(what + ": not an .npy file: it does not begin with \\x93NUMPY");
  const std::uint32_t version = byte(6);
  if (version < 1 || version > 3)
   throw data_error(what + ": .npy of version " + std::to_string(version) + "." + std::to_string(byte(7)) +
@@ -14656,7 +14658,7 @@ constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
-  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib finds no memory");
+  if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib is out of memory");
  }
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
@@ -14733,7 +14735,7 @@ inline std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, def
  if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
  z_stream stream{};
  if (deflateInit2(&stream, level, Z_DEFLATED, detail::window_bits(frame), 8, Z_DEFAULT_STRATEGY) != Z_OK)
-  throw data_error("deflate: zlib finds no memory");
+  throw data_error("deflate: zlib is out of memory");
  struct guard {
   z_stream* of;
   ~guard() { deflateEnd(of); }

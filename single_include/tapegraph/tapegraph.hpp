@@ -6441,7 +6441,7 @@ struct max_op : sum_op {
  static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
  static constexpr void infer(const attributes& a, inference& io) {
   if (!detail::axes_inside(a, io) ||
-   !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
+   !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; use any and all"))
    return;
   reduce_op::infer(a, io);
   bool empty = false, none = false;
@@ -8238,7 +8238,7 @@ struct scatter_add_op : gather_op {
   shape expected;
   if (gathered(a, io.result, io.in[1], io, expected))
    io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
+     "scatter_add: the values must have the shape that gather would give");
  }
  template <int I>
   requires(I == 0)
@@ -8296,7 +8296,7 @@ struct scatter_nd_op : gather_nd_op {
   shape expected;
   if (gathered(io.result, io.in[1], io, expected))
    io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
+     "scatter_nd: the values must have the shape that gather_nd would give");
  }
  template <int I>
   requires(I == 0)
@@ -13384,9 +13384,10 @@ struct formula {
  static constexpr formula_trace value = make_formula<E, Reduce>();
  static_assert(!value.too_long || always_false<E>,
     "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
- static_assert(value.error == nullptr || !value.reduced || always_false<E>,
-    "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
-    "order them, any and all ask bool; cast<...>() converts");
+ static_assert(
+  value.error == nullptr || !value.reduced || always_false<E>,
+  "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
+  "order them, any and all need bool; cast<...>() converts");
  static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
     "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
  using forward = typename ir::decoded_region<formula, value.forward>::type;
@@ -19387,7 +19388,7 @@ struct assign_rows_op {
   if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
   io.culprit = 2;
   io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
-    "assign_rows: the rows have not the type and shape that gather would give");
+    "assign_rows: the rows must have the type and shape that gather would give");
  }
  static double bytes(const kernel_call& c) {
   const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
@@ -33398,8 +33399,8 @@ TG_DEFINITION void refuse_missing_callbacks(const fit_hooks& hooks, const state_
    known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
   if (known) continue;
   const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
-  throw argument_error("fit: the run that is to go on had a callback " + name +
-       " that remembers what it has seen; this call has none, or fewer of them");
+  throw argument_error("fit: the resumed run had a callback " + name +
+       " with state; this call has none, or fewer of them");
  }
 }
 TG_DEFINITION void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
@@ -33519,7 +33520,7 @@ TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
   if (p.inside && then != now)
    throw argument_error(std::string("fit: the run stopped in the middle of epoch ") +
         std::to_string(p.epoch + 1) + " with " + name + " " + std::to_string(then) +
-        ", and cannot go on there with " + std::to_string(now));
+        ", and cannot continue there with " + std::to_string(now));
  };
  same("batch_size", p.batch_size, run.options.batch_size);
  same("a number of records of", p.set_size, run.loader.data().size());
@@ -33531,7 +33532,7 @@ TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
  if (p.shards > 0 && p.shards != std::max(run.shards, 1) && run.options.shards == 0)
   throw argument_error("fit: the run cut its batches into " + std::to_string(p.shards) +
        " shards, and another number gives other bits; this model cuts them into " +
-       std::to_string(std::max(run.shards, 1)) + " (fit_options::shards says that it is meant)");
+       std::to_string(std::max(run.shards, 1)) + " (set fit_options::shards if you mean it)");
  refuse_missing_callbacks(run.hooks, run_);
  std::vector<std::pair<variable*, any_tensor>> metric_states;
  for (variable& v : variables_) {
@@ -36659,7 +36660,7 @@ using constant_call = ir::advice<
  "tg::compile<mode, model{.layers = 5}>(spec, loss, optimizer), or (spec) for prediction alone. Members of such a "
  "model "
  "are public, and numbers, arrays of numbers and the like; otherwise tg::compile<tg::traced>(model, spec, ...)">;
-using loss_alone = ir::advice<"who gives a loss gives an optimizer: tg::compile<mode>(model, spec, loss, tg::adam{}); "
+using loss_alone = ir::advice<"a loss needs an optimizer: tg::compile<mode>(model, spec, loss, tg::adam{}); "
        "prediction alone takes neither">;
 struct any_value : any_argument {
  using any_argument::any_argument;
@@ -40716,7 +40717,7 @@ template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
  using previous = step_trace<Step, Spec>;
  static constexpr void build(model_trace& t) {
-  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
+  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not supported in custom steps");
   list<int> taken(t.variables.size(), 0);
   int number = 0;
   for (const minimization_entry& m : t.minimizations) {

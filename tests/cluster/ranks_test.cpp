@@ -162,7 +162,7 @@ TEST_CASE(
     four.load(file, {.everything = true});
     CHECK_THROWS_WITH_AS(four.fit(set, {.epochs = 4, .batch_size = 16, .verbose = 0, .resume = true}),
                          "fit: the run cut its batches into 8 shards, and another number gives other bits; this model "
-                         "cuts them into 4 (fit_options::shards says that it is meant)",
+                         "cuts them into 4 (set fit_options::shards if you mean it)",
                          tg::argument_error);
     CHECK(four.step() == 8);
     four.fit(set, {.epochs = 4, .batch_size = 16, .shards = 4, .verbose = 0, .resume = true});

@@ -153,7 +153,7 @@ TEST_CASE("headers as others write them") {
 TEST_CASE("what is wrong with a file") {
     for (std::size_t size = 0; size < f32_file.size(); ++size) REQUIRE(!objection_to(f32_file.substr(0, size)).empty());
     CHECK(contains(objection_to(f32_file + "x"), "x.npy': shape [2,3] of f32 needs 24 bytes, there are 25"));
-    CHECK(contains(objection_to("PK\3\4......"), "no .npy file: it does not begin with \\x93NUMPY"));
+    CHECK(contains(objection_to("PK\3\4......"), "not an .npy file: it does not begin with \\x93NUMPY"));
     std::string version = f32_file;
     version[6] = 4;
     CHECK(contains(objection_to(version), ".npy of version 4.0, versions 1 to 3 are read"));

@@ -102,7 +102,7 @@ TEST_CASE("members that are no arrays, arrays that are not read") {
     }
     const npz_reader reader(folder.path() / "odd.npz");
     CHECK(contains(message_of<data_error>([&] { static_cast<void>(reader.array("readme.txt")); }),
-                   "odd.npz', array 'readme.txt': no .npy file"));
+                   "odd.npz', array 'readme.txt': not an .npy file"));
     CHECK_THROWS_AS(read_npz(folder.path() / "odd.npz"), data_error);
     std::string damaged = stored_file();
     damaged[damaged.find("<f4") + 2] = '8';

@@ -108,8 +108,8 @@ TEST_CASE("nothing but plain data") {
 }
 
 TEST_CASE("what is wrong with a pickle") {
-    CHECK(contains(objection_to(""), "no pickle of protocol 2 or later"));
-    CHECK(contains(objection_to("(dp0\n."), "no pickle of protocol 2 or later"));
+    CHECK(contains(objection_to(""), "not a pickle of protocol 2 or later"));
+    CHECK(contains(objection_to("(dp0\n."), "not a pickle of protocol 2 or later"));
     CHECK(contains(objection_to("\x80\6N."s), "a pickle of protocol 6, 2 to 5 are read"));
     CHECK(contains(objection_to("\x80\2N"s), "p, byte 3 of the pickle: truncated"));
     CHECK(contains(objection_to("\x80\2X\xFF\xFF\xFF\x7Fx."s), "truncated: 2147483647 bytes should follow"));

@@ -234,9 +234,9 @@ TEST_CASE("files that are no Keras files") {
         const auto path = folder.write("x.keras", bytes);
         return message_of<tg::data_error>([&] { tg::io::read_keras(path); });
     };
-    CHECK(contains(objection("hello"), "x.keras': no HDF5 file, or a damaged one"));
-    CHECK(contains(objection(""), "x.keras': no HDF5 file, or a damaged one"));
-    CHECK(contains(objection(mlp_file().substr(0, 3000)), "no HDF5 file, or a damaged one"));
+    CHECK(contains(objection("hello"), "x.keras': not an HDF5 file, or a damaged one"));
+    CHECK(contains(objection(""), "x.keras': not an HDF5 file, or a damaged one"));
+    CHECK(contains(objection(mlp_file().substr(0, 3000)), "not an HDF5 file, or a damaged one"));
     const std::string cnn_bytes = cnn_file();
     CHECK(contains(objection(cnn_bytes.substr(0, cnn_bytes.size() / 2)), "not a zip archive, or a truncated one"));
     {

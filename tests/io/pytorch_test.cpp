@@ -234,10 +234,10 @@ TEST_CASE("what is not read, and what to do about it") {
     CHECK(tg::io::read_pytorch(folder.write("expanded.pt", expanded_file())).at(0).array.size() == 1000);
     using namespace std::string_literals;
     CHECK(contains(objection_to_reading("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80"s),
-                   "x.pt', at byte 15, byte 0 of the pickle: no pickle of protocol 2"));
-    CHECK(contains(objection_to_reading("\x80\x04N."), "no file of torch.save, a pickle of something else"));
-    CHECK(contains(objection_to_reading("GGUF...."), "no file of torch.save, which begins as a zip archive"));
-    CHECK(contains(objection_to_reading("x"), "no file of torch.save"));
+                   "x.pt', at byte 15, byte 0 of the pickle: not a pickle of protocol 2"));
+    CHECK(contains(objection_to_reading("\x80\x04N."), "not a file of torch.save, a pickle of something else"));
+    CHECK(contains(objection_to_reading("GGUF...."), "not a file of torch.save, which begins as a zip archive"));
+    CHECK(contains(objection_to_reading("x"), "not a file of torch.save"));
     {
         tg::io::zip_writer writer(folder.path() / "jit.pt");
         writer.add("net/data.pkl", "x");

@@ -151,7 +151,7 @@ TEST_CASE("a metric of labels or weights of other shapes is refused, by a trace 
             if (weights == tg::shape{} || weights == tg::shape{3})
                 CHECK(message.empty());
             else if (!(weights == output))
-                CHECK(support::contains(message, "weights have not the first extents"));
+                CHECK(support::contains(message, "weights must have the first extents"));
         }
     });
     tg::metric_accumulator<tg::root_mean_squared_error> by_hand;

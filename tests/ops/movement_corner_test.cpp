@@ -147,10 +147,10 @@ TEST_CASE("shapes that are refused") {
     CHECK(message_of([&] { gather(plane, line); }).substr(0, 51) ==
           "gather, scatter_add: indices must be i32 or i64: f6");
     CHECK(message_of([&] { scatter_add(line, i, {4}); }).substr(0, 71) ==
-          "scatter_add: the values have not the shape that gather would give: f64[");
+          "scatter_add: the values must have the shape that gather would give: f64[");
     CHECK(message_of([&] {
               scatter_nd(line, tg::zeros<std::int32_t>({2, 1}), {4});
-          }).substr(0, 42) == "scatter_nd: the values have not the shape ");
+          }).substr(0, 43) == "scatter_nd: the values must have the shape ");
     CHECK(message_of([&] {
               gather_nd(plane, tg::zeros<std::int32_t>({1, 3}));
           }).substr(0, 45) == "gather_nd, scatter_nd: the last extent of the");

@@ -327,12 +327,11 @@ TEST_CASE("what cannot be resumed is refused, and the model is unchanged") {
         return text;
     };
     CHECK(refused(set, {.epochs = 2, .batch_size = 5}, tg::early_stopping{.monitor = "loss"}) ==
-          "fit: the run stopped in the middle of epoch 1 with batch_size 4, and cannot go on there with 5");
+          "fit: the run stopped in the middle of epoch 1 with batch_size 4, and cannot continue there with 5");
     CHECK(support::contains(refused(records(10, 1), o, tg::early_stopping{.monitor = "loss"}),
                             "a number of records of 11"));
-    CHECK(refused(set, o) ==
-          "fit: the run that is to go on had a callback early_stopping that remembers what it has seen; this "
-          "call has none, or fewer of them");
+    CHECK(refused(set, o) == "fit: the resumed run had a callback early_stopping with state; this "
+                             "call has none, or fewer of them");
     file.tensors.erase("__fit__/callbacks/early_stopping/0/wait");
     write("all");
     CHECK(refused(set, o, tg::early_stopping{.monitor = "loss"}) ==

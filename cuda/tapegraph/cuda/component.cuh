@@ -20,7 +20,7 @@
 #undef TG_CUDA_PART
 #define TG_CUDA_PART none
 #elif !defined(TG_CUDA_PART)
-#error "TG_CUDA_COMPONENT is 2 for the sources of tapegraph::cuda_kernels alone; who links it defines it as 1"
+#error "TG_CUDA_COMPONENT is 2 for the sources of tapegraph::cuda_kernels alone; programs that link it define it as 1"
 #endif
 #endif
 

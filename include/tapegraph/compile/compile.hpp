@@ -142,7 +142,7 @@ using constant_call = ir::advice<
     "tg::compile<mode, model{.layers = 5}>(spec, loss, optimizer), or (spec) for prediction alone. Members of such a "
     "model "
     "are public, and numbers, arrays of numbers and the like; otherwise tg::compile<tg::traced>(model, spec, ...)">;
-using loss_alone = ir::advice<"who gives a loss gives an optimizer: tg::compile<mode>(model, spec, loss, tg::adam{}); "
+using loss_alone = ir::advice<"a loss needs an optimizer: tg::compile<mode>(model, spec, loss, tg::adam{}); "
                               "prediction alone takes neither">;
 /// A template argument of any value.
 struct any_value : any_argument {

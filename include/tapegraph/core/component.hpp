@@ -90,7 +90,7 @@
 #undef TG_PART
 #define TG_PART none
 #elif !defined(TG_PART)
-#error "TG_COMPONENT is 2 for the sources of tapegraph::kernels alone; who links it defines it as 1"
+#error "TG_COMPONENT is 2 for the sources of tapegraph::kernels alone; programs that link it define it as 1"
 #endif
 
 #define TG_DEFINES(part) TG_IF(TG_IS_PART(TG_PART, part), 1, 0)

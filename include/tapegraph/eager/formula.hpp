@@ -28,10 +28,10 @@ struct formula_facts {
     int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
     int sources[most_leaves + most_numbers + 2]{}, slots = 0;
     int result_leaf[most_leaves]{}, results = 0; // the leaf of each result of the backward region
-    double constant[most_numbers]{}; // numbers that only the derivative has, after the formula's own
+    double constant[most_numbers]{};             // numbers that only the derivative has, after the formula's own
     int constants = 0;
     dtype leaf_type[most_leaves]{};
-    dtype type = dtype::f32;       // type of the value
+    dtype type = dtype::f32;        // type of the value
     dtype domain_type = dtype::f32; // type of the values over the index space (the reduction's operand)
     const char* error = nullptr;
     bool too_long = false;
@@ -180,9 +180,10 @@ struct formula {
     static constexpr formula_trace value = make_formula<E, Reduce>();
     static_assert(!value.too_long || always_false<E>,
                   "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
-    static_assert(value.error == nullptr || !value.reduced || always_false<E>,
-                  "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
-                  "order them, any and all ask bool; cast<...>() converts");
+    static_assert(
+        value.error == nullptr || !value.reduced || always_false<E>,
+        "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
+        "order them, any and all need bool; cast<...>() converts");
     static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
                   "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
     using forward = typename ir::decoded_region<formula, value.forward>::type;

@@ -69,7 +69,7 @@ class hdf5_file {
 public:
     explicit hdf5_file(const files::path& path) : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
         file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
-        if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
+        if (!file_) throw data_error(name_ + ": not an HDF5 file, or a damaged one");
     }
     /// Reads bytes in memory, which are copied; `name` is for messages.
     hdf5_file(std::span<const std::byte> image, std::string name) : name_(std::move(name)), bytes_(image.size()) {
@@ -77,9 +77,9 @@ public:
         constexpr std::size_t step = 1 << 16;
         if (image.empty() || H5Pset_fapl_core(access.get(), step, false) < 0 ||
             H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size()) < 0)
-            throw data_error(name_ + ": no HDF5 file");
+            throw data_error(name_ + ": not an HDF5 file");
         file_ = {H5Fopen("memory", H5F_ACC_RDONLY, access.get()), H5Fclose};
-        if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
+        if (!file_) throw data_error(name_ + ": not an HDF5 file, or a damaged one");
     }
 
     const std::string& name() const { return name_; }

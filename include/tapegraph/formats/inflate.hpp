@@ -35,7 +35,7 @@ constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
 class inflater {
 public:
     inflater(deflate_frame frame, const std::string& what) : what_(what) {
-        if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib finds no memory");
+        if (inflateInit2(&stream_, window_bits(frame)) != Z_OK) throw data_error(what_ + ": zlib is out of memory");
     }
     inflater(const inflater&) = delete;
     inflater& operator=(const inflater&) = delete;
@@ -119,7 +119,7 @@ inline std::vector<std::byte> deflate_bytes(std::span<const std::byte> data, def
     if (level < 0 || level > 9) throw argument_error("deflate: level must be 0 to 9, got " + std::to_string(level));
     z_stream stream{};
     if (deflateInit2(&stream, level, Z_DEFLATED, detail::window_bits(frame), 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        throw data_error("deflate: zlib finds no memory");
+        throw data_error("deflate: zlib is out of memory");
     struct guard {
         z_stream* of;
         ~guard() { deflateEnd(of); }

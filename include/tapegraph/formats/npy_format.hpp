@@ -44,8 +44,9 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
                                 : kind == 'U' || kind == 'S' ? " (texts)"
                                 : kind == 'c'                ? " (complex numbers)"
                                 : kind == 'M' || kind == 'm' ? " (times)"
-                                : kind == 'V' ? " (raw bytes, perhaps of a type that NumPy has not, such as bfloat16)"
-                                              : "";
+                                : kind == 'V'
+                                    ? " (raw bytes, perhaps of a type that NumPy does not have, such as bfloat16)"
+                                    : "";
     std::string shown;
     for (const char c : text.substr(0, 40)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
     throw dtype_error(what + ": elements of type '" + shown + "'" + meaning +
@@ -144,7 +145,7 @@ inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64
                                    const std::string& what) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
     if (begin.size() < 10 || std::memcmp(begin.data(), "\x93NUMPY", 6) != 0)
-        throw data_error(what + ": no .npy file: it does not begin with \\x93NUMPY");
+        throw data_error(what + ": not an .npy file: it does not begin with \\x93NUMPY");
     const std::uint32_t version = byte(6);
     if (version < 1 || version > 3)
         throw data_error(what + ": .npy of version " + std::to_string(version) + "." + std::to_string(byte(7)) +

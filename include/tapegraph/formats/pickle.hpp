@@ -65,7 +65,7 @@ public:
         : file_(file), allowed_(allowed), what_(what) {}
 
     pickle_value run(std::size_t* end) {
-        if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
+        if (file_.size() < 2 || take() != 0x80) fail("not a pickle of protocol 2 or later");
         const unsigned protocol = take();
         if (protocol < 2 || protocol > 5)
             fail("a pickle of protocol " + std::to_string(protocol) + ", 2 to 5 are read");

@@ -54,7 +54,7 @@ namespace detail {
 inline bool is_pytorch_legacy(const files::path& path) {
     const std::string what = quoted(path);
     const input_file in(path);
-    if (in.size() < 4) throw data_error(what + ": no file of torch.save");
+    if (in.size() < 4) throw data_error(what + ": not a file of torch.save");
     std::array<char, 16> begin{};
     const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
     in.read(begin.data(), known, 0);
@@ -62,7 +62,7 @@ inline bool is_pytorch_legacy(const files::path& path) {
     if (head.starts_with(pytorch_legacy_magic)) return true;
     if (!head.starts_with("PK"))
         throw data_error(
-            what + ": no file of torch.save" +
+            what + ": not a file of torch.save" +
             (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
     return false;
 }

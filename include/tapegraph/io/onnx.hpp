@@ -91,7 +91,7 @@ void fill(G& g, ir::model_trace& t) {
     if (g.refused().empty()) return g.finish();
     std::string text = "export_onnx: ONNX (opset 17) has nothing for ";
     for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
-    throw argument_error(text + "; operations of your own: tg::onnx::rule<Op>");
+    throw argument_error(text + "; custom operations: tg::onnx::rule<Op>");
 }
 
 } // namespace detail

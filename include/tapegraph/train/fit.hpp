@@ -78,7 +78,7 @@ TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
         if (p.inside && then != now)
             throw argument_error(std::string("fit: the run stopped in the middle of epoch ") +
                                  std::to_string(p.epoch + 1) + " with " + name + " " + std::to_string(then) +
-                                 ", and cannot go on there with " + std::to_string(now));
+                                 ", and cannot continue there with " + std::to_string(now));
     };
     same("batch_size", p.batch_size, run.options.batch_size);
     same("a number of records of", p.set_size, run.loader.data().size());
@@ -91,7 +91,7 @@ TG_DEFINITION void trainer_base::restore_position(fit_run& run) {
     if (p.shards > 0 && p.shards != std::max(run.shards, 1) && run.options.shards == 0)
         throw argument_error("fit: the run cut its batches into " + std::to_string(p.shards) +
                              " shards, and another number gives other bits; this model cuts them into " +
-                             std::to_string(std::max(run.shards, 1)) + " (fit_options::shards says that it is meant)");
+                             std::to_string(std::max(run.shards, 1)) + " (set fit_options::shards if you mean it)");
     refuse_missing_callbacks(run.hooks, run_);
     std::vector<std::pair<variable*, any_tensor>> metric_states;
     for (variable& v : variables_) {

@@ -253,8 +253,8 @@ TG_DEFINITION void refuse_missing_callbacks(const fit_hooks& hooks, const state_
             known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
         if (known) continue;
         const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
-        throw argument_error("fit: the run that is to go on had a callback " + name +
-                             " that remembers what it has seen; this call has none, or fewer of them");
+        throw argument_error("fit: the resumed run had a callback " + name +
+                             " with state; this call has none, or fewer of them");
     }
 }
 

@@ -96,12 +96,13 @@ TEST_CASE("in free order nothing is lost and nothing comes twice") {
     CHECK_THROWS_AS(set.filter([](std::int64_t) { return true; }).batch(2).iterator().position(), tg::argument_error);
     auto at = set.iterator();
     at.restore({3, 0});
-    CHECK_THROWS_WITH_AS(at.restore({3, 1}),
-                         "data pipeline: nowhere to go on, elements come in the order in which they get ready",
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(
+        at.restore({3, 1}),
+        "data pipeline: no position to resume from, elements come in the order in which they are ready",
+        tg::argument_error);
     at.next();
     CHECK_THROWS_WITH_AS(at.position(),
-                         "data pipeline: no position, elements come in the order in which they get ready",
+                         "data pipeline: no position, elements come in the order in which they are ready",
                          tg::argument_error);
 }
 

@@ -72,7 +72,7 @@ static_assert(complaint([](trace& t) { t.inputs[0].node = 1; }) == "the table of
 static_assert(complaint([](trace& t) { t.words[t.nodes[0].words] = 3; }) == "an input's index is outside the table");
 static_assert(complaint([](trace& t) { t.outputs[0].node = 1000; }) == "an output is not a node");
 static_assert(complaint([](trace& t) { t.assignments[0].node = 0; }) ==
-              "an assigned value has not the variable's shape and type");
+              "an assigned value does not have the variable's shape and type");
 static_assert(complaint([](trace& t) { t.assignments.push_back(t.assignments[0]); }) == "a variable is assigned twice");
 
 static_assert(schedule_complaint([](trace&, tg::ir::schedule&) {}) == "");

@@ -52,7 +52,7 @@ template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
     using previous = step_trace<Step, Spec>;
     static constexpr void build(model_trace& t) {
-        if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
+        if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not supported in custom steps");
         list<int> taken(t.variables.size(), 0);
         int number = 0;
         for (const minimization_entry& m : t.minimizations) {

@@ -121,7 +121,7 @@ public:
     /// because a number then does not identify them.
     pipeline_position position() const {
         if (!stream_->ordered())
-            throw argument_error("data pipeline: no position, elements come in the order in which they get ready");
+            throw argument_error("data pipeline: no position, elements come in the order in which they are ready");
         return position_;
     }
     /// Whether restore(p) would change nothing.
@@ -144,7 +144,8 @@ private:
         if (once_ && begun_)
             throw argument_error("data pipeline: a one-shot iterator has begun and cannot start over; take iterator()");
         if (p.element > 0 && !stream_->ordered())
-            throw argument_error("data pipeline: nowhere to go on, elements come in the order in which they get ready");
+            throw argument_error(
+                "data pipeline: no position to resume from, elements come in the order in which they are ready");
         item_ = {};
         position_ = p;
         begun_ = over_ = false;

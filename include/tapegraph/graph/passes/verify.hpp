@@ -127,7 +127,7 @@ constexpr finding table_problem(const trace& t) {
         if (!within(update.variable, 1, t.variables.size())) return {"an assigned variable is unknown", update.node};
         const int target = t.variables[update.variable].node;
         if (!t.same_shape(target, update.node) || t.nodes[target].type != t.nodes[update.node].type)
-            return {"an assigned value has not the variable's shape and type", update.node};
+            return {"an assigned value does not have the variable's shape and type", update.node};
         for (int k = 0; k < i; ++k)
             if (t.assignments[k].variable == update.variable) return {"a variable is assigned twice", update.node};
     }

@@ -57,10 +57,10 @@ struct state : tapegraph::detail::model_base {
                 throw argument_error(
                     one_line("'" + file() + "': '" + v.name + "' is of " +
                              (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
-                             ", which does not exist here"));
+                             ", which is not supported"));
             if (v.dims.size() > static_cast<std::size_t>(max_rank))
                 throw argument_error(one_line("'" + file() + "': '" + v.name + "' has " +
-                                              std::to_string(v.dims.size()) + " axes, 8 are the most here"));
+                                              std::to_string(v.dims.size()) + " axes; at most 8 are supported"));
             return onnx_value{v.name, *v.type, v.dims, v.names, v.ranked};
         };
         for (const value_info& v : shared.model.graph.inputs)

@@ -72,7 +72,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
     const auto type = element_type(p.type);
     if (!type || p.strings)
         throw data_error(one_line("'" + place.file + "': tensor '" + p.name + "' has elements of " +
-                                  element_type_name(p.type) + ", which do not exist here"));
+                                  element_type_name(p.type) + ", which are not supported"));
     std::int64_t product = 1;
     for (const std::int64_t d : p.dims) {
         if (d < 0 || (d > 0 && product > (std::int64_t{1} << 40) / d))
@@ -251,7 +251,7 @@ inline file_graph read_graph(wire_reader m, const file_place& place) {
         case 5: g.initializers.push_back(read_tensor(m.message(), place)); break;
         case 11: g.inputs.push_back(read_value_info(m.message())); break;
         case 12: g.outputs.push_back(read_value_info(m.message())); break;
-        case 15: m.damaged("sparse initializers, which do not exist here");
+        case 15: m.damaged("sparse initializers, which are not supported");
         default: m.skip(); break;
         }
     return g;

@@ -12,7 +12,7 @@ namespace rules {
 
 inline void constant_rule(call& c) {
     if (const attribute* a = c.find("value")) {
-        if (a->t == nullptr) refuse("a value of an element type that there is not");
+        if (a->t == nullptr) refuse("a value of an unknown element type");
         return c.give_known(0, *a->t);
     }
     if (const attribute* a = c.find("value_int")) return c.give_known(0, array::integers({a->i}, true));

@@ -47,7 +47,7 @@ inline void reshape_rule(call& c) {
     const shape from = c.dims(0);
     for (std::size_t i = 0; i < items.size(); ++i)
         if (items[i] == 0 && !zeros) {
-            if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that there is not");
+            if (static_cast<int>(i) >= from.rank()) refuse("extent 0 of an axis that does not exist");
             items[i] = from[static_cast<int>(i)].value;
         }
     give_shaped(c, items);

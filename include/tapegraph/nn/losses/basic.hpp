@@ -68,7 +68,7 @@ constexpr void check_labels(const X& x, const Z& z) {
     if constexpr (tensor_like<X> && tensor_like<Z>)
         if (!same_shape_or_required(shape_of(x), shape_of(z))) refuse_labels(0, x, z);
 }
-/// Refuses class numbers that have not the output's shape without its last axis.
+/// Refuses class numbers whose shape is not the output's without its last axis.
 template <class X, class Z>
 constexpr void check_classes(const X& x, const Z& z) {
     if constexpr (tensor_like<X> && tensor_like<Z>)

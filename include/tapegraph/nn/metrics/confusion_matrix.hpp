@@ -12,7 +12,7 @@ namespace detail {
 
 struct confusion_texts {
     static constexpr const char* text(std::int64_t) {
-        return "confusion_matrix, io_u: the output's last axis has not as many elements as the metric has classes";
+        return "confusion_matrix, io_u: the output's last axis must have as many elements as the metric has classes";
     }
 };
 /// Adds to "confusion_matrix": rows are labels, columns predictions. A label outside [0, classes) is a range_error.

@@ -21,7 +21,7 @@ namespace tapegraph::detail {
 
 struct weight_texts {
     static constexpr const char* text(std::int64_t) {
-        return "metric: weights have not the first extents of what they weigh; one weight per record is [batch]";
+        return "metric: weights must have the first extents of what they weigh; one weight per record is [batch]";
     }
 };
 

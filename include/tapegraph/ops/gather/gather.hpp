@@ -82,7 +82,7 @@ struct scatter_add_op : gather_op {
         shape expected;
         if (gathered(a, io.result, io.in[1], io, expected))
             io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-                       "scatter_add: the values have not the shape that gather would give");
+                       "scatter_add: the values must have the shape that gather would give");
     }
     template <int I>
         requires(I == 0)
@@ -140,7 +140,7 @@ struct scatter_nd_op : gather_nd_op {
         shape expected;
         if (gathered(io.result, io.in[1], io, expected))
             io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-                       "scatter_nd: the values have not the shape that gather_nd would give");
+                       "scatter_nd: the values must have the shape that gather_nd would give");
     }
     template <int I>
         requires(I == 0)

@@ -48,7 +48,7 @@ struct assign_rows_op {
         if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
         io.culprit = 2;
         io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
-                   "assign_rows: the rows have not the type and shape that gather would give");
+                   "assign_rows: the rows must have the type and shape that gather would give");
     }
     /// In place, only the rows are read and written.
     static double bytes(const kernel_call& c) {

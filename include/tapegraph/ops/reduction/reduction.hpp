@@ -115,7 +115,7 @@ struct max_op : sum_op {
     static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
     static constexpr void infer(const attributes& a, inference& io) {
         if (!detail::axes_inside(a, io) ||
-            !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
+            !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; use any and all"))
             return;
         reduce_op::infer(a, io);
         bool empty = false, none = false;
