@@ -66,13 +66,4 @@ private:
     bool placed_ = false; // whether parts are on devices or tasks of their own
 };
 
-/// Makes the graph of a custom step now. The step is any callable, with members and captures. It
-/// returns tensors of the inputs' floating type. Throws shape_error for parts that do not fit
-/// together.
-template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
-    requires std::is_same_v<Mode, traced>
-auto compile_step(const Step& step, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
-    return compiled_step<traced, Step, Spec, optimizers<Each...>>(step, options, them);
-}
-
 } // namespace tapegraph
