@@ -26,15 +26,15 @@ template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, clas
     return detail::make_model<detail::sharded_mode<Mode>, Model, Spec>(model, how, loss, optimizer);
 }
 template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics>
+          detail::metrics_like Metrics>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-                           const metrics<Metrics...>& measured_by, const sharded& how) ->
+                           const Metrics& measures, const sharded& how) ->
     typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
                                    decltype(detail::called_loss<Loss>::template call<Loss>(0)),
-                                   detail::sharded_mode<Mode>, Model, Spec, measured<Loss, Metrics...>,
-                                   Optimizer>::type {
+                                   detail::sharded_mode<Mode>, Model, Spec,
+                                   typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
     return detail::make_model<detail::sharded_mode<Mode>, Model, Spec>(
-        model, how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+        model, how, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
 [[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how) ->
@@ -46,15 +46,15 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
                                                                                                optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics>
-[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+          detail::metrics_like Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const Metrics& measures,
                            const sharded& how) ->
     typename detail::checked_model<
         decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
         decltype(detail::called_loss<Loss>::template call<Loss>(0)), detail::sharded_mode<Mode>,
-        detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>::type {
+        detail::model_constant<Model>, Spec, typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
     return detail::make_model<detail::sharded_mode<Mode>, detail::model_constant<Model>, Spec>(
-        Model, how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+        Model, how, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 
 } // namespace tapegraph

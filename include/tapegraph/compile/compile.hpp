@@ -83,14 +83,14 @@ template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, clas
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
 template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics>
+          detail::metrics_like Metrics>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-                           const metrics<Metrics...>& measured_by, const compile_options& options = {}) ->
+                           const Metrics& measures, const compile_options& options = {}) ->
     typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
                                    decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec,
-                                   measured<Loss, Metrics...>, Optimizer>::type {
-    return detail::make_model<Mode, Model, Spec>(model, options, measured<Loss, Metrics...>{loss, measured_by},
-                                                 optimizer);
+                                   typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
+    return detail::make_model<Mode, Model, Spec>(
+        model, options, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 
 /// A model for prediction alone: no gradient is compiled.
@@ -113,15 +113,15 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
     return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, loss, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics>
-[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+          detail::metrics_like Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const Metrics& measures,
                            const compile_options& options = {}) ->
     typename detail::checked_model<
         decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
         decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec,
-        measured<Loss, Metrics...>, Optimizer>::type {
+        typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
     return detail::make_model<Mode, detail::model_constant<Model>, Spec>(
-        Model, options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+        Model, options, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec>
 [[nodiscard]] auto compile(Spec, const compile_options& options = {}) -> typename detail::checked_model<

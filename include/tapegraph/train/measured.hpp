@@ -21,6 +21,23 @@ struct measured {
 
 namespace detail {
 
+/// Lists of metrics. tg::compile deduces such a list as a whole, because a pack of metrics would be
+/// deduced as empty from options in braces, and its overload evaluated with them.
+template <class T>
+inline constexpr bool is_metrics = false;
+template <class... Metrics>
+inline constexpr bool is_metrics<metrics<Metrics...>> = true;
+template <class T>
+concept metrics_like = is_metrics<T>;
+
+/// A loss with the metrics of a list.
+template <class Loss, metrics_like List>
+struct measured_by;
+template <class Loss, class... Metrics>
+struct measured_by<Loss, metrics<Metrics...>> {
+    using type = measured<Loss, Metrics...>;
+};
+
 /// A metric of the only output, or of one of several.
 template <class Metric>
 struct metric_part {
