@@ -23,7 +23,8 @@
 #elif !defined(TG_INSTRUCTION_SETS)
 #if defined(TG_COMPONENT)
 #define TG_INSTRUCTION_SETS 7
-#elif defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__FMA__)
+#elif defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) &&               \
+    defined(__FMA__)
 #define TG_INSTRUCTION_SETS 4
 #elif defined(__AVX2__) && defined(__FMA__)
 #if defined(TG_CUDA) && !defined(TG_SIMT)
@@ -119,6 +120,13 @@ inline void set_instruction_set(instruction_set set) {
 #define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
 #endif
 
+#if defined(__clang__)
+// To clang `#pragma omp simd` is a request, not only a permission: where it does not vectorise such a
+// loop, it warns at the function that the loop was inlined into, which is one of these.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
 /// Runs `Body::template run<Isa>(args...)` inside a function compiled for `Isa`.
 template <class Isa>
 struct on;
@@ -153,6 +161,10 @@ struct on<avx512> {
         Body::template run<avx512>(args...);
     }
 };
+#endif
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
 #endif
 
 /// Runs a kernel body for the active instruction set. Arguments are copied: pass pointers and small structs.
