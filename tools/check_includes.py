@@ -43,7 +43,7 @@ DIRECTIONS = {
     "nn/metrics": {"core", "ops", "eager", "model", "nn/losses"},
     "nn/layers": {"core", "expr", "ops", "ops kernels", "cuda", "model", "nn/losses", "nn"},
     "nn/optimizers": {"core", "expr", "runtime", "ops", "eager", "model"},
-    "train": {"core", "cpu", "graph", "eager", "formats", "data", "model", "nn/losses", "nn", "nn/metrics", "nn/layers",
+    "train": {"core", "minimizers", "cpu", "graph", "eager", "formats", "data", "model", "nn/losses", "nn", "nn/metrics", "nn/layers",
               "nn/optimizers"},
     "compile": {"core", "expr", "runtime", "ir", "graph", "eager", "data", "model", "nn/losses", "nn", "nn/metrics",
                 "nn/layers", "nn/optimizers", "train"},

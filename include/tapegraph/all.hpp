@@ -9,6 +9,7 @@
 #include <tapegraph/number_program.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
+#include <tapegraph/train/minimize.hpp>
 #include <tapegraph/version.hpp>
 
 #include <tapegraph/any_model/hidden_model.hpp>

@@ -29,12 +29,9 @@ concept residual_method = requires(const M& m, residual_function<double>& f, std
     { run(m, f, x, o) } -> std::same_as<outcome<double>>;
 };
 
-/// The result of a method that has run from x.
-template <class Point, class T, class M, class F>
-minimization_result<Point, T> run_method(Point point, const M& method, F& f, std::vector<T>& x,
-                                         const minimization_options& options) {
-    const outcome<T> end = run(method, f, x, options);
-    for (std::size_t i = 0; i < x.size(); ++i) element(point, i) = x[i];
+/// The result at `point`, with the counts of f.
+template <class Point, class T, class F>
+minimization_result<Point, T> result_of(Point point, const outcome<T>& end, const F& f) {
     return {std::move(point), end.value,   end.gradient_norm, end.iterations,
             f.evaluations,    f.gradients, f.products,        end.reason};
 }
@@ -69,14 +66,16 @@ template <class F, minimizers::starting_point X, class M = lbfgs>
     std::vector<T> x;
     scalars::for_each_number([&](const T& each) { x.push_back(each); }, start);
     minimizers::require_start<T>(x);
-    auto point = minimizers::point_like<T>(start);
-    if constexpr (minimizers::value_method<M>) {
-        minimizers::function_objective<F, X> objective(f, start);
-        return minimizers::run_method(std::move(point), method, objective, x, options);
-    } else {
-        minimizers::function_residuals<F, X> residuals(f, start);
-        return minimizers::run_method(std::move(point), method, residuals, x, options);
-    }
+    const auto run_with = [&](auto&& function) {
+        const auto end = run(method, function, x, options);
+        auto point = minimizers::point_like<T>(start);
+        for (std::size_t i = 0; i < x.size(); ++i) minimizers::element(point, i) = x[i];
+        return minimizers::result_of(std::move(point), end, function);
+    };
+    if constexpr (minimizers::value_method<M>)
+        return run_with(minimizers::function_objective<F, X>(f, start));
+    else
+        return run_with(minimizers::function_residuals<F, X>(f, start));
 }
 // clang-format off
 no_such_option_in<minimization_options> minimize(any_argument, any_argument, any_argument, ...) TG_MISTAKE;

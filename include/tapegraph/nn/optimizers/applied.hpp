@@ -59,6 +59,33 @@ public:
         (add(weights), ...);
     }
 
+    /// The function's value, and its gradients as compute_gradients gives them: a pair.
+    template <detail::gives_a_loss F>
+    auto value_and_gradients(const F& f) {
+        std::vector<any_tensor> sources;
+        gradient_tape tape;
+        auto& records = detail::tape_storage::instance();
+        const kept_places restored(weights_);
+        for (const weight& w : weights_) {
+            if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
+            sources.push_back(*w.data);
+        }
+        auto value = eval(f());
+        if (value.size() != 1)
+            throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+        std::vector<any_tensor> gradients;
+        if constexpr (detail::scales_loss<Optimizer>()) {
+            optimizer_.numbers(step_ + 1); // refuses a scale that makes no sense
+            const any_tensor scale = common_state(detail::loss_scale_name).data();
+            const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
+            gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
+                                                   : tape.gradient(scaled(tensor<float>(scale)), sources);
+        } else {
+            gradients = tape.gradient(value, sources);
+        }
+        value.set_tape_index({});
+        return std::pair(std::move(value), std::move(gradients));
+    }
     /// The gradients of f, a function without arguments that returns a scalar, by each tensor in order,
     /// at the current values. With loss_scaling they are multiplied by loss_scale(), as apply_gradients
     /// then expects.
@@ -233,32 +260,6 @@ private:
         weights_.push_back(std::move(w));
     }
 
-    template <class F>
-    auto value_and_gradients(const F& f) {
-        std::vector<any_tensor> sources;
-        gradient_tape tape;
-        auto& records = detail::tape_storage::instance();
-        const kept_places restored(weights_);
-        for (const weight& w : weights_) {
-            if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
-            sources.push_back(*w.data);
-        }
-        auto value = eval(f());
-        if (value.size() != 1)
-            throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-        std::vector<any_tensor> gradients;
-        if constexpr (detail::scales_loss<Optimizer>()) {
-            optimizer_.numbers(step_ + 1); // refuses a scale that makes no sense
-            const any_tensor scale = common_state(detail::loss_scale_name).data();
-            const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
-            gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
-                                                   : tape.gradient(scaled(tensor<float>(scale)), sources);
-        } else {
-            gradients = tape.gradient(value, sources);
-        }
-        value.set_tape_index({});
-        return std::pair(std::move(value), std::move(gradients));
-    }
     Optimizer optimizer_;
     std::vector<weight> weights_;
     variable_list states_;
