@@ -43,6 +43,7 @@ CALLS = {
     "jpeg_options": "tg::data::decode_jpeg(bytes, WRONG)",
     "lookup_options": "tg::data::string_lookup(WRONG)",
     "map_options": "set.map([](auto& r) {}, WRONG)",
+    "minimization_options": "tg::minimize([](const auto& x) { return x[0]; }, values, tg::lbfgs{}, WRONG)",
     "minimize_options": "tg::minimize(node, tg::sgd{}, WRONG)",
     "model_input_options": "tg::data::images::model_input_into(picture, std::span<float>(values), 8, 8, WRONG)",
     "npz_options": "tg::io::write_npz(\"a\", tensors, WRONG)",

@@ -51,7 +51,17 @@ T max_norm(std::span<const T> x) {
 /// y += a * x
 template <class T>
 void add_scaled(std::span<T> y, T a, std::span<const T> x) {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
+    typedef T lanes __attribute__((vector_size(16)));
+    constexpr std::size_t width = sizeof(lanes) / sizeof(T);
+    std::size_t i = 0;
+    for (; i + width <= y.size(); i += width) {
+        lanes from, to;
+        std::memcpy(&from, x.data() + i, sizeof from);
+        std::memcpy(&to, y.data() + i, sizeof to);
+        to += a * from;
+        std::memcpy(y.data() + i, &to, sizeof to);
+    }
+    for (; i < y.size(); ++i) y[i] += a * x[i];
 }
 template <class T>
 bool all_finite(std::span<const T> x) {
