@@ -1,13 +1,11 @@
+#include "timing.hpp"
+
 #include <tapegraph/tapegraph.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <string>
-#include <time.h>
 #include <vector>
 
 /// Times values and gradients of functions so small that the call is most of their time: by hand, and compiled by
@@ -22,11 +20,7 @@ namespace tg = tapegraph;
 inline constexpr std::size_t ten = 10;
 using numbers = std::array<double, ten>;
 
-double seconds() {
-    timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+using timing::keep;
 
 /// Value and gradient by hand: no call is inlined, as ours is not.
 namespace by_hand {
@@ -71,47 +65,12 @@ constexpr auto rosenbrock = [](const auto& x) {
 constexpr auto factors = [](const auto& x) { return prod(x); };
 constexpr auto chain = [](const auto& x) { return log(1 + exp(sin(x) * x)) + sqrt(1 + square(tanh(x))); };
 
-struct timed {
-    std::string name;
-    std::function<void(int)> call; ///< so many calls
-    std::vector<double> times;
-};
-
-template <class F>
-std::function<void(int)> repeated(const F& f) {
-    return [f](int calls) {
-        for (int i = 0; i < calls; ++i) f();
-    };
-}
-
-void print(const char* title, std::vector<timed> all, double budget) {
-    constexpr int calls = 2000;
-    const double until = seconds() + budget;
-    while (seconds() < until || all[0].times.size() < 5)
-        for (timed& one : all) {
-            const double start = seconds();
-            one.call(calls);
-            one.times.push_back((seconds() - start) / calls);
-        }
-    std::printf("%-36s", title);
-    for (timed& one : all) {
-        const auto middle = one.times.begin() + static_cast<std::ptrdiff_t>(one.times.size() / 2);
-        std::nth_element(one.times.begin(), middle, one.times.end());
-        std::printf("  %s %.0f", one.name.c_str(), 1e9 * *middle);
-    }
-    std::printf("\n");
-}
+inline constexpr double nanoseconds = 1e9;
 
 void check(const char* name, double ours, double theirs) {
     if (std::fabs(ours - theirs) <= 1e-12 * (1 + std::fabs(theirs))) return;
     std::fprintf(stderr, "small_calls: %s is %.17g, by hand %.17g\n", name, ours, theirs);
     std::exit(1);
-}
-
-/// What a call made stays in memory.
-template <class T>
-void keep(const T& value) {
-    asm volatile("" : : "r"(&value) : "memory");
 }
 
 template <class F>
@@ -128,11 +87,10 @@ void compare(const char* title, const F&, double (*by)(const numbers&, numbers&)
         check(title, plain.gradient[i], g[i]);
         check(title, tensors.gradient.data()[i], g[i]);
     }
-    print(title,
-          {{"by hand", repeated([&] { keep(by(x, g)); }), {}},
-           {"arrays", repeated([&] { keep(f(x)); }), {}},
-           {"tensors", repeated([&] { keep(f(t)); }), {}}},
-          budget);
+    timing::print(
+        title,
+        {{"by hand", [&] { keep(by(x, g)); }}, {"arrays", [&] { keep(f(x)); }}, {"tensors", [&] { keep(f(t)); }}},
+        budget, nanoseconds);
 }
 
 void compare_chain(double budget) {
@@ -144,11 +102,11 @@ void compare_chain(double budget) {
     const auto plain = f(static_cast<double>(x));
     check("chain", plain.value, y);
     check("chain", plain.gradient, g);
-    print("a chain of functions of one number",
-          {{"by hand", repeated([&] { keep(by_hand::chain(x, g)); }), {}},
-           {"numbers", repeated([&] { keep(f(static_cast<double>(x))); }), {}},
-           {"tensors", repeated([&] { keep(f(t)); }), {}}},
-          budget);
+    timing::print("a chain of functions of one number",
+                  {{"by hand", [&] { keep(by_hand::chain(x, g)); }},
+                   {"numbers", [&] { keep(f(static_cast<double>(x))); }},
+                   {"tensors", [&] { keep(f(t)); }}},
+                  budget, nanoseconds);
 }
 
 } // namespace
