@@ -63,6 +63,7 @@
     X(asin_op) X(acos_op) X(atan_op) X(atan2_op) X(sinh_op) X(cosh_op) X(tanh_op) X(asinh_op) X(acosh_op)             \
     X(atanh_op) X(erf_op) X(erfc_op) X(sigmoid_op) X(softplus_op) X(softsign_op) X(relu_op) X(relu6_op)               \
     X(leaky_relu_op) X(elu_op) X(gelu_op) X(gelu_tanh_op) X(swish_op) X(hard_swish_op) X(mish_op)                     \
+    X(tapegraph::detail::gelu_slope_op) X(tapegraph::detail::gelu_tanh_slope_op) X(tapegraph::detail::swish_slope_op) \
     X(sigmoid_cross_entropy_op) X(sigmoid_residual_op) X(tapegraph::detail::near_op) X(less_op) X(less_equal_op)      \
     X(greater_op) X(greater_equal_op)
 

@@ -58,31 +58,50 @@ TG_HD constexpr void exact_square(float a, float& high, float& low) {
 }
 TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_product(a, a, high, low); }
 
+/// From here on erfc rounds to 0.
+template <class T>
+inline constexpr T erfc_largest = sizeof(T) == sizeof(float) ? T(10.1) : T(27.3);
+/// q of erfc's fit, in [-1, 1).
+template <class T>
+TG_HD constexpr T erfc_place(T c) {
+    constexpr T centre = sizeof(T) == sizeof(float) ? T(2) : T(4);
+    return (c - centre) / (c + centre);
+}
+/// p(q) = erfc_centre_value + q erfc_slope(q).
+template <class T>
+inline constexpr T erfc_centre_value = sizeof(T) == sizeof(float) ? T(1.27697837f) : T(1.2329951186255526);
+template <class T>
+TG_HD constexpr T erfc_slope(T q) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return polynomial(q, -0.0927638933f, -0.166031361f, 0.164053157f, -0.0542051382f, -0.00804460421f,
+                          0.00863843504f, 0.00127338723f, -0.00125338696f, -0.000364626205f, 2.64905684e-05f);
+    } else {
+        return polynomial(q, -0.13962111684056286, 0.01537965210262014, 0.06809705425473357, -0.10103906603632352,
+                          0.09373283499691396, -0.0663303658120398, 0.03716751556070729, -0.016197734054709118,
+                          0.005031969770579639, -0.0007577733615067123, -0.00019925557946412183, 0.00015062229048279545,
+                          -2.440295390789884e-05, -1.1224822256975093e-05, 5.71749823232777e-06, 3.012743735000957e-07,
+                          -8.347652859679776e-07, 6.288750644743056e-08, 1.1515942253234202e-07, -7.841907893398557e-09,
+                          -1.3649643027453165e-08, -1.8000659273409901e-09);
+    }
+}
+
+/// e^(a^2) erfc(a) for 0 <= a <= erfc_largest, to a few units in the last place.
+template <class T>
+TG_HD constexpr T scaled_erfc(T a) {
+    const T q = erfc_place(a);
+    return mul_add(q, erfc_slope(q), erfc_centre_value<T>) / mul_add(T(2), a, T(1));
+}
+
 } // namespace detail
 
 /// 1 - erf(x), accurate where it vanishes: e^(-a^2) p(q) / (1 + 2 a) with q = (a - c) / (a + c) for a = |x|, with the square
 /// in twice the precision. Relative error of the fit: 2^-26 float, 2^-56 double.
 template <class T>
 TG_HD constexpr T erfc(T x) {
-    constexpr bool single = sizeof(T) == sizeof(float);
-    constexpr T largest = single ? T(10.1) : T(27.3), centre = single ? T(2) : T(4);
-    const T a = abs(x), c = detail::select(a > largest, largest, a); // there erfc rounds to 0
-    const T q = (c - centre) / (c + centre);
-    constexpr T first = single ? T(1.27697837f) : T(1.2329951186255526);
-    T p;
-    if constexpr (single) {
-        p = detail::polynomial(q, -0.0927638933f, -0.166031361f, 0.164053157f, -0.0542051382f,
-                               -0.00804460421f, 0.00863843504f, 0.00127338723f, -0.00125338696f, -0.000364626205f,
-                               2.64905684e-05f);
-    } else {
-        p = detail::polynomial(q, -0.13962111684056286, 0.01537965210262014, 0.06809705425473357,
-                               -0.10103906603632352, 0.09373283499691396, -0.0663303658120398, 0.03716751556070729,
-                               -0.016197734054709118, 0.005031969770579639, -0.0007577733615067123,
-                               -0.00019925557946412183, 0.00015062229048279545, -2.440295390789884e-05,
-                               -1.1224822256975093e-05, 5.71749823232777e-06, 3.012743735000957e-07,
-                               -8.347652859679776e-07, 6.288750644743056e-08, 1.1515942253234202e-07,
-                               -7.841907893398557e-09, -1.3649643027453165e-08, -1.8000659273409901e-09);
-    }
+    const T a = abs(x), c = detail::select(a > detail::erfc_largest<T>, detail::erfc_largest<T>, a);
+    const T q = detail::erfc_place(c);
+    T p = detail::erfc_slope(q);
+    constexpr T first = detail::erfc_centre_value<T>;
     T square = 0, square_low = 0;
     detail::exact_square(c, square, square_low);
     const T t = detail::exponent_of(-square);

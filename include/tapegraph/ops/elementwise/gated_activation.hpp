@@ -27,19 +27,105 @@ struct near_op : clip_op {
 TG_INLINE constexpr auto not_far(auto x) { return apply<near_op>(x, -1000, 1000); }
 } // namespace detail
 
+namespace detail {
+
+/// A gate's exponential, computed once for its value and its slope.
+template <class V>
+struct normal_gate {
+    V value;   // P(x), P the distribution function of the standard normal distribution
+    V density; // p(x)
+    TG_HD constexpr explicit normal_gate(V x) {
+        constexpr V largest = V(1.4142135623730951) * math::detail::erfc_largest<V>;
+        const V a = math::abs(x), e = math::exp(V(-0.5) * x * x);
+        const V c = V(0.7071067811865476) * math::detail::select(a > largest, largest, a);
+        const V tail = math::detail::product(V(0.5) * e, math::detail::scaled_erfc(c));
+        value = math::detail::select(x < V(0), tail, V(1) - tail);
+        density = V(0.3989422804014327) * e;
+    }
+};
+template <class V>
+struct logistic_gate {
+    V value, rest; // sigmoid(x), and 1 - sigmoid(x) without cancellation
+    TG_HD constexpr explicit logistic_gate(V x) {
+        const V e = math::exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
+        value = math::detail::select(x < V(0), small, large);
+        rest = math::detail::select(x < V(0), large, small);
+    }
+};
+template <class V>
+TG_HD constexpr V within_a_thousand(V x) {
+    return math::detail::select(x > V(1000), V(1000), not_far_below(x));
+}
+/// The argument of the tanh form's gate, 2 sqrt(2 / pi) (x + 0.044715 x^3), and its slope.
+template <class V>
+TG_HD constexpr V gate_argument(V x) {
+    return V(1.5957691216057308) * math::detail::mul_add(V(0.044715), x * x * x, x);
+}
+template <class V>
+TG_HD constexpr V gate_slope(V x) {
+    return V(1.5957691216057308) * math::detail::mul_add(V(0.134145), x * x, V(1));
+}
+
+/// The slopes, as operations of their own: their exponentials are those of their gates.
+struct gelu_slope_op : series_op<1> {
+    static constexpr std::string_view name = "gelu_slope";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V near = within_a_thousand(x);
+        const normal_gate<V> gate(near);
+        return math::detail::mul_add(near, gate.density, gate.value);
+    }
+    // p(x) (2 - x^2)
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = not_far(x);
+        return dy * (0.3989422804014327 * (2 - near * near) * apply<exp_op>(-0.5 * (near * near)));
+    }
+};
+struct gelu_tanh_slope_op : series_op<1> {
+    static constexpr std::string_view name = "gelu_tanh_slope";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V near = within_a_thousand(x);
+        const logistic_gate<V> gate(gate_argument(near));
+        return gate.value * math::detail::mul_add(near * gate_slope(near), gate.rest, V(1));
+    }
+    // With u the gate's argument and s = sigmoid(u): s (1 - s) (2 u' + x u'' + x u'^2 (1 - 2 s))
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = not_far(x);
+        const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
+        const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
+        const auto s = apply<sigmoid_op>(u), rest = apply<sigmoid_op>(-u);
+        return dy * (s * rest * (2 * slope + 0.42812889763560147 * (near * near) + near * (slope * slope) * (rest - s)));
+    }
+};
+struct swish_slope_op : series_op<1> {
+    static constexpr std::string_view name = "swish_slope";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V near = within_a_thousand(x);
+        const logistic_gate<V> gate(near);
+        return gate.value * math::detail::mul_add(near, gate.rest, V(1));
+    }
+    // s (1 - s) (2 + x (1 - 2 s))
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = not_far(x);
+        const auto s = apply<sigmoid_op>(near), rest = apply<sigmoid_op>(-near);
+        return dy * (s * rest * (2 + near * (rest - s)));
+    }
+};
+
+} // namespace detail
+
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
 struct gelu_op : series_op<1> {
     static constexpr std::string_view name = "gelu";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
+        const V near = detail::not_far_below(x);
+        return near * detail::normal_gate<V>(near).value;
     }
     // P(x) + x p(x), p the density
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-        const auto near = detail::not_far(x);
-        return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
-                     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
-    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_slope_op>(x); }
 };
 
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
@@ -48,15 +134,9 @@ struct gelu_tanh_op : series_op<1> {
     template <class V>
     TG_HD static constexpr V value(V x) {
         const V near = detail::not_far_below(x);
-        const V cube = near * near * near;
-        return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
+        return near * detail::logistic_gate<V>(detail::gate_argument(near)).value;
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-        const auto near = detail::not_far(x);
-        const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
-        const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-        return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
-    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_tanh_slope_op>(x); }
 };
 
 /// x sigmoid(x)
@@ -64,12 +144,9 @@ struct swish_op : series_op<1> {
     static constexpr std::string_view name = "swish";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return detail::not_far_below(x) * math::sigmoid(x);
+        return detail::not_far_below(x) * detail::logistic_gate<V>(x).value;
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-        const auto near = detail::not_far(x);
-        return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
-    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::swish_slope_op>(x); }
 };
 
 /// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
