@@ -95,7 +95,8 @@ struct gelu_tanh_slope_op : series_op<1> {
         const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
         const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
         const auto s = apply<sigmoid_op>(u), rest = apply<sigmoid_op>(-u);
-        return dy * (s * rest * (2 * slope + 0.42812889763560147 * (near * near) + near * (slope * slope) * (rest - s)));
+        return dy *
+               (s * rest * (2 * slope + 0.42812889763560147 * (near * near) + near * (slope * slope) * (rest - s)));
     }
 };
 struct swish_slope_op : series_op<1> {

@@ -37,6 +37,8 @@ struct sums_plan {
         : parts(std::clamp<std::int64_t>(s.records * s.record() / task, 1,
                                          std::max<std::int64_t>(1, std::min(s.records, most_parts)))),
           blocks(s.by_lines() || s.elements() == 0 ? 1 : column_plan(s).blocks) {}
+    /// Whether the results are the only sums that are needed.
+    bool direct(const normalized_shape& s) const { return s.by_lines() && parts == 1 && s.records <= rows_in_t; }
     std::int64_t totals(const normalized_shape& s) const { return s.examples * parts * 2 * s.channels(); }
 };
 
@@ -73,6 +75,7 @@ void normalize(const normalized_shape& s, const T* x, const T* gamma, const T* b
 template <class T>
 std::size_t normalization_sums_bytes(const normalized_shape& s) {
     const normalization_detail::sums_plan plan(s);
+    if (plan.direct(s)) return 0;
     const auto totals = static_cast<std::size_t>(plan.totals(s));
     return totals * (s.by_lines() ? sizeof(double) + sizeof(T) : sizeof(double));
 }
@@ -82,9 +85,12 @@ template <class T>
 void normalization_sums(const normalized_shape& s, const T* dy, const T* x, const T* gamma, T* sums, void* workspace) {
     using namespace normalization_detail;
     const sums_plan plan(s);
-    const std::int64_t of_part = 2 * s.channels(), tasks = s.examples * plan.parts, totals = plan.totals(s);
+    const bool direct = plan.direct(s);
+    const std::int64_t of_part = 2 * s.channels(), tasks = s.examples * plan.parts,
+                       totals = direct ? 0 : plan.totals(s);
     double* const total = static_cast<double*>(workspace);
     std::fill_n(total, totals, 0.0);
+    for (std::int64_t e = 0; direct && e < s.examples; ++e) std::fill_n(sums + e * s.sums(), of_part, T(0));
     if (s.elements() > 0)
         parallel_for(tasks * plan.blocks, s.elements() >= 2 * task, [&](std::int64_t number) {
             const std::int64_t part = number / plan.blocks, example = part / plan.parts, place = part % plan.parts;
@@ -93,10 +99,11 @@ void normalization_sums(const normalized_shape& s, const T* dy, const T* x, cons
             const T* const factor = gamma + example / s.sharing * s.channels();
             T* const stats = sums + example * s.sums() + of_part;
             if (s.by_lines()) {
-                T* const run = reinterpret_cast<T*>(total + totals) + part * of_part;
-                std::fill_n(run, of_part, T(0));
+                T* const run =
+                    direct ? sums + example * s.sums() : reinterpret_cast<T*>(total + totals) + part * of_part;
+                if (!direct) std::fill_n(run, of_part, T(0));
                 dispatch<sums_of_lines_body<T>>(&s, dy + at, x + at, factor, stats, first * s.groups, end * s.groups,
-                                                run, total + part * of_part);
+                                                run, direct ? nullptr : total + part * of_part);
                 return;
             }
             const column_block b = column_plan(s).block(s, number % plan.blocks);
@@ -107,7 +114,7 @@ void normalization_sums(const normalized_shape& s, const T* dy, const T* x, cons
                                                 total + part * of_part + b.at);
             }
         });
-    for (std::int64_t e = 0; e < s.examples; ++e)
+    for (std::int64_t e = 0; !direct && e < s.examples; ++e)
         join_parts(total + e * plan.parts * of_part, plan.parts, of_part, sums + e * s.sums());
     if (s.record() == 0) // groups without elements
         for (std::int64_t e = 0; e < s.examples; ++e)

@@ -194,7 +194,8 @@ struct forward_lines_body {
 };
 
 /// Lines [first, end) of one example. Adds to `run` [2, channels], which joins `total` after rows_in_t
-/// records; `stats` has 4 numbers per line.
+/// records; without a total there are no more of them. `stats` has
+/// 4 numbers per line.
 template <class T>
 struct sums_of_lines_body {
     template <class Isa>
@@ -225,6 +226,7 @@ struct sums_of_lines_body {
                     to[3] = static_cast<T>(products[l][1] / size);
                 }
             }
+            if (total == nullptr) continue;
 #pragma omp simd
             for (std::int64_t c = 0; c < 2 * channels; ++c) {
                 total[c] += static_cast<double>(run[c]);
