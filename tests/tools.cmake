@@ -86,7 +86,7 @@ if(Python3_Interpreter_FOUND)
     set_tests_properties(debugger_printers PROPERTIES LABELS tools SKIP_RETURN_CODE 77)
     # What compiling costs, and a budget that is exceeded; seconds per target, of a log of two builds.
     set(compile_budget Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/compile_budget.py" --compiler "${CMAKE_CXX_COMPILER}")
-    add_test(NAME compile_budget COMMAND ${compile_budget})
+    add_test(NAME compile_budget COMMAND ${compile_budget} ${short_calls})
     set_tests_properties(compile_budget PROPERTIES LABELS tools TIMEOUT 600 PROCESSORS ${tapegraph_processors} SKIP_RETURN_CODE 77)
     add_test(NAME compile_budget/exceeded COMMAND ${compile_budget} --only tensor
         --budget "${CMAKE_CURRENT_SOURCE_DIR}/compile_budget/exceeded.json")

@@ -3,13 +3,14 @@
 tools/compile_budget.json, and fails where it has grown by more than a tenth. For intended growth
 run it with --update and commit the file, with the reason.
 
-usage: compile_budget.py [--compiler g++] [--update] [--only PROGRAM]
+usage: compile_budget.py [--compiler g++] [--update] [--only PROGRAM | --short]
 
 Seconds are printed, but not compared, because they differ by more than that between machines and
 over time. Compared are figures that hardly depend on either: functions and bytes of code at -O0,
 where nothing is optimized away again, and the memory that g++ takes when it never collects garbage
 (its own report, -ftime-report, would double the time). These belong to a major version of g++; with
-another one the tool says so and exits with 77.
+another one the tool says so and exits with 77. --short leaves out the dear programs that define
+what the component has: others of the same sources link it.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "tools/compile_budget.json"
 LINKED = "_linked"  # compiled like programs that link the compiled component
+SHORT = ("tensor", "umbrella", "eager_script" + LINKED, "cnn_graph" + LINKED)
 PROGRAMS = ("tensor", "umbrella", "perceptron", "eager_script", "cnn_graph", "eager_script" + LINKED, "cnn_graph" + LINKED)
 MEASURES = {"functions": "functions", "code": "KB of code", "memory": "MB of memory"}
 # A tenth, and what an empty program may gain unreported.
@@ -59,7 +61,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--update", action="store_true", help="writes what was measured")
-    parser.add_argument("--only", choices=PROGRAMS, help="one of the programs")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--only", choices=PROGRAMS, help="one of the programs")
+    chosen.add_argument("--short", action="store_true", help="the cheap ones")
     parser.add_argument("--budget", type=pathlib.Path, default=BUDGET)
     arguments = parser.parse_args()
 
@@ -71,7 +75,7 @@ def main():
         print(f"there is no budget for {version.splitlines()[0]}")
         sys.exit(NO_BUDGET)
 
-    programs = (arguments.only,) if arguments.only else PROGRAMS
+    programs = (arguments.only,) if arguments.only else SHORT if arguments.short else PROGRAMS
     with tempfile.TemporaryDirectory(prefix="compile_budget_") as folder:
         with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
             results = dict(zip(programs, pool.map(lambda program: measure(arguments.compiler, program, folder), programs)))
