@@ -155,10 +155,10 @@ public:
     const operation* named(std::string_view name) const {
         const std::shared_lock lock(mutex_);
         const operation* found = nullptr;
-        for (const auto& [key, kernel] : kernels_) {
-            if (key.op->name != name || key.op == found) continue;
+        for (const auto& [registered, kernel] : kernels_) {
+            if (registered.op->name != name || registered.op == found) continue;
             if (found != nullptr) return nullptr;
-            found = key.op;
+            found = registered.op;
         }
         return found;
     }
