@@ -9,7 +9,7 @@
 
 namespace distributed_test {
 
-/// What f(exchange) throws on each of `size` ranks, which is to be the same text; empty where it throws nothing.
+/// The error of f(exchange), which must be the same on each of `size` ranks; empty if it throws nothing.
 template <class F>
 std::string error_on_ranks(int size, const F& f) {
     std::vector<std::string> texts(static_cast<std::size_t>(size));

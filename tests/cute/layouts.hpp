@@ -23,7 +23,7 @@ std::vector<int> of_loading(int matrices, bool transposed);
 std::vector<int> of_warpgroup_sums(int columns);
 /// Where the layout for tiles of 128 rows of 128 swizzled bytes along k puts elements, in bytes, row by row.
 std::vector<int> of_swizzled_tile(int element_bytes);
-/// What a product is told of the 64 rows from `first` on, from the `part`-th 32 bytes of k, of such a tile at address 0.
+/// The descriptor of the 64 rows from `first` on, and the `part`-th 32 bytes of k, of such a tile at address 0.
 std::uint64_t descriptor_of(int element_bytes, int first, int part);
 
 } // namespace cute_layouts

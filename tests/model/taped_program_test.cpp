@@ -6,7 +6,7 @@ namespace taped_program_test {
 
 using namespace nn_test;
 
-// Compiled programs under a gradient_tape: the bits of eager mode, and words where there is no derivative.
+// Compiled programs under a gradient_tape: the bits of eager mode, and an error where there is no derivative.
 
 namespace {
 

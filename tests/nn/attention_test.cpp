@@ -10,7 +10,7 @@ namespace attention_test {
 using namespace nn_test;
 using std::int64_t;
 
-/// Attention in eager mode against loops in double, and in both modes.
+/// Attention in eager mode against loops in double, and the bits of both modes.
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <tapegraph/nn/losses/all.hpp>
 #include <tapegraph/nn/metrics/all.hpp>
 
-/// Every loss and every metric, for what has to hold for all of them. tools/check_lists.py compares these lists with the headers.
+/// Lists of all losses and metrics, for properties that all must have. tools/check_lists.py compares them with the headers.
 
 namespace every_loss {
 

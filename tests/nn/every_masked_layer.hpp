@@ -25,7 +25,7 @@ namespace every_masked_layer {
 
 namespace tg = tapegraph;
 
-/// A cell by hand: h <- tanh(x w + h r), a weight's derivative is a product with what stands in x.
+/// A custom cell: h <- tanh(x w + h r). The derivative by a weight is a product with the elements of x.
 struct own_cell {
     constexpr auto operator()(auto h, auto x, auto w, auto r) const {
         const auto from_x = matmul(x, w); // named, so that graphs made at run time are the compiler's

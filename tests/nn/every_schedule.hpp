@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string>
 
-/// Every schedule with options at the ends of what they may be, and its formula, written for this from the pages of Keras, optax and PyTorch.
+/// Every schedule with options at the limits of their ranges, and its formula, written for this test from the documentation of
+/// Keras, optax and PyTorch.
 /// tools/check_lists.py compares the list with the header.
 
 namespace every_schedule {

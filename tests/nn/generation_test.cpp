@@ -6,7 +6,8 @@
 
 namespace generation_test {
 
-/// A language model trained on whole sequences writes word by word from a cache, in both modes what it would by whole sequences.
+/// A language model trained on whole sequences generates word by word from a cache what it generates from whole sequences,
+/// in both modes.
 
 using namespace nn_test;
 using std::int64_t;

@@ -26,7 +26,7 @@ struct given_gradient {
 
 inline constexpr double first_weights[6]{0.5, -0.75, 1.25, 0.1, -0.3, 2.0};
 
-/// A gradient that depends on the weights and on the step, whose numbers are exact in binary but for the weights'.
+/// A gradient that depends on the weights and on the step; its numbers, except the weights, are exact in binary.
 template <class T>
 tg::tensor<T> gradient_at(const tg::tensor<T>& w, int step) {
     auto g = tg::tensor<T>::uninitialized({3, 2});

@@ -17,7 +17,7 @@ using tg::dtype;
 
 namespace {
 
-/// What call(x, z) says of tensors of ones; empty where it is content.
+/// The error of call(x, z) with tensors of ones; empty if there is none.
 template <class T, class Call>
 std::string message_from_tensors(const Call& call, const tg::shape& output, const tg::shape& labels) {
     const auto x = tg::ones<float>(output);

@@ -4,7 +4,7 @@
 
 namespace layer_defaults_test {
 
-/// What layers do when options are left out, as docs/models.md says and Keras has it; and initializers reach the variables.
+/// Layers with their default options, as docs/models.md and Keras have them; and initializers reach the variables.
 
 using namespace nn_test;
 

@@ -12,7 +12,7 @@ namespace penalties_test {
 
 using namespace nn_test;
 
-/// What regularizers, constraints and scope.add_loss do wherever something is trained: what they do in a model.
+/// Regularizers, constraints and scope.add_loss act in every kind of training as they do in a model.
 
 namespace {
 

@@ -18,7 +18,7 @@ using tapegraph::testing::drawn;
 using tapegraph::testing::flattened;
 using tg::tensor;
 
-/// v' = v + rate (x_t w - v); the output is what all units add up to, [batch]. Another shape than the state's.
+/// v' = v + rate (x_t w - v); the output is the sum of all units, [batch], whose shape differs from the state's.
 struct leaky_integrator {
     constexpr auto operator()(auto v, auto x, auto w, auto rate) const {
         const auto next = tg::eval(v + rate * (matmul(x, w) - v));
@@ -37,13 +37,14 @@ struct lstm_cell {
     }
 };
 
-/// What a test differentiates of a sequence and the last states: nothing linear, and every element with another factor.
+/// The function of a sequence and the last states that tests differentiate: not linear, and with a different factor for every
+/// element.
 constexpr auto score(const auto& first, const auto&... rest) {
     const auto sum = [](const auto& y) { return tg::eval(tg::sum(tg::sin(y) * y)); };
     return tg::eval((sum(first) + ... + sum(rest)));
 }
 
-/// Of two results, in flattened form: the largest difference of elements over the larger of 1 and the second one.
+/// The largest difference of elements of two flattened results, relative to the larger of 1 and the second one.
 inline double distance(const std::vector<tg::any_tensor>& a, const std::vector<tg::any_tensor>& b) {
     double worst = a.size() == b.size() ? 0 : 1e300;
     for (std::size_t k = 0; k < a.size() && worst < 1e300; ++k) {

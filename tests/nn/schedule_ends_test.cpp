@@ -5,7 +5,7 @@
 
 #include <limits>
 
-/// Schedules at their first and last steps, with options at the ends of what they may be; options beyond are refused.
+/// Schedules at their first and last steps, with options at the limits of their ranges; options beyond are refused.
 
 namespace schedule_ends_test {
 

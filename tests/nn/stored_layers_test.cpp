@@ -12,8 +12,8 @@
 
 namespace stored_layers_test {
 
-/// Layers, regularizers and constraints as Keras 3.15.1 computes them in double (backend jax). Stored are sums with the weights that
-/// `numbers` of support/stored_numbers.hpp gives: of the value y, and of the gradients of the first of these sums by the operands and the
+/// Layers, regularizers and constraints as Keras 3.15.1 computes them in double (backend jax). Stored are sums, weighted by
+/// `numbers` of support/stored_numbers.hpp, of the value y and of the gradients of that sum by the operands and the
 /// variables:
 ///
 ///     def digest(a, seed): return (np.asarray(a) * numbers(*a.shape, seed=seed)).sum()

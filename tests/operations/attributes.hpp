@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// What an operation of the table is told beside its operands, and choices that are drawn.
+/// The attributes of an operation of the table, and random choices of them.
 
 namespace tapegraph::testing {
 

@@ -68,7 +68,7 @@ inline void draw_some_axes(choices& random, std::int64_t rank, attributes& with)
         if ((chosen >> axis & 1) != 0) with.whole.push_back(random.chance(0.3) ? axis - rank : axis);
 }
 
-/// Options whose keepdims is set where `keep` says so; else they are the library's own, so that defaults are tested, too.
+/// Options whose keepdims is set if `keep`; otherwise the library's defaults, so that these are tested, too.
 struct keepdims_if {
     bool keep;
     template <class Options>

@@ -2,7 +2,7 @@
 
 #include <operations/builders.hpp>
 
-/// What convolutions and pooling are told, as words of attributes; and plain loops over windows.
+/// The options of convolutions and pooling as words of attributes, and plain loops over windows.
 
 namespace tapegraph::testing {
 
@@ -32,7 +32,8 @@ inline window_words window_of(const attributes& with) {
             w[14] != 0};
 }
 
-/// What the words say beyond the documented defaults; the rest is left to the library, whose defaults rows look at, too.
+/// Options from the words, where they differ from the documented defaults; the others are left out, so that
+/// the library's defaults are tested, too.
 template <class Options>
 Options options_from(const attributes& with) {
     const window_words v = window_of(with);

@@ -10,7 +10,7 @@
 
 namespace corner_test {
 
-/// Derivatives where differences say nothing: kinks, ties, poles; and what has no derivative. What is expected is what
+/// Derivatives where finite differences are useless: kinks, ties, poles; and functions without one. What is expected is what
 /// PyTorch and TensorFlow agree on, unless a comment says otherwise.
 
 namespace tg = tapegraph;

@@ -27,7 +27,7 @@ constexpr auto laws = [](auto x) {
     const auto d = dropout(x, 0.3);
     return std::tuple{u, n, t, e, b, i, p, s, c, d};
 };
-// One draw per statement: C++ leaves open which operand of + comes first, and a trace and a run may differ in it.
+// One draw per statement: C++ does not specify which operand of + is evaluated first, and a trace and a run may differ.
 constexpr auto noisy = [](auto x) {
     const auto kept = dropout(tanh(x), 0.5);
     const auto noise = tg::random::normal_like(x);

@@ -7,7 +7,7 @@
 
 namespace modes_refusals_test {
 
-/// Calls that make no sense, on graph nodes and on tensors of the same shapes: both refuse them, with the same words. In graph
+/// Invalid calls, on graph nodes and on tensors of the same shapes: both refuse them with the same message. In graph
 /// mode these are the compiler's; here the same functions trace at run time.
 
 namespace tg = tapegraph;

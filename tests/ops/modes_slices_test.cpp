@@ -4,7 +4,7 @@
 
 namespace modes_slices_test {
 
-/// Slices that graph mode reads where they lie, and their gradients, which it adds up at once: the bits of eager mode.
+/// Slices that graph mode reads in place, and their gradients, which it adds up at once: the bits of eager mode.
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;

@@ -7,7 +7,7 @@
 
 namespace modes_storage_test {
 
-/// 16-bit elements in both modes: the same bits, values and gradients, whatever is fused. The two types differ in their
+/// 16-bit elements in both modes: the same bits of values and gradients, whatever is fused. The two types differ in their
 /// conversions only, so most functions are compiled for one of them.
 
 namespace tg = tapegraph;

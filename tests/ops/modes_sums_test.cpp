@@ -7,7 +7,7 @@
 
 namespace modes_sums_test {
 
-/// Several sums in one kernel, beside what they add up, in graph mode: the bits of eager mode, which runs them one by one.
+/// Several sums in one kernel, together with their operands, in graph mode: the bits of eager mode, which runs them one by one.
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;

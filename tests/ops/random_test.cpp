@@ -17,7 +17,7 @@
 
 namespace random_test {
 
-/// What random numbers are like. Seeds are fixed, so the tests are deterministic; their limits are those that numbers of
+/// The distributions of random numbers. Seeds are fixed, so the tests are deterministic; their limits are those that numbers of
 /// the law would exceed with probability 1e-6, had the seed been chosen blindly.
 
 namespace tg = tapegraph;

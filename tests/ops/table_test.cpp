@@ -45,7 +45,7 @@ std::vector<array> plain(const tensors<T>& x) {
     return result;
 }
 
-// Whether a value is what it should be. An expected value beyond the type's range must have become infinite.
+// Whether a value is the expected one. An expected value beyond the type's range must have become infinite.
 template <class T>
 bool close(const row& r, T got, real want, double largest) {
     if (std::isnan(want)) return std::isnan(got);
