@@ -207,7 +207,7 @@ struct masked_part<weighted<Loss>> : masked_part<Loss> {
 } // namespace detail
 
 /// The mean of values [batch, time, ...], such as a loss's `per_record(x.value, x.counted(labels))`, over
-/// the steps that the mask of x keeps.
+/// the steps of x that count.
 template <tensor_like V, class X, class M>
 constexpr auto masked_mean(const V& values, const masked<X, M>& x) {
     const auto sealed = eval(values);

@@ -65,8 +65,8 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
 struct masking_options {
     double mask_value = 0;
 };
-/// x [batch, time, ..., features] with a mask that keeps the steps with a feature other than
-/// `mask_value`; the features of the other steps become 0.
+/// x [batch, time, ..., features] with a mask: steps with a feature other than `mask_value` count, and
+/// the features of the others become 0.
 template <layer_scope Scope, tensor_like X>
 constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
                        std::source_location where = std::source_location::current()) {

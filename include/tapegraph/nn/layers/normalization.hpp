@@ -71,7 +71,7 @@ constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_norm
 /// averages. Evaluation and prediction use the moving averages, and so does training while they are
 /// frozen (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does
 /// with `layer.trainable = False`. Variables: "gamma", "beta", "moving_mean" and "moving_variance", each
-/// [channels]. With a mask (nn/layers/masking.hpp) the statistics are those of the steps that it keeps.
+/// [channels]. With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
 template <layer_scope Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
