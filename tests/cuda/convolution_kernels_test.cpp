@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace convolution_kernels_test {
@@ -29,6 +30,8 @@ unsigned tiles_of(int extent, int tile) { return static_cast<unsigned>((extent +
 template <class Tile, int V>
 struct multiply_adds {
     static constexpr int width = V;
+    template <class T>
+    static constexpr int depth = Tile::BK; // of a step along k
     template <class Problem>
     static void run(const Problem& p) {
         launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
@@ -40,6 +43,8 @@ struct multiply_adds {
 template <class Tile, int V, kernels::tensor_precision Precision = kernels::tensor_precision::tf32>
 struct tensor_cores {
     static constexpr int width = V;
+    template <class T>
+    static constexpr int depth = kernels::tile_depth<Tile, T>;
     template <class Problem>
     static void run(const Problem& p) {
         launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
@@ -63,21 +68,25 @@ auto result_of(Problem p, std::int64_t count, int splits) {
     return got.host();
 }
 
-// More splits than steps: some have nothing to add and must write zeros. TF32 represents these
-// integers exactly.
+/// The same whole, in three parts, and in more than there are steps: some have nothing to add and must write zeros. A step
+/// is `depth` along k, or, where taps are walked through one by one, along the channels of a tap.
+template <class Way, class Problem, class T>
+void check_splits(const tg::convolution_geometry& g, const Problem& p, const std::vector<T>& want) {
+    const auto steps = static_cast<int>(p.k / Way::template depth<T> + g.kernel_height * g.kernel_width);
+    for (const int splits : {1, 3, std::min(steps + 2, 50)})
+        CHECK(result_of<Way>(p, static_cast<std::int64_t>(want.size()), splits) == want);
+}
+
+// TF32 represents these integers exactly.
 template <class Way, class T>
 void check_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
     const sizes n(g);
     const expected<T> want(g);
     const device_array<T> inputs[]{want.x, want.w, want.dy, want.bias};
     const T *const x = inputs[0].data(), *const w = inputs[1].data(), *const dy = inputs[2].data();
-    for (int splits : {1, 3, 50}) {
-        CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, nullptr, false, nullptr), n.y,
-                             splits) == want.y);
-        CHECK(result_of<Way>(kernels::input_gradient_problem<T>(g, batch_innermost, dy, w, nullptr), n.x, splits) ==
-              want.dx);
-        CHECK(result_of<Way>(kernels::filter_gradient_problem<T>(g, x, dy, nullptr), n.w, splits) == want.dw);
-    }
+    check_splits<Way>(g, kernels::forward_problem<T>(g, batch_innermost, x, w, nullptr, false, nullptr), want.y);
+    check_splits<Way>(g, kernels::input_gradient_problem<T>(g, batch_innermost, dy, w, nullptr), want.dx);
+    check_splits<Way>(g, kernels::filter_gradient_problem<T>(g, x, dy, nullptr), want.dw);
     CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, inputs[3].data(), true, nullptr), n.y,
                          1) == want.activated);
 }
