@@ -98,7 +98,8 @@ void for_each_problem(const Visit& visit) {
     visit(
         "Powell singular",
         [](const auto& x) {
-            const auto a = x[1] - 2 * x[2], b = x[0] - x[3];
+            const auto a = x[1] - 2 * x[2];
+            const auto b = x[0] - x[3];
             return numbers_of<std::remove_cvref_t<decltype(x)>>{x[0] + 10 * x[1], std::sqrt(5.0) * (x[2] - x[3]), a * a,
                                                                 std::sqrt(10.0) * b * b};
         },
@@ -132,7 +133,8 @@ void for_each_problem(const Visit& visit) {
             numbers_of<std::remove_cvref_t<decltype(x)>> r;
             for (int i = 1; i <= 20; ++i) {
                 const double t = i / 5.0;
-                const auto a = x[0] + t * x[1] - std::exp(t), b = x[2] + x[3] * std::sin(t) - std::cos(t);
+                const auto a = x[0] + t * x[1] - std::exp(t);
+                const auto b = x[2] + x[3] * std::sin(t) - std::cos(t);
                 r.push_back(a * a + b * b);
             }
             return r;

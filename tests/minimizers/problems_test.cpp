@@ -84,7 +84,8 @@ TEST_CASE("minimize: Rosenbrock's function of 1000 numbers") {
 
 TEST_CASE("minimize: Booth's function, a quadratic one, in few iterations") {
     const auto booth = [](const auto& x) {
-        const auto a = x[0] + 2 * x[1] - 7, b = 2 * x[0] + x[1] - 5;
+        const auto a = x[0] + 2 * x[1] - 7;
+        const auto b = 2 * x[0] + x[1] - 5;
         return a * a + b * b;
     };
     const auto newton = tg::minimize(booth, vector{-10, 10}, tg::newton_cg{.initial_radius = 100});

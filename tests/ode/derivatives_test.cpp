@@ -66,7 +66,7 @@ TEST_CASE("ode: derivatives of Lotka and Volterra's equations against difference
         return ode::integrate([&](double t, const auto& s) { return hunters(t, s, p); }, y, 0, end, method);
     });
     near(taped, expected, 1e-6);
-    for (const std::size_t kept : {1, 3, 50})
+    for (const std::size_t kept : {1u, 3u, 50u})
         near(by_tape([&](auto& tape, const auto& y, const auto& p) {
                  return ode::checkpointed(tape, hunters, y, p, 0.0, end, kept, method);
              }),
@@ -78,7 +78,7 @@ TEST_CASE("ode: derivatives of Lotka and Volterra's equations against difference
     using jet = tg::jet<double, 6>;
     std::array<jet, 2> y{jet(animals[0], 0), jet(animals[1], 1)};
     std::array<jet, 4> p;
-    for (int i = 0; i < 4; ++i) p[static_cast<std::size_t>(i)] = jet(rates[static_cast<std::size_t>(i)], 2 + i);
+    for (std::size_t i = 0; i < 4; ++i) p[i] = jet(rates[i], 2 + static_cast<int>(i));
     const auto last = ode::integrate([&](double t, const auto& s) { return hunters(t, s, p); }, y, 0, end, method);
     near(vector(last[0].derivative, last[0].derivative + 6), taped, 1e-11);
     CHECK(last[0].value ==

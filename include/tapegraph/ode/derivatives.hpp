@@ -105,11 +105,10 @@ template <class T, class F, solver M = dormand_prince>
     std::vector<real<T>> inputs = begin_state;
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     const std::vector<T> last = whole.states().back();
-    const std::size_t size = begin_state.size();
     return tape.external(
         inputs, last,
-        [f, whole = std::move(whole), p = std::move(p), method, begin, end, size](std::span<const T> of_last,
-                                                                                  std::span<T> of_inputs) {
+        [f, whole = std::move(whole), p = std::move(p), method, begin, end](std::span<const T> of_last,
+                                                                            std::span<T> of_inputs) {
             std::vector<T> z(of_inputs.size());
             std::copy(of_last.begin(), of_last.end(), z.begin());
             const std::vector<T> result = integrate(detail::adjoint_rates<F, T>{f, whole, p}, z, end, begin, method);
