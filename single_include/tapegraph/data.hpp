@@ -282,6 +282,32 @@ public:
   (add(weights), ...);
  }
  template <detail::gives_a_loss F>
+ auto value_and_gradients(const F& f) {
+  std::vector<any_tensor> sources;
+  gradient_tape tape;
+  auto& records = detail::tape_storage::instance();
+  const kept_places restored(weights_);
+  for (const weight& w : weights_) {
+   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
+   sources.push_back(*w.data);
+  }
+  auto value = eval(f());
+  if (value.size() != 1)
+   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+  std::vector<any_tensor> gradients;
+  if constexpr (detail::scales_loss<Optimizer>()) {
+   optimizer_.numbers(step_ + 1);
+   const any_tensor scale = common_state(detail::loss_scale_name).data();
+   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
+   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
+            : tape.gradient(scaled(tensor<float>(scale)), sources);
+  } else {
+   gradients = tape.gradient(value, sources);
+  }
+  value.set_tape_index({});
+  return std::pair(std::move(value), std::move(gradients));
+ }
+ template <detail::gives_a_loss F>
  std::vector<any_tensor> compute_gradients(const F& f) {
   return value_and_gradients(f).second;
  }
@@ -423,32 +449,6 @@ private:
   for (const weight& other : weights_)
    if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
   weights_.push_back(std::move(w));
- }
- template <class F>
- auto value_and_gradients(const F& f) {
-  std::vector<any_tensor> sources;
-  gradient_tape tape;
-  auto& records = detail::tape_storage::instance();
-  const kept_places restored(weights_);
-  for (const weight& w : weights_) {
-   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
-   sources.push_back(*w.data);
-  }
-  auto value = eval(f());
-  if (value.size() != 1)
-   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-  std::vector<any_tensor> gradients;
-  if constexpr (detail::scales_loss<Optimizer>()) {
-   optimizer_.numbers(step_ + 1);
-   const any_tensor scale = common_state(detail::loss_scale_name).data();
-   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
-   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
-            : tape.gradient(scaled(tensor<float>(scale)), sources);
-  } else {
-   gradients = tape.gradient(value, sources);
-  }
-  value.set_tape_index({});
-  return std::pair(std::move(value), std::move(gradients));
  }
  Optimizer optimizer_;
  std::vector<weight> weights_;
