@@ -1,6 +1,7 @@
 #include "contestants.hpp"
 #include "scalar_by_hand.hpp"
 #include "scalar_problems.hpp"
+#include "timing.hpp"
 
 #include <cstdlib>
 #include <vector>

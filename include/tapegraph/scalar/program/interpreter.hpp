@@ -18,7 +18,7 @@
 
 namespace tapegraph::scalars {
 
-/// The first guard that did not hold, and the values that it compared.
+/// The first guard, in the order of the recorded code, that did not hold, and the values that it compared.
 template <class T>
 struct broken_guard {
     static constexpr std::uint32_t none = 0xFFFFFFFFu;
@@ -51,35 +51,41 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
     using enum program_code;
     broken_guard<T> broken;
     const operation_row<T>* const* const functions = p.functions.data();
-    // The last result stays in a register, for instructions that read it at once: a load just after the store to the same
-    // place takes longer than most operations. Which operand that is, is a part of the instruction.
-#define TG_READS(flag, code, u, v, w, ...)                                                                             \
-    case (flag << operand_shift) | static_cast<unsigned>(program_code::code): {                                        \
-        [[maybe_unused]] const T a = u, b = v, c = w;                                                                  \
-        last = __VA_ARGS__;                                                                                            \
-        break;                                                                                                         \
-    }
-#define TG_ONE(code, ...)                                                                                              \
-    TG_READS(0u, code, s[i.a], T(0), T(0), __VA_ARGS__)                                                                \
-    TG_READS(1u, code, last, T(0), T(0), __VA_ARGS__)
-#define TG_TWO(code, ...)                                                                                              \
-    TG_READS(0u, code, s[i.a], s[i.b], T(0), __VA_ARGS__)                                                              \
-    TG_READS(1u, code, last, s[i.b], T(0), __VA_ARGS__)                                                                \
-    TG_READS(2u, code, s[i.a], last, T(0), __VA_ARGS__)
-#define TG_THREE(code, ...)                                                                                            \
-    TG_READS(0u, code, s[i.a], s[i.b], s[i.c], __VA_ARGS__)                                                            \
-    TG_READS(1u, code, last, s[i.b], s[i.c], __VA_ARGS__)                                                              \
-    TG_READS(2u, code, s[i.a], last, s[i.c], __VA_ARGS__)                                                              \
-    TG_READS(3u, code, s[i.a], s[i.b], last, __VA_ARGS__)
+    // Equal instructions run in a loop. The last result stays in a register, for instructions that read it at once: a load
+    // just after the store to the same place takes longer than most operations. Which operand that is, is a part of the
+    // instruction.
+#define TG_READS(flag, word, u, v, w, ...)                                                                             \
+    case (flag << operand_shift) | static_cast<unsigned>(program_code::word):                                          \
+        do {                                                                                                           \
+            [[maybe_unused]] const T a = u, b = v, c = w;                                                              \
+            last = __VA_ARGS__;                                                                                        \
+            s[i->out] = last;                                                                                          \
+            ++i;                                                                                                       \
+        } while (static_cast<unsigned>(i->code) ==                                                                     \
+                 ((flag << operand_shift) | static_cast<unsigned>(program_code::word)));                               \
+        break;
+#define TG_ONE(word, ...)                                                                                              \
+    TG_READS(0u, word, s[i->a], T(0), T(0), __VA_ARGS__)                                                               \
+    TG_READS(1u, word, last, T(0), T(0), __VA_ARGS__)
+#define TG_TWO(word, ...)                                                                                              \
+    TG_READS(0u, word, s[i->a], s[i->b], T(0), __VA_ARGS__)                                                            \
+    TG_READS(1u, word, last, s[i->b], T(0), __VA_ARGS__)                                                               \
+    TG_READS(2u, word, s[i->a], last, T(0), __VA_ARGS__)
+#define TG_THREE(word, ...)                                                                                            \
+    TG_READS(0u, word, s[i->a], s[i->b], s[i->c], __VA_ARGS__)                                                         \
+    TG_READS(1u, word, last, s[i->b], s[i->c], __VA_ARGS__)                                                            \
+    TG_READS(2u, word, s[i->a], last, s[i->c], __VA_ARGS__)                                                            \
+    TG_READS(3u, word, s[i->a], s[i->b], last, __VA_ARGS__)
     T last = T(0);
-    const program_instruction* const end = p.instructions.data() + p.instructions.size();
-    for (const program_instruction* at = p.instructions.data(); at != end; ++at) {
-        const program_instruction& i = *at;
-        switch (static_cast<unsigned>(i.code)) {
-            TG_READS(0u, call, s[i.a], s[i.b], s[i.c], functions[i.extra]->value(a, b, c))
+    for (const program_instruction* i = p.instructions.data();;) {
+        switch (static_cast<unsigned>(i->code)) {
+        case static_cast<unsigned>(program_code::end):
+            return broken;
+            TG_READS(0u, call, s[i->a], s[i->b], s[i->c], functions[i->extra]->value(a, b, c))
         case static_cast<unsigned>(program_code::guard):
-            if ((s[i.a] != T(0)) != (i.extra != 0) && !broken) broken = {i.out, s[i.b], s[i.c]};
-            continue;
+            if ((s[i->a] != T(0)) != (i->extra != 0) && i->out < broken.guard) broken = {i->out, s[i->b], s[i->c]};
+            ++i;
+            break;
             TG_TWO(add, a + b)
             TG_TWO(subtract, a - b)
             TG_TWO(multiply, product(a, b))
@@ -87,7 +93,7 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
             TG_ONE(negate, -a)
             TG_ONE(square_root, std::sqrt(a))
             TG_ONE(magnitude, std::fabs(a))
-            TG_READS(0u, choose, s[i.a], s[i.b], s[i.c], a != T(0) ? b : c)
+            TG_READS(0u, choose, s[i->a], s[i->b], s[i->c], a != T(0) ? b : c)
             TG_TWO(unless_zero, a == T(0) ? T(0) : b)
             TG_TWO(less, static_cast<T>(a < b))
             TG_TWO(less_equal, static_cast<T>(a <= b))
@@ -103,13 +109,11 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
             TG_THREE(subtract_multiply, product(a - b, c))
         default: __builtin_unreachable();
         }
-        s[i.out] = last;
     }
 #undef TG_READS
 #undef TG_ONE
 #undef TG_TWO
 #undef TG_THREE
-    return broken;
 }
 
 /// The same for a block: a slot has program_lanes<T> numbers, and `broken` as many guards.
@@ -126,34 +130,38 @@ struct program_block {
             const T* const a = slots + std::size_t{i.a} * lanes;
             const T* const b = slots + std::size_t{i.b} * lanes;
             const T* const c = slots + std::size_t{i.c} * lanes;
+// One operation a statement, because compilers contract within an expression.
 #define TG_LANES(code, ...)                                                                                            \
     case code:                                                                                                         \
         each<Isa>(                                                                                                     \
             y, a, b, c, [](auto& r, const auto& u, const auto& v, const auto& w) __attribute__((always_inline)) {      \
                 static_cast<void>(w), static_cast<void>(v);                                                            \
-                r = __VA_ARGS__;                                                                                       \
+                __VA_ARGS__;                                                                                           \
             });                                                                                                        \
         break;
             switch (static_cast<program_code>(static_cast<unsigned>(i.code) & operand_mask)) {
-                TG_LANES(add, u + v)
-                TG_LANES(subtract, u - v)
-                TG_LANES(multiply, u * v)
-                TG_LANES(divide, u / v)
-                TG_LANES(negate, -u)
-                TG_LANES(multiply_add, u * v + w)
-                TG_LANES(multiply_subtract, u * v - w)
-                TG_LANES(subtract_product, w - u * v)
-                TG_LANES(multiply_twice, u * v * w)
-                TG_LANES(add_twice, u + v + w)
-                TG_LANES(subtract_add, u - v + w)
-                TG_LANES(add_subtract, u + v - w)
-                TG_LANES(subtract_sum, w - (u + v))
-                TG_LANES(add_multiply, (u + v) * w)
-                TG_LANES(subtract_multiply, (u - v) * w)
+            case end:
+                return;
+                TG_LANES(add, r = u + v)
+                TG_LANES(subtract, r = u - v)
+                TG_LANES(multiply, r = u * v)
+                TG_LANES(divide, r = u / v)
+                TG_LANES(negate, r = -u)
+                TG_LANES(multiply_add, r = u * v; r = r + w)
+                TG_LANES(multiply_subtract, r = u * v; r = r - w)
+                TG_LANES(subtract_product, r = u * v; r = w - r)
+                TG_LANES(multiply_twice, r = u * v * w)
+                TG_LANES(add_twice, r = u + v + w)
+                TG_LANES(subtract_add, r = u - v + w)
+                TG_LANES(add_subtract, r = u + v - w)
+                TG_LANES(subtract_sum, r = w - (u + v))
+                TG_LANES(add_multiply, r = (u + v) * w)
+                TG_LANES(subtract_multiply, r = (u - v) * w)
 #undef TG_LANES
             case guard:
                 for (int lane = 0; lane < lanes; ++lane)
-                    if ((a[lane] != T(0)) != (i.extra != 0) && !broken[lane]) broken[lane] = {i.out, b[lane], c[lane]};
+                    if ((a[lane] != T(0)) != (i.extra != 0) && i.out < broken[lane].guard)
+                        broken[lane] = {i.out, b[lane], c[lane]};
                 break;
             default: functions[i.extra]->lanes(y, a, b, c);
             }
@@ -164,9 +172,6 @@ private:
     template <class Isa, class F>
     TG_INLINE static void each(T* y, const T* a, const T* b, const T* c, const F& f) {
         using pack = cpu::vector<T, Isa::vector_bytes>;
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#endif
         for (int k = 0; k < lanes; k += pack::lanes) {
             typename pack::type u, v, w, r;
             pack::load(u, a + k);

@@ -58,7 +58,7 @@ public:
     std::size_t inputs() const { return code_->inputs; }
     std::size_t results() const { return nodes_.size(); }
     /// How much a run executes, and the numbers that it keeps at once.
-    std::size_t instructions() const { return code_->instructions.size(); }
+    std::size_t instructions() const { return code_->instructions.size() - 1; } // without the end
     std::size_t slots() const { return code_->slots; }
     /// The comparisons that are checked.
     std::size_t comparisons() const { return graph_->guards().size(); }

@@ -29,6 +29,7 @@ namespace scalars {
 /// Instructions that the interpreter does itself; `call` is every other operation. From multiply_add on, they are two
 /// operations, of which the first has no other use; each is rounded.
 enum class program_code : std::uint16_t {
+    end,
     call,
     guard,
     add,

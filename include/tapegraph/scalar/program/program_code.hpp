@@ -147,6 +147,7 @@ private:
                 all.push_back({program_code::guard, guard.expected, index, at, operand(0), operand(1)});
             }
         }
+        bring_equals_together();
         for (std::size_t i = 0; i < all.size(); ++i)
             for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c})
                 if (x != 0 && last_[x] != nothing) last_[x] = static_cast<std::uint32_t>(i);
@@ -176,6 +177,40 @@ private:
             x.out = slot_[at];
         }
         if (program_.slots == 0) program_.slots = 1; // operands that an operation does not have are slot 0
+        all.push_back({program_code::end, 0, 0, 0, 0, 0});
+    }
+    // Within windows, puts equal instructions that do not need each other side by side, level by level: the interpreter
+    // runs them in a loop, and the processor works on several at once. Where a window has little that is independent, the
+    // order stays, in which results are mostly read at once.
+    void bring_equals_together() {
+        constexpr std::size_t window = 1024, least_mean = 3;
+        std::vector<program_instruction>& all = program_.instructions;
+        std::vector<std::uint32_t> level(graph_.size(), 0); // of results in this window
+        struct staged {
+            std::uint64_t order;
+            program_instruction instruction;
+        };
+        std::vector<staged> order;
+        for (std::size_t first = 0; first < all.size(); first += window) {
+            const std::size_t end = std::min(first + window, all.size());
+            order.clear();
+            for (std::size_t i = first; i < end; ++i) {
+                const program_instruction& x = all[i];
+                const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c]}) + std::uint64_t{1};
+                const std::uint64_t kind = x.code == program_code::call ? function(*graph_[x.out].operation) : 0;
+                if (x.code != program_code::guard) level[x.out] = static_cast<std::uint32_t>(own);
+                order.push_back({own << 32 | static_cast<std::uint64_t>(x.code) << 16 | kind, x});
+            }
+            for (const staged& x : order)
+                if (x.instruction.code != program_code::guard) level[x.instruction.out] = 0;
+            std::stable_sort(order.begin(), order.end(),
+                             [](const staged& x, const staged& y) { return x.order < y.order; });
+            std::size_t runs = 1;
+            for (std::size_t i = 1; i < order.size(); ++i)
+                runs += static_cast<std::uint32_t>(order[i].order) != static_cast<std::uint32_t>(order[i - 1].order);
+            if (order.size() < least_mean * runs) continue;
+            for (std::size_t i = first; i < end; ++i) all[i] = order[i - first].instruction;
+        }
     }
     // Says which operand is the result of the instruction before, if one is.
     static void mark_last(program_instruction& x, std::uint32_t last) {

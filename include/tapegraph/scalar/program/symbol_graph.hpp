@@ -136,9 +136,13 @@ private:
             if (is_negated(a) && is_negated(b)) return operation<multiply_op>(under(a), under(b));
             if (is_negated(a) && is_constant(b)) return operation<multiply_op>(under(a), constant(-constant_value(b)));
             if (is_negated(b) && is_constant(a)) return operation<multiply_op>(under(b), constant(-constant_value(a)));
+            // Signs go outward, where a sum takes them.
+            if (is_negated(a)) return operation<negate_op>(operation<multiply_op>(under(a), b));
+            if (is_negated(b)) return operation<negate_op>(operation<multiply_op>(a, under(b)));
             return 0;
         case program_code::divide: {
             if (is_negated(a) && is_negated(b)) return operation<divide_op>(under(a), under(b));
+            if (is_negated(a)) return operation<negate_op>(operation<divide_op>(under(a), b));
             if (!is_constant(b)) return 0;
             const T divisor = constant_value(b), reciprocal = T(1) / divisor;
             int exponent = 0;
