@@ -164,18 +164,18 @@ constexpr decltype(auto) series_of(const Arg& x) {
         return lifted<Series>(x);
 }
 
-/// Adds slope times the operand's derivatives to y's.
+/// Adds slope times the operand's derivatives to y's, from order `first` on.
 template <class Slope, class T, int N>
-constexpr void add_flow(series<T, N>& y, const series<T, N>& x, const Slope& slope) {
+constexpr void add_flow(series<T, N>& y, const series<T, N>& x, const Slope& slope, int first = 1) {
     int degree = x.degree;
     if constexpr (N == 1 || derivative_depth<Slope> < derivative_depth<series<T, N>>) {
         const T factor(slope);
-        for (int k = 1; k <= x.degree; ++k) y.of[k] = y.of[k] + factor * x.of[k];
+        for (int k = first; k <= x.degree; ++k) y.of[k] = y.of[k] + factor * x.of[k];
     } else {
         const auto& c = binomials_for<T, N>.of;
         const series<T, N - 1>& s = series_of<series<T, N - 1>>(slope);
         degree = std::min(N, x.degree + s.degree);
-        for (int k = 1; k <= degree; ++k)
+        for (int k = first; k <= degree; ++k)
             for (int j = std::max(0, k - x.degree); j <= std::min(k - 1, s.degree); ++j)
                 y.of[k] = y.of[k] + c[k - 1][j] * (s.of[j] * x.of[k - j]);
     }
@@ -199,7 +199,14 @@ constexpr void derive_by_slopes(series<T, N>& y, std::index_sequence<I...>, cons
         using kept = series<T, N - 1>;
         value_of_slopes<Op, kept, static_cast<int>(sizeof...(I))> value{{&lower...}, kept(y.of[0])};
         const late_series<Op, kept, static_cast<int>(sizeof...(I))> late{&value};
-        (chain_series<Op, static_cast<int>(I)>(y, std::get<I>(x), lower..., late), ...);
+        if constexpr (sizeof...(I) == 1 && differentiable<Op, 0, T, Lower..., decltype(late)>) {
+            const auto slope = vjp_for<Op, 0>(T(1), lower..., late);
+            if (value.known) // all orders but the last
+                for (int k = 1; k < N; ++k) y.of[k] = value.value.of[k];
+            add_flow(y, std::get<0>(x), slope, value.known ? N : 1);
+        } else {
+            (chain_series<Op, static_cast<int>(I)>(y, std::get<I>(x), lower..., late), ...);
+        }
     }
 }
 
