@@ -3190,8 +3190,8 @@ public:
   tape_index place;
   if constexpr (differentiable)
    if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-  return detail::returned<typename trace::result>::template rebuild<detail::elements_at_run_time<value_type>, 0>(
-   results, place);
+  return detail::returned<typename trace::result>::template rebuild<0>(
+   detail::tensor_results<detail::elements_at_run_time<value_type>>{results, place});
  }
 
  /// Makes calls draw from this seed, counted from now, instead of the thread's

@@ -3644,6 +3644,11 @@ public:
   dims_.attach(nullptr);
  }
 
+ /// A new tensor of the element type and extents of a buffer. The shape is made where it stays: a copy of one that
+ /// has just been written waits for the stores.
+ explicit any_tensor(const buffer_view& like)
+  : storage_(like.bytes()), dims_(like.rank, like.extents), type_(like.type) {}
+
  /// A tensor over external elements, row-major, which `owner` keeps alive, in the CPU's memory
  /// or in that of `where`; see eager/borrow.hpp and cuda/device_elements.hpp.
  static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
@@ -10041,9 +10046,7 @@ struct dual {
   d.origins = origins;
   return d;
  }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
+ TG_INLINE static constexpr dual along(T number, T tangent) requires(N == 1) {
   dual d(number);
   d.factor = tangent;
   d.direction[0] = T(1);
@@ -10072,22 +10075,38 @@ template <class T>
 inline constexpr bool is_dual = false;
 template <class T, int N>
 inline constexpr bool is_dual<dual<T, N>> = true;
+template <class T>
+inline constexpr int derivative_depth = 0;
+template <class T, int N>
+inline constexpr int derivative_depth<dual<T, N>> = 1 + derivative_depth<T>;
 namespace detail {
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
 template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-template <class Dual, class Arg>
+struct deepest {
+ using other = typename deepest<Rest...>::type;
+ using type = std::conditional_t<(derivative_depth<First> >= derivative_depth<other>), First, other>;
+};
+template <class First>
+struct deepest<First> {
+ using type = First;
+};
+template <class T>
+struct carrier;
+template <class Carrier, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x);
+template <class T>
+struct carried;
+template <template <class, int> class Carrier, class T, int N>
+struct carried<Carrier<T, N>> {
+ using type = T;
+};
+template <class Carrier, class Arg>
 TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
+ if constexpr (std::is_same_v<Carrier, Arg>)
   return (x);
+ else if constexpr (arithmetic<Arg> || std::is_same_v<typename carried<Carrier>::type, Arg>)
+  return Carrier(x);
  else
-  return Dual(x);
+  return Carrier(lifted<typename carried<Carrier>::type>(x));
 }
 template <std::size_t K, class T, int N>
 TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
@@ -10168,11 +10187,245 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
  constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
  return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
 }
+inline constexpr int deepest_inlined = 2;
+template <class T, int N>
+struct carrier<dual<T, N>> {
+ template <class Op, class... Args>
+ TG_INLINE static constexpr dual<T, N> apply(const Args&... args) {
+  if constexpr (derivative_depth<dual<T, N>> <= deepest_inlined)
+   return apply_dual<Op, dual<T, N>>(args...);
+  else
+   return called<Op>(args...);
+ }
+private:
+ template <class Op, class... Args>
+ [[gnu::noinline]] static constexpr dual<T, N> called(const Args&... args) {
+  return apply_dual<Op, dual<T, N>>(args...);
+ }
+};
 }
 template <class Op, scalar... Args>
- requires(is_dual<Args> || ...)
+ requires((derivative_depth<Args> > 0) || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+ return detail::carrier<typename detail::deepest<Args...>::type>::template apply<Op>(args...);
+}
+
+// -- tapegraph/expr/series.hpp
+struct multiply_op;
+struct divide_op;
+template <class T, int N>
+struct series {
+ T of[N + 1]{};
+ int degree = 0;
+ constexpr series() = default;
+ constexpr series(const T& number) { of[0] = number; }
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ constexpr series(Number number) { of[0] = static_cast<T>(number); }
+ static constexpr series variable(const T& number) {
+  series s(number);
+  s.of[1] = T(1);
+  s.degree = 1;
+  return s;
+ }
+ constexpr const T& value() const { return of[0]; }
+ constexpr series& operator+=(const series& y) { return *this = *this + y; }
+ constexpr series& operator-=(const series& y) { return *this = *this - y; }
+ constexpr series& operator*=(const series& y) { return *this = *this * y; }
+ constexpr series& operator/=(const series& y) { return *this = *this / y; }
+ friend constexpr bool operator<(const series& x, const series& y) { return x.of[0] < y.of[0]; }
+ friend constexpr bool operator>(const series& x, const series& y) { return x.of[0] > y.of[0]; }
+ friend constexpr bool operator<=(const series& x, const series& y) { return x.of[0] <= y.of[0]; }
+ friend constexpr bool operator>=(const series& x, const series& y) { return x.of[0] >= y.of[0]; }
+ friend constexpr bool operator==(const series& x, const series& y) { return x.of[0] == y.of[0]; }
+ friend constexpr bool operator!=(const series& x, const series& y) { return x.of[0] != y.of[0]; }
+};
+template <class T, int N>
+inline constexpr bool is_differential_scalar<series<T, N>> = true;
+template <class T, int N>
+inline constexpr int derivative_depth<series<T, N>> = 1 + derivative_depth<T>;
+namespace detail {
+template <class Series>
+struct lower_series;
+template <class T, int N>
+struct lower_series<series<T, N>> {
+ using type = series<T, N - 1>;
+};
+template <class T>
+struct lower_series<series<T, 1>> {
+ using type = T;
+};
+template <class Series>
+using lower_series_t = typename lower_series<Series>::type;
+template <class T, int N>
+constexpr lower_series_t<series<T, N>> lowered(const series<T, N>& x) {
+ if constexpr (N == 1) {
+  return x.of[0];
+ } else {
+  series<T, N - 1> y;
+  for (int k = 0; k < N; ++k) y.of[k] = x.of[k];
+  y.degree = x.degree < N ? x.degree : N - 1;
+  return y;
+ }
+}
+constexpr double binomial(int n, int k) {
+ double value = 1;
+ for (int i = 1; i <= k; ++i) value = value * (n - k + i) / i;
+ return value;
+}
+template <class T, int N>
+struct binomials {
+ T of[N + 1][N + 1]{};
+ constexpr binomials() {
+  for (int n = 0; n <= N; ++n)
+   for (int k = 0; k <= n; ++k) of[n][k] = static_cast<T>(binomial(n, k));
+ }
+};
+template <class T, int N>
+inline constexpr binomials<std::conditional_t<arithmetic<T>, T, double>, N> binomials_for{};
+template <class Op, class T, int N, class... X>
+constexpr void derive(series<T, N>& y, const X&... x);
+template <class Op, class Lower, int Count>
+struct value_of_slopes {
+ const Lower* operands[Count];
+ Lower value;
+ bool known = false;
+ constexpr const Lower& get() {
+  if (!known) {
+   [this]<std::size_t... I>(std::index_sequence<I...>) { derive<Op>(value, *operands[I]...); }
+   (std::make_index_sequence<static_cast<std::size_t>(Count)>{});
+   known = true;
+  }
+  return value;
+ }
+};
+}
+template <class Op, class Lower, int Count>
+struct late_series {
+ detail::value_of_slopes<Op, Lower, Count>* memory;
+ constexpr const Lower& get() const { return memory->get(); }
+ constexpr const auto& value() const { return get().value(); }
+ constexpr operator const Lower&() const { return memory->get(); }
+#define TG_COMPARED(sign) \
+ friend constexpr bool operator sign(const late_series& x, const Lower& y) { return x.get() sign y; }
+ TG_COMPARED(<)
+ TG_COMPARED(>)
+ TG_COMPARED(<=)
+ TG_COMPARED(>=)
+ TG_COMPARED(==)
+ TG_COMPARED(!=)
+#undef TG_COMPARED
+};
+template <class Op, class Lower, int Count>
+inline constexpr bool is_differential_scalar<late_series<Op, Lower, Count>> = true;
+template <class Op, class Lower, int Count>
+inline constexpr int derivative_depth<late_series<Op, Lower, Count>> = derivative_depth<Lower>;
+namespace detail {
+template <class Series, class Arg>
+constexpr decltype(auto) series_of(const Arg& x) {
+ if constexpr (requires { x.memory->get(); })
+  return series_of<Series>(x.get());
+ else
+  return lifted<Series>(x);
+}
+template <class Slope, class T, int N>
+constexpr void add_flow(series<T, N>& y, const series<T, N>& x, const Slope& slope, int first = 1) {
+ int degree = x.degree;
+ if constexpr (N == 1 || derivative_depth<Slope> < derivative_depth<series<T, N>>) {
+  const T factor(slope);
+  for (int k = first; k <= x.degree; ++k) y.of[k] = y.of[k] + factor * x.of[k];
+ } else {
+  const auto& c = binomials_for<T, N>.of;
+  const series<T, N - 1>& s = series_of<series<T, N - 1>>(slope);
+  degree = std::min(N, x.degree + s.degree);
+  for (int k = first; k <= degree; ++k)
+   for (int j = std::max(0, k - x.degree); j <= std::min(k - 1, s.degree); ++j)
+    y.of[k] = y.of[k] + c[k - 1][j] * (s.of[j] * x.of[k - j]);
+ }
+ y.degree = std::max(y.degree, degree);
+}
+template <class Op, int I, class T, int N, class... Slopes>
+constexpr void chain_series(series<T, N>& y, const series<T, N>& x, const Slopes&... operands) {
+ if constexpr (differentiable<Op, I, T, Slopes...>) {
+  if (x.degree == 0) return;
+  add_flow(y, x, vjp_for<Op, I>(T(1), operands...));
+ }
+}
+template <class Op, class T, int N, std::size_t... I, class... X, class... Lower>
+constexpr void derive_by_slopes(series<T, N>& y, std::index_sequence<I...>, const std::tuple<const X&...>& x,
+        const Lower&... lower) {
+ if constexpr (N == 1) {
+  (chain_series<Op, static_cast<int>(I)>(y, std::get<I>(x), lower..., y.of[0]), ...);
+ } else {
+  using kept = series<T, N - 1>;
+  value_of_slopes<Op, kept, static_cast<int>(sizeof...(I))> value{{&lower...}, kept(y.of[0])};
+  const late_series<Op, kept, static_cast<int>(sizeof...(I))> late{&value};
+  if constexpr (sizeof...(I) == 1 && differentiable<Op, 0, T, Lower..., decltype(late)>) {
+   const auto slope = vjp_for<Op, 0>(T(1), lower..., late);
+   if (value.known)
+    for (int k = 1; k < N; ++k) y.of[k] = value.value.of[k];
+   add_flow(y, std::get<0>(x), slope, value.known ? N : 1);
+  } else {
+   (chain_series<Op, static_cast<int>(I)>(y, std::get<I>(x), lower..., late), ...);
+  }
+ }
+}
+template <class Op, class T, int N, class... X>
+constexpr void derive(series<T, N>& y, const X&... x) {
+ if (((x.degree == 0) && ...)) return;
+ if constexpr (std::is_same_v<Op, multiply_op>) {
+  const auto product = [&y](const series<T, N>& a, const series<T, N>& b) {
+   const auto& c = binomials_for<T, N>.of;
+   y.degree = std::min(N, a.degree + b.degree);
+   for (int k = 1; k <= y.degree; ++k)
+    for (int j = std::max(0, k - b.degree); j <= std::min(k, a.degree); ++j)
+     y.of[k] = y.of[k] + c[k][j] * (a.of[j] * b.of[k - j]);
+  };
+  product(x...);
+ } else if constexpr (std::is_same_v<Op, divide_op>) {
+  const auto quotient = [&y](const series<T, N>& a, const series<T, N>& b) {
+   const auto& c = binomials_for<T, N>.of;
+   y.degree = b.degree > 0 ? N : a.degree;
+   for (int k = 1; k <= y.degree; ++k) {
+    T rest = a.of[k];
+    for (int j = std::max(0, k - b.degree); j < k; ++j) rest = rest - c[k][j] * (y.of[j] * b.of[k - j]);
+    y.of[k] = rest / b.of[0];
+   }
+  };
+  quotient(x...);
+ } else {
+  derive_by_slopes<Op>(y, std::index_sequence_for<X...>{}, std::tuple<const X&...>(x...), lowered(x)...);
+ }
+}
+template <class Op, class T, int N, class... X>
+constexpr series<T, N> apply_to_series(const series<T, N>& first, const X&... rest) {
+ series<T, N> y(apply<Op>(first.of[0], rest.of[0]...));
+ derive<Op>(y, first, rest...);
+ return y;
+}
+template <class Op, class Series, class... Args>
+constexpr Series apply_series(const Args&... x) {
+ return apply_to_series<Op>(series_of<Series>(x)...);
+}
+template <class T, int N>
+constexpr bool truth(const series<T, N>& x) {
+ return truth(x.of[0]);
+}
+template <class Op, class Series, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+constexpr Series apply_series(const Condition& condition, const A& a, const B& b) {
+ return truth(condition) ? series_of<Series>(a) : series_of<Series>(b);
+}
+template <class T, int N>
+struct carrier<series<T, N>> {
+ using type = series<T, N>;
+ template <class Op, class... Args>
+ static constexpr type apply(const Args&... args) {
+  return apply_series<Op, type>(args...);
+ }
+};
+template <class Op, class Lower, int Count>
+struct carrier<late_series<Op, Lower, Count>> : carrier<Lower> {};
 }
 
 template <class Value, class Gradient>
@@ -10199,17 +10452,44 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
   const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
   const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
   return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
+ }
+ (std::index_sequence_for<Args...>{});
+}
+}
+template <class F>
+struct gradient_of;
+namespace detail {
+template <class F>
+struct nested_gradients {
+ static constexpr int count = 0;
+ static constexpr const F& function(const F& f) { return f; }
+};
+template <class F>
+struct nested_gradients<gradient_of<F>> {
+ static constexpr int count = 1 + nested_gradients<F>::count;
+ static constexpr const auto& function(const gradient_of<F>& g) { return nested_gradients<F>::function(g.f); }
+};
+inline constexpr int most_nested_duals = 2;
+template <int N, class F, class Number>
+constexpr auto differentiate_repeatedly(const F& f, const Number& x) {
+ using T = std::conditional_t<arithmetic<Number>, std::common_type_t<Number, float>, Number>;
+ return series<T, N>(f(series<T, N>::variable(static_cast<T>(x))));
 }
 }
 template <class F>
 struct value_and_gradient_of {
  [[no_unique_address]] F f{};
  constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
+  using nested = detail::nested_gradients<F>;
+  if constexpr (!(scalar<std::remove_cvref_t<decltype(args)>> && ...)) {
    return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+  } else if constexpr (sizeof...(args) == 1 && nested::count >= detail::most_nested_duals) {
+   const auto y = detail::differentiate_repeatedly<nested::count + 1>(nested::function(f), args...);
+   using T = std::remove_cvref_t<decltype(y.value())>;
+   return value_with_gradient<T, T>{y.of[nested::count], y.of[nested::count + 1]};
+  } else {
+   return detail::differentiate_scalars(f, args...);
+  }
  }
 };
 template <class F>
@@ -12880,6 +13160,25 @@ struct driver {
   if (p.parts > 1) join_parts();
  }
 };
+inline constexpr std::int64_t few_elements = 256;
+inline std::int64_t one_short_row(int rank, const std::int64_t* extents, std::uint32_t axes) {
+ std::int64_t total = 1;
+ for (int i = 0; i < rank; ++i) {
+  if (extents[i] != 1 && (axes >> i & 1) == 0) return 0;
+  total *= extents[i];
+  if (total > few_elements) return 0;
+ }
+ return total > 1 ? total : 0;
+}
+static_assert(few_elements <= tile_elements / 2);
+template <reduction R, class T>
+void reduce_short_row(std::int64_t count, const reduce_source<T>& source, T* out) {
+ alignas(64) T values[few_elements];
+ if (source.produce != nullptr) source.produce(source.state, 0, count, values);
+ accumulator<T> folded;
+ run_rows<R, T>(source.direct != nullptr ? source.direct : values, 1, count, &folded);
+ *out = static_cast<T>(folded);
+}
 }
 template <reduction R, class T>
 void reduce_several(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_sources<T>& source,
@@ -12904,6 +13203,8 @@ std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::u
 template <reduction R, class T>
 void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_source<T>& source, T* out,
     void* workspace) {
+ if (const std::int64_t count = reduce_detail::one_short_row(rank, extents, axes); count > 0)
+  return reduce_detail::reduce_short_row<R, T>(count, source, out);
  reduce_several<R, T>(rank, extents, axes, {1, {source.direct}, source.produce, source.state}, &out, workspace);
 }
 
@@ -13160,6 +13461,37 @@ template <class Op, class T>
 struct reduced_element<Op, T> {
  using type = std::make_unsigned_t<T>;
 };
+inline constexpr std::int64_t few_elements = 256;
+template <class T>
+class few_values {
+public:
+ few_values(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results)
+  : evaluate_(evaluate), wanted_(wanted), inputs_(call.inputs) {
+  tile_.region = call.region;
+  for (int k = 0; k < results; ++k) tile_.out[k] = nullptr;
+  const std::int64_t elements = call.domain.elements();
+  for (int s = 0; s < inputs_; ++s) {
+   in_place_ = in_place_ && cpu::detail::has_all(call.in[s], elements);
+   first_[s] = call.in[s].as<const std::byte>();
+   sizes_[s] = static_cast<std::int64_t>(size_of(call.in[s].type));
+  }
+ }
+ bool in_place() const { return in_place_; }
+ static void produce(const void* opaque, std::int64_t begin, std::int64_t count, T* out) {
+  auto& v = *static_cast<few_values*>(const_cast<void*>(opaque));
+  for (int s = 0; s < v.inputs_; ++s) v.tile_.in[s] = v.first_[s] + begin * v.sizes_[s];
+  v.tile_.out[v.wanted_] = out;
+  v.tile_.count = count;
+  v.evaluate_(v.tile_);
+ }
+private:
+ cpu::tile_function evaluate_;
+ int wanted_, inputs_;
+ bool in_place_ = true;
+ cpu::tile tile_;
+ const std::byte* first_[cpu::most_slots];
+ std::int64_t sizes_[cpu::most_slots];
+};
 template <class T>
 void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
     void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<T>&, T*, void*)) {
@@ -13167,6 +13499,13 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
  if (evaluate == nullptr) {
   const cpu::reduce_source<T> source{call.in[0].as<const T>(), nullptr, nullptr};
   return reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+ }
+ if (call.domain.elements() <= few_elements) {
+  few_values<T> few(call, evaluate, wanted, results);
+  if (few.in_place()) {
+   const cpu::reduce_source<T> source{nullptr, &few_values<T>::produce, &few};
+   return reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+  }
  }
  struct state {
   cpu::region_reader reader;
@@ -17909,6 +18248,7 @@ struct product_gradient {
   return blocks() > 1 ? static_cast<std::size_t>(2 * outer.size * blocks()) * sizeof(wide) : 0;
  }
  void run(const T* dy, const T* x, void* workspace, T* result) const {
+  if (total && along.count <= 1 && outer.size * along.size <= few_elements && run_few(dy, x, result)) return;
   const std::int64_t count = outer.size * blocks(), tasks = (count + in_task - 1) / in_task;
   const bool parallel = outer.size * along.size >= 16384;
   auto* const before = static_cast<wide*>(workspace);
@@ -17951,6 +18291,39 @@ struct product_gradient {
   });
  }
 private:
+ static constexpr std::int64_t few_elements = rows;
+ static constexpr int safe_exponent = 400;
+ bool run_few(const T* dy, const T* x, T* result) const {
+  const std::int64_t n = along.size, step = along.count == 0 ? 0 : along.stride[0];
+  double left[rows];
+  for (std::int64_t line = 0; line < outer.size; ++line) {
+   const std::int64_t origin = outer.offset(line);
+   const double first = static_cast<double>(dy[line]);
+   double high = 1, low = 1, so_far = 1;
+   const auto look = [&](double value) {
+    const double size = tile::size_of(value);
+    high = size <= high ? high : size;
+    low = size < low && size != 0 ? size : low;
+   };
+   look(first);
+   for (std::int64_t j = 0; j < n; ++j) {
+    const double factor = static_cast<double>(x[origin + element(j) * step]);
+    look(factor);
+    left[j] = so_far;
+    so_far *= factor;
+   }
+   const std::int64_t largest = std::max(tile::exponent_of(high) + 1, 1 - tile::exponent_of(low));
+   if (!(high <= tile::most) || (n + 1) * largest > safe_exponent) return false;
+   double right = first;
+   for (std::int64_t j = n; j-- > 0;) {
+    const std::int64_t place = origin + element(j) * step;
+    const double factor = static_cast<double>(x[place]);
+    result[place] = static_cast<T>(left[j] * right);
+    right *= factor;
+   }
+  }
+  return true;
+ }
  static wide normalized(const wide& x) { return wide::of(x.part, x.exponent); }
  static constexpr std::int64_t in_task = 8 * lanes;
  bool by_lines() const { return along.count == 0 || along.stride[along.count - 1] == 1; }
@@ -19744,6 +20117,7 @@ inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin
 namespace placed_detail {
 inline constexpr int most_operands = 16;
 inline constexpr std::int64_t piece_elements = 16384, parallel_elements = 32768;
+inline constexpr std::int64_t few_elements = 128;
 struct segment {
  std::int64_t begin, end;
  int operands;
@@ -19812,6 +20186,24 @@ struct rows {
  }
 };
 template <class T>
+inline void add_few(const rows<T>& r, std::int64_t elements, T* out) {
+ std::int64_t common = 0, end_of_common = r.operands > 1 ? r.length : 0;
+ for (int k = 0; k < r.operands; ++k) {
+  common = std::max(common, r.begin[k]);
+  end_of_common = std::min(end_of_common, r.begin[k] + r.width[k]);
+ }
+ for (std::int64_t row = 0, at = 0; at < elements; ++row, at += r.length) {
+  T* const to = out + at;
+  for (std::int64_t i = 0; i < r.length; ++i) to[i] = T(0);
+  for (std::int64_t i = common; i < end_of_common; ++i) to[i] = -T(0);
+  for (int k = 0; k < r.operands; ++k) {
+   const T* const from = r.in[k] + row * r.width[k];
+   T* const part = to + r.begin[k];
+   for (std::int64_t i = 0; i < r.width[k]; ++i) part[i] += from[i];
+  }
+ }
+}
+template <class T>
 struct piece {
  template <class Isa>
  TG_INLINE static void run(const rows<T>* r, std::int64_t at, std::int64_t end, T* out) {
@@ -19844,6 +20236,7 @@ void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int
   r.begin[k] = begin[k] * inner;
   r.width[k] = in[k].extents[axis] * inner;
  }
+ if (elements <= few_elements) return add_few(r, elements, out.as<T>());
  r.cut();
  const std::int64_t pieces = (elements + piece_elements - 1) / piece_elements;
  parallel_for(pieces, elements >= parallel_elements, [&](std::int64_t i) {
@@ -35022,12 +35415,11 @@ auto result_tensors(const Fill& fill) {
 TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
  const device_scope on(p.device());
  const buffer_view& from = p.device_output(index);
- any_tensor result(from.type, shape(from.rank, from.extents));
- const buffer_view to = result.view();
+ any_tensor result(from);
  if (p.device() == nullptr)
-  std::memcpy(to.data, from.data, from.bytes());
+  std::memcpy(result.view_on(nullptr).data, from.data, from.bytes());
  else
-  p.device()->copy(to.data, from.data, from.bytes());
+  p.device()->copy(result.view().data, from.data, from.bytes());
  return result;
 }
 }
@@ -36675,12 +37067,115 @@ detail::loss_alone compile(any_argument, Spec, any_argument) TG_MISTAKE;
 template <class Mode, detail::input_spec_like Spec>
 no_such_option_in<compile_options> compile(any_argument, Spec, ...) TG_MISTAKE;
 #endif
-
+}
 // -- tapegraph/compile/function.hpp
 
+// -- tapegraph/compile/plain_values.hpp
+
+/// Numbers and std::arrays as arguments and results of compiled functions. Their extents are part of their types, so a
+/// call needs neither tensors nor anything from the heap.
+
+namespace tapegraph::detail {
+template <class T, std::int64_t... Extents>
+struct plain_value {
+ using type = T;
+};
+template <class T, std::int64_t First, std::int64_t... Rest>
+struct plain_value<T, First, Rest...> {
+ using type = std::array<typename plain_value<T, Rest...>::type, static_cast<std::size_t>(First)>;
+};
+template <class Spec>
+inline constexpr bool has_fixed_extents = [] {
+ for (int axis = 0; axis < Spec::rank; ++axis)
+  if (Spec::extents[axis] < 0) return false;
+ return true;
+}();
+template <class Spec, class Axes = std::make_index_sequence<Spec::rank>>
+struct plain_of_spec;
+template <class Spec, std::size_t... Axis>
+struct plain_of_spec<Spec, std::index_sequence<Axis...>>
+ : plain_value<typename Spec::element_type, Spec::extents[Axis]...> {};
+template <class X, class Spec>
+inline constexpr bool is_plain_argument = [] {
+ if constexpr (!has_fixed_extents<Spec>)
+  return false;
+ else if constexpr (Spec::rank == 0)
+  return std::is_arithmetic_v<X> || std::is_same_v<X, typename Spec::element_type>;
+ else
+  return std::is_same_v<X, typename plain_of_spec<Spec>::type>;
+}();
+template <class Arguments, class Specs>
+inline constexpr bool are_plain_arguments = false;
+template <class... X, class... Specs>
+ requires(sizeof...(X) == sizeof...(Specs) && sizeof...(X) > 0)
+inline constexpr bool are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>> =
+ (is_plain_argument<X, Specs> && ...);
+template <class X>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
+template <class Arguments>
+inline constexpr bool has_array = false;
+template <class... X>
+inline constexpr bool has_array<std::tuple<X...>> = (is_array<X> || ...);
+template <class Stage, int I>
+struct plain_output {
+ static constexpr const auto& node = Stage::value.nodes[Stage::value.outputs[I].node];
+ static constexpr bool fixed = [] {
+  for (int axis = 0; axis < node.rank; ++axis)
+   if (is_symbolic(Stage::value.pool[node.dims + axis])) return false;
+  return true;
+ }();
+ static constexpr bool empty = [] {
+  bool found = false;
+  for (int axis = 0; axis < node.rank; ++axis) found = found || Stage::value.pool[node.dims + axis] == 0;
+  return found;
+ }();
+ template <int... Axis>
+ static auto of(std::integer_sequence<int, Axis...>)
+  -> plain_value<element_t<node.type>, Stage::value.pool[node.dims + Axis]...>;
+ using type = typename decltype(of(std::make_integer_sequence<int, node.rank>{}))::type;
+ static type from(const buffer_view& elements) {
+  type value{};
+  if constexpr (!empty) std::memcpy(static_cast<void*>(&value), elements.data, sizeof value);
+  return value;
+ }
+};
+template <class... Specs>
+struct plain_inputs {
+ std::tuple<typename plain_of_spec<Specs>::type...> values{};
+ template <class... X>
+ void assign(const X&... x) {
+  assign(std::index_sequence_for<X...>{}, x...);
+ }
+ template <class F>
+ void for_each(const F& f) {
+  visit(f, std::index_sequence_for<Specs...>{});
+ }
+private:
+ template <std::size_t... I, class... X>
+ void assign(std::index_sequence<I...>, const X&... x) {
+  ((std::get<I>(values) = static_cast<std::tuple_element_t<I, decltype(values)>>(x)), ...);
+ }
+ template <class F, std::size_t... I>
+ void visit(const F& f, std::index_sequence<I...>) {
+  (f(static_cast<int>(I), view_of<Specs>(std::get<I>(values))), ...);
+ }
+ template <class Spec, class Value>
+ static buffer_view view_of(Value& value) {
+  buffer_view v;
+  v.data = &value;
+  v.type = dtype_of<typename Spec::element_type>;
+  v.rank = Spec::rank;
+  for (int axis = 0; axis < Spec::rank; ++axis) v.extents[axis] = Spec::extents[axis];
+  return v;
+ }
+};
+}
 // -- tapegraph/eager/derivatives.hpp
 // -- tapegraph/expr/jacobian.hpp
 // -- tapegraph/expr/derivatives.hpp
+namespace tapegraph {
 template <class Value, class Tangent>
 struct value_with_tangent {
  Value value;
@@ -37337,17 +37832,48 @@ struct elements_of_stage {
   return tensor<element_t<Stage::value.nodes[Stage::value.outputs[I].node].type>>(std::move(value));
  }
 };
+template <class Elements>
+struct tensor_results {
+ call_results& from;
+ tape_index first;
+ template <int I>
+ auto at() const {
+  auto value = Elements::template typed<I>(from.take(I));
+  if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + I});
+  return value;
+ }
+};
+template <class Stage>
+struct plain_results {
+ const ir::program& from;
+ template <int I>
+ auto at() const {
+  using output = plain_output<Stage, I>;
+  static_assert(output::fixed,
+     "the extents of a result are known only at run time: pass tensors, not std::arrays");
+  return output::from(from.output(I));
+ }
+};
+template <class Stage>
+struct plain_copies {
+ template <int I, class T>
+ static auto at(const tensor<T>& value) {
+  return plain_output<Stage, I>::from(value.view_on(nullptr));
+ }
+};
 template <class R>
 struct returned;
 template <tensor_like R>
 struct returned<R> {
  static constexpr int count = 1;
  static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
- template <class Elements, int First>
- static auto rebuild(call_results& from, tape_index first) {
-  auto value = Elements::template typed<First>(from.take(First));
-  if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
-  return value;
+ template <int First, class Results>
+ static auto rebuild(const Results& results) {
+  return results.template at<First>();
+ }
+ template <int First, class Results, class Given>
+ static auto convert(const Results& results, const Given& given) {
+  return results.template at<First>(given);
  }
 };
 template <class... R>
@@ -37358,11 +37884,20 @@ struct returned<std::tuple<R...>> {
    [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
    values);
  }
- template <class Elements, int First>
- static auto rebuild(call_results& from, tape_index first) {
+ template <int First, class Results>
+ static auto rebuild(const Results& results) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
-    returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
+   return std::tuple<decltype(returned<R>::template rebuild<First + before(I)>(results))...>{
+    returned<R>::template rebuild<First + before(I)>(results)...};
+  }
+  (std::index_sequence_for<R...>{});
+ }
+ template <int First, class Results, class Given>
+ static auto convert(const Results& results, const Given& given) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return std::tuple<decltype(returned<R>::template convert<First + before(I)>(results,
+                      std::get<I>(given)))...>{
+    returned<R>::template convert<First + before(I)>(results, std::get<I>(given))...};
   }
   (std::index_sequence_for<R...>{});
  }
@@ -37380,10 +37915,19 @@ struct returned<R<P...>> {
  using parts = returned<std::tuple<P...>>;
  static constexpr int count = parts::count;
  static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
- template <class Elements, int First>
- static auto rebuild(call_results& from, tape_index first) {
+ template <int First, class Results>
+ static auto rebuild(const Results& results) {
+  return named(parts::template rebuild<First>(results));
+ }
+ template <int First, class Results, class Given>
+ static auto convert(const Results& results, const Given& given) {
+  return named(parts::template convert<First>(results, given.parts()));
+ }
+private:
+ template <class Tuple>
+ static auto named(Tuple&& tuple) {
   return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-      parts::template rebuild<Elements, First>(from, first));
+      std::move(tuple));
  }
 };
 template <class F, class... Specs>
@@ -37405,12 +37949,21 @@ struct function_trace {
 };
 }
 
+/// An overload for calls with a std::array that fits no spec, or beside tensors.
+#define TG_ARRAYS_OF_OTHER_EXTENTS \
+ template <class... X> \
+  requires(detail::has_array<std::tuple<X...>> && \
+    !detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>) \
+ void operator()(const X&...) TG_REFUSES("tg::function: std::arrays of the specs' extents and element types, and "  \
+           "numbers for scalars; or tensors alone");
+
 /// A function compiled into a static graph for arguments of given types and shapes; the compiler
 /// checks shapes.
 template <class F, class... Specs>
 class graph_function {
  using trace = detail::function_trace<F, Specs...>;
- using elements = detail::elements_of_stage<ir::compile_stage<ir::detail::traced<trace>>>;
+ using stage = ir::compile_stage<ir::detail::traced<trace>>;
+ using elements = detail::elements_of_stage<stage>;
 
 public:
  graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
@@ -37422,6 +37975,7 @@ public:
  auto operator()(const tensor<typename Specs::element_type>&... arguments) {
   const device_scope on(program_->device());
   int index = 0;
+  plain_is_set_ = false;
   (program_->set_input(index++, arguments.view()), ...);
   const random_state random = random_.next();
   detail::call_results results(*program_);
@@ -37430,8 +37984,27 @@ public:
   tape_index place;
   if constexpr (differentiable)
    if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-  return detail::returned<typename trace::result>::template rebuild<elements, 0>(results, place);
+  return detail::returned<typename trace::result>::template rebuild<0>(
+   detail::tensor_results<elements>{results, place});
  }
+ /// The same of numbers and std::arrays, where all specs have fixed extents: a scalar is a number, other values are
+ /// std::arrays as deep as their rank, std::array<std::array<double, 3>, 2> for spec<double, 2, 3>. Results are such
+ /// values, too, and nothing is allocated: short arrays cost least this way. No tape follows such a call.
+ template <class... X>
+  requires detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>
+ auto operator()(const X&... arguments) {
+  using inputs = detail::plain_inputs<Specs...>;
+  if (plain_ == nullptr) plain_ = std::make_shared<inputs>();
+  inputs& plain = *static_cast<inputs*>(plain_.get());
+  plain.assign(arguments...);
+  if (!plain_is_set_) {
+   plain.for_each([this](int index, const buffer_view& view) { program_->set_input(index, view); });
+   plain_is_set_ = true;
+  }
+  program_->run(random_.next());
+  return detail::returned<typename trace::result>::template rebuild<0>(detail::plain_results<stage>{*program_});
+ }
+ TG_ARRAYS_OF_OTHER_EXTENTS
 
  /// Makes calls draw from this seed, counted from here, instead of the thread's
  /// (random::set_seed).
@@ -37452,6 +38025,8 @@ private:
 
  std::unique_ptr<ir::program> program_;
  std::shared_ptr<detail::program_pool> gradients_;
+ std::shared_ptr<void> plain_;
+ bool plain_is_set_ = false;
  detail::call_counter random_;
 };
 
@@ -37470,6 +38045,22 @@ public:
   const detail::random_scope draws(stream);
   return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
  }
+ /// The same of numbers and std::arrays, as graph_function.
+ template <class... X>
+  requires detail::are_plain_arguments<std::tuple<X...>, std::tuple<Specs...>>
+ auto operator()(const X&... arguments) {
+  detail::plain_inputs<Specs...> plain;
+  plain.assign(arguments...);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   const auto results = (*this)(tensor<typename Specs::element_type>(
+    reinterpret_cast<const typename Specs::element_type*>(&std::get<I>(plain.values)),
+    shape(Specs::rank, Specs::extents))...);
+   return detail::returned<typename detail::function_trace<F, Specs...>::result>::template convert<0>(
+    detail::plain_copies<trace_stage>{}, results);
+  }
+  (std::index_sequence_for<Specs...>{});
+ }
+ TG_ARRAYS_OF_OTHER_EXTENTS
  /// Works like graph_function::set_seed; equal seeds give equal numbers in both modes.
  void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
@@ -37477,6 +38068,8 @@ private:
  ir::input_rules rules_{ir::stage_view<trace_stage>()};
  detail::call_counter random_;
 };
+
+#undef TG_ARRAYS_OF_OTHER_EXTENTS
 
 template <class F, class... Specs>
 class traced_function;
