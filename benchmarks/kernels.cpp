@@ -179,6 +179,8 @@ int main(int argc, char** argv) {
     product("gemm 1024 x 1024 x 1024, a transposed", 1024, 1024, 1024, true, false);
     product("gemm 1024 x 1024 x 1024, b transposed", 1024, 1024, 1024, false, true);
     product("gemm 400 x 300 x 3750", 400, 300, 3750, false, false);
+    product("gemm 4 x 2304 x 768", 4, 2304, 768, false, false);
+    product("gemm 12 x 768 x 768", 12, 768, 768, false, false);
     product("gemm 32 x 2048 x 512", 32, 2048, 512, false, false);
     product("gemm 32 x 2048 x 512, b transposed", 32, 2048, 512, false, true);
     product("gemm 32 x 512 x 128", 32, 512, 128, false, false);

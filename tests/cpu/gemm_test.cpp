@@ -143,6 +143,9 @@ TEST_CASE("gemm: several blocks of rows, columns and k") {
         check<float>({13, 4150, 1030}, true, true, true, 0);
         check<double>({20, 50, 1500}, false, false, true, 0);
         check<float>({50, 20, 256}, false, false, false, 256);
+        check<float>({5, 1030, 70}, false, false, false, 0); // few rows: b is read where it lies, but for its last panel
+        check<float>({4, 770, 1030}, false, false, true, 0);
+        check<double>({3, 515, 40}, true, false, false, 0);
         check<float>({131, 137, 150}, true, false, false, 0); // columns of a are packed for tiles of few rows
     });
 }

@@ -83,8 +83,10 @@ struct gemm_plan {
         block_m = equal_part(g.m, 1536);
         block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
         packed_b = g.packed_b != nullptr;
-        // A few rows do not pay for a copy. Rows of b far apart would share a few cache sets.
-        b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
+        // A few rows do not pay for a copy. Rows of b far apart would share a few cache sets, which a
+        // single tile of rows does not mind: it reads each number once.
+        b_stays = !packed_b && !g.transpose_b &&
+                  (g.m <= active_tile_kernels<T>().rows || (g.m <= 256 && g.ldb * bytes <= 2048));
         shared_b = g.m > 96 && !b_stays;
         // Rows of a are read in place unless a stride of pages would make them share a few cache
         // sets, or unless they are scattered and read often. A narrow product reads each number
