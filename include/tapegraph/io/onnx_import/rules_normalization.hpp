@@ -56,11 +56,28 @@ inline std::vector<int> axes_from(int first, int rank) {
     for (int k = first; k < rank; ++k) over.push_back(k);
     return over;
 }
+/// Normalizes over the axes from `first` on by the operation for it, where the parameters have their
+/// extents. Returns false for others, which broadcast.
+inline bool normalized_records(call& c, const node& x, int first, bool centered, double epsilon) {
+    const bool offset = c.has(2);
+    const node gamma = wide_of(c, 1), beta = offset ? wide_of(c, 2) : gamma;
+    const auto fits = [&](const node& p) {
+        bool same = p.rank() == x.rank() - first && p.type() == x.type();
+        for (int i = 0; same && i < p.rank(); ++i) same = p.shape()[i] == x.shape()[first + i];
+        return same;
+    };
+    if (!fits(gamma) || !fits(beta)) return false;
+    const normalization_attributes parts{.first = first, .last = first, .centered = centered, .epsilon = epsilon};
+    const node y = tapegraph::detail::normalized(x, parts, true, gamma, offset, beta, std::source_location::current());
+    c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
+    return true;
+}
 inline void layer_normalization_rule(call& c) {
     const int first = c.axis(c.integer("axis", -1), c.rank(0));
     const double epsilon = c.number("epsilon", 1e-5f);
     if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
     const node x = wide_of(c, 0);
+    if (!c.wants(1) && !c.wants(2) && normalized_records(c, x, first, true, epsilon)) return;
     const axes over = axes_of(axes_from(first, x.rank()));
     const node m = mean(x, over, {.keepdims = true});
     const node inverse = eval(1 / sqrt(mean(square(x - m), over, {.keepdims = true}) + epsilon));
@@ -75,6 +92,7 @@ inline void rms_normalization_rule(call& c) {
     const double epsilon = c.number("epsilon", 1e-5f);
     if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
     const node x = wide_of(c, 0);
+    if (normalized_records(c, x, first, false, epsilon)) return;
     const node m = mean(square(x), axes_of(axes_from(first, x.rank())), {.keepdims = true});
     const node y = eval(x / sqrt(m + epsilon) * wide_of(c, 1));
     c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
