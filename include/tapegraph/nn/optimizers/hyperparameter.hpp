@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -40,14 +41,22 @@ public:
     static constexpr std::size_t capacity = 192;
 
     constexpr hyperparameter() = default;
+    // A constant evaluation may not read what is mutable, even to copy it.
+    constexpr hyperparameter(const hyperparameter& other)
+        : value_(other.value_),
+          latest_(std::is_constant_evaluated() ? none : other.latest_),
+          factor_(other.factor_),
+          function_(other.function_),
+          memory_(other.memory_) {}
+    constexpr hyperparameter& operator=(const hyperparameter&) = default;
     constexpr hyperparameter(double value) : value_(value) {} // NOLINT: set as a double is
     template <schedule S>
     // NOLINTNEXTLINE: implicit on purpose
-    hyperparameter(S s) : value_(std::numeric_limits<double>::quiet_NaN()) {
+    hyperparameter(S s) {
         static_assert(sizeof(S) <= capacity,
                       "hyperparameter: this schedule is too large; write a function of the step");
         static_assert(alignof(S) <= alignof(std::max_align_t));
-        std::memcpy(memory_, &s, sizeof s);
+        std::memcpy(memory_.data(), &s, sizeof s);
         function_ = [](const std::byte* memory, std::int64_t step) {
             alignas(S) std::byte copy[sizeof(S)];
             std::memcpy(copy, memory, sizeof copy);
@@ -55,10 +64,12 @@ public:
         };
     }
     /// The number for step `step`, counted from 0.
-    double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
+    double at(std::int64_t step) const {
+        return function_ == nullptr ? value_ : factor_ * function_(memory_.data(), step);
+    }
     /// For a schedule the number of the latest step; before the first one its first number.
     operator double() const {
-        return function_ == nullptr || value_ == value_ ? value_ : at(0);
+        return function_ != nullptr && latest_ == latest_ ? latest_ : at(0);
     } // NOLINT: read as a double is
     bool scheduled() const { return function_ != nullptr; }
     /// The factor by which a schedule has been multiplied.
@@ -67,6 +78,7 @@ public:
     /// Also multiplies all later numbers of a schedule.
     hyperparameter& operator*=(double factor) {
         value_ *= factor;
+        latest_ *= factor;
         factor_ *= factor;
         return *this;
     }
@@ -84,28 +96,30 @@ public:
                                     const char* rule);
 
 private:
-    mutable double value_ = 0; // the constant; for a schedule the latest step's number, NaN before the first
-    double factor_ = 1;        // of a schedule
+    static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    double value_ = 0;             // the constant
+    mutable double latest_ = none; // of a schedule: the latest step's number
+    double factor_ = 1;            // of a schedule
     double (*function_)(const std::byte* memory, std::int64_t step) = nullptr;
-    alignas(std::max_align_t) std::byte memory_[capacity]{};
+    alignas(std::max_align_t) std::array<std::byte, capacity> memory_{};
 };
 
 #if TG_DEFINES(nn)
 TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
-    value_ = at(step - 1);
-    if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
-    return value_;
+    latest_ = at(step - 1);
+    if (!(latest_ >= 0) || !std::isfinite(latest_)) refuse(latest_, step, optimizer, member, "must not be negative");
+    return latest_;
 }
 
 TG_DEFINITION double hyperparameter::used_below_one(std::int64_t step, const char* optimizer,
                                                     const char* member) const {
-    if (!(used(step, optimizer, member) < 1)) refuse(value_, step, optimizer, member, "must be below 1");
-    return value_;
+    if (!(used(step, optimizer, member) < 1)) refuse(latest_, step, optimizer, member, "must be below 1");
+    return latest_;
 }
 
 TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char* optimizer, const char* member) const {
-    if (!(used(step, optimizer, member) > 0)) refuse(value_, step, optimizer, member, "must be positive");
-    return value_;
+    if (!(used(step, optimizer, member) > 0)) refuse(latest_, step, optimizer, member, "must be positive");
+    return latest_;
 }
 
 TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
