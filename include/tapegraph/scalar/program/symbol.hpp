@@ -89,7 +89,7 @@ template <class T>
 inline constexpr bool is_symbol<symbol<T>> = true;
 
 template <class... X>
-struct symbol_value; // T of the first symbol or truth
+struct symbol_value {}; // T of the first symbol or truth; of others there is none
 template <class First, class... Rest>
 struct symbol_value<First, Rest...> : symbol_value<Rest...> {};
 template <class T, class... Rest>
