@@ -217,7 +217,7 @@ TEST_CASE("Eigen's matrices, maps and tensors") {
     CHECK(tg::borrow(rows).data() == rows.data());
     CHECK(tg::borrow(rows).to_vector() == floats{1, 2, 3, 4, 5, 6});
     Eigen::MatrixXf columns = rows;
-    CHECK(support::contains(support::message_of<tg::shape_error>([&] { tg::borrow(columns); }), "column by column"));
+    CHECK(support::contains(support::message_of<tg::shape_error>([&] { tg::borrow(columns); }), "column-major"));
     CHECK(tg::copy_of(columns).to_vector() == floats{1, 2, 3, 4, 5, 6});
     CHECK(tg::borrow_transposed(columns).data() == columns.data());
     Eigen::VectorXd vector = Eigen::VectorXd::LinSpaced(5, 0, 4);

@@ -164,7 +164,7 @@ TEST_CASE("compiled function on a tape: integers are arguments without derivativ
 }
 
 TEST_CASE("compiled function on a tape: higher derivatives, forward mode and derivatives within are refused, when "
-          "asked for") {
+          "requested") {
     auto f = tg::function<tg::graph>(quadratic{}, tg::spec<double, 2>{});
     const auto value = [&f](const auto& x) { return f(x); };
     tg::tensor<double> x{1, 2};
