@@ -8,18 +8,754 @@
 /// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, mostly because of
 /// third-party libraries: define TG_NO_THIRD_PARTY to leave out the headers that need them.
 
-// -- tapegraph/real.hpp
+// -- tapegraph/minimize.hpp
 
-/// A number that records: `tg::real<>` takes the place of double in code that is a template of its number's type, and
-/// gives derivatives by a tape. It needs nothing of tensors. docs/scalars.md is its page.
+/// `tg::minimize`: minima of functions of flat vectors, by derivatives that the library takes or that are given. It
+/// needs nothing of tensors; <tapegraph/train/minimize.hpp> minimizes functions of tensors and of a model's variables.
+/// docs/minimize.md is its page.
 
-// -- tapegraph/scalar/block.hpp
+// -- tapegraph/minimizers/least_squares.hpp
 
-// -- tapegraph/scalar/tape.hpp
+// -- tapegraph/minimizers/objective.hpp
 
-// -- tapegraph/scalar/external.hpp
+// -- tapegraph/minimizers/bounds.hpp
 
-// -- tapegraph/scalar/number.hpp
+// -- tapegraph/minimizers/options.hpp
+
+#include <ostream>
+
+/// What minimize is told: when to stop, bounds, and what to call after each iteration; and why it stopped.
+
+namespace tapegraph {
+
+/// How far a minimization has come, after each iteration.
+struct minimization_progress {
+ std::int64_t iteration = 0; ///< 1 after the first
+ std::int64_t evaluations = 0; ///< of the function's value, with or without a gradient
+ double value = 0;
+ double gradient_norm = 0; ///< as in minimization_result
+ double step_norm = 0; ///< the largest change of a number in this iteration
+ std::span<const double> x{};
+};
+
+/// Options of every method. A tolerance of 0 is never the reason to stop.
+struct minimization_options {
+ /// Stops when the largest component of the gradient (projected, where there are bounds) is at most
+ /// gradient_tolerance + relative_gradient_tolerance * (that at the start).
+ double gradient_tolerance = 1e-8;
+ double relative_gradient_tolerance = 0;
+ /// Stops when no number has changed by more than step_tolerance + relative_step_tolerance * (the largest
+ /// magnitude).
+ double step_tolerance = 0;
+ double relative_step_tolerance = 0;
+ /// Stops when an iteration has lowered the value by no more than value_tolerance + relative_value_tolerance *
+ /// |value|.
+ double value_tolerance = 0;
+ double relative_value_tolerance = 0;
+
+ std::int64_t max_iterations = 1000;
+ std::int64_t max_evaluations = 100000;
+
+ /// lower[i] <= x[i] <= upper[i]. No numbers: no bounds; one: of all of x. Infinite ones bound nothing.
+ std::vector<double> lower{}, upper{};
+
+ /// Called after each iteration. It stops the minimization by returning true.
+ std::function<bool(const minimization_progress&)> stop_when{};
+};
+
+/// Why a minimization has stopped. Prints as a sentence.
+enum class stop_reason {
+ gradient, ///< the gradient is within its tolerance
+ value, ///< the last decrease of the value is
+ step, ///< the last step is
+ precision, ///< differences of values are rounding errors
+ iteration_limit, ///< max_iterations
+ evaluation_limit, ///< max_evaluations
+ stopped, ///< stop_when returned true
+ no_descent, ///< no lower value where the gradient promises one
+ unbounded ///< the value fell along a line for as long as it was followed
+};
+
+inline std::string to_string(stop_reason reason) {
+ switch (reason) {
+ case stop_reason::gradient: return "The gradient is within its tolerance.";
+ case stop_reason::value: return "The last decrease of the value is within its tolerance.";
+ case stop_reason::step: return "The last step is within its tolerance.";
+ case stop_reason::precision: return "The value cannot be lowered further in this precision.";
+ case stop_reason::iteration_limit: return "The limit of iterations is reached.";
+ case stop_reason::evaluation_limit: return "The limit of evaluations is reached.";
+ case stop_reason::stopped: return "The callback has stopped the minimization.";
+ case stop_reason::unbounded: return "The value falls along a line without end.";
+ case stop_reason::no_descent: break;
+ }
+ return "No lower value was found along a direction in which the gradient promises one: the gradient is wrong, the "
+  "function is not smooth there, or the method fails on it.";
+}
+inline std::ostream& operator<<(std::ostream& out, stop_reason reason) { return out << to_string(reason); }
+
+/// The result of minimize; X is the type of the start (a vector, where that is a span).
+template <class X, class T>
+struct minimization_result {
+ X x;
+ T value = 0; ///< of residuals half the sum of their squares
+ /// The largest component of the gradient; of numbers on a bound that the gradient would push outward it is 0.
+ T gradient_norm = 0;
+ std::int64_t iterations = 0;
+ std::int64_t evaluations = 0; ///< of the function's value, with or without a gradient
+ std::int64_t gradients = 0; ///< evaluations of gradients, or of Jacobians
+ std::int64_t products = 0; ///< products of the Hessian and a vector
+ stop_reason reason = stop_reason::iteration_limit;
+
+ /// Whether it stopped because there was nothing left to do: by a tolerance, or by the numbers' precision.
+ bool converged() const { return reason <= stop_reason::precision; }
+ /// The reason and the counts.
+ std::string message() const {
+  return to_string(reason) + " (" + std::to_string(iterations) + " iterations, " + std::to_string(evaluations) +
+   " evaluations)";
+ }
+};
+}
+
+namespace tapegraph::minimizers {
+
+/// lower <= x <= upper. Without numbers if nothing is bounded.
+template <class T>
+class box {
+public:
+ box(const minimization_options& options, std::size_t size) {
+  if (options.lower.empty() && options.upper.empty()) return;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  fill(lower_, options.lower, size, -infinity, "lower");
+  fill(upper_, options.upper, size, infinity, "upper");
+  for (std::size_t i = 0; i < size; ++i)
+   if (!(lower_[i] <= upper_[i]))
+    throw argument_error("minimize: number " + std::to_string(i) + " has the lower bound " +
+         std::to_string(lower_[i]) + " and the upper bound " + std::to_string(upper_[i]));
+ }
+ bool bounded() const { return !lower_.empty(); }
+
+ void project(std::span<T> x) const {
+  for (std::size_t i = 0; i < lower_.size(); ++i) x[i] = std::clamp(x[i], lower_[i], upper_[i]);
+ }
+ /// Whether x[i] stands on a bound beyond which a step of this sign would lead.
+ bool blocks(std::size_t i, T x, T step) const {
+  return bounded() && ((step < 0 && x <= lower_[i]) || (step > 0 && x >= upper_[i]));
+ }
+ /// free[i] is 0 where steepest descent would leave the bounds. Returns the largest component of the gradient by the
+ /// others.
+ T projected(std::span<const T> x, std::span<const T> gradient, std::vector<unsigned char>& free) const {
+  T most = 0;
+  free.resize(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+   free[i] = !blocks(i, x[i], -gradient[i]) && !(bounded() && lower_[i] == upper_[i]);
+   const T magnitude = free[i] ? std::abs(gradient[i]) : T(0);
+   if (!(magnitude <= most)) most = magnitude;
+  }
+  return most;
+ }
+ /// How far x + step * direction stays within the bounds: the smallest step at which a number reaches one.
+ T first_bound(std::span<const T> x, std::span<const T> direction) const {
+  T step = std::numeric_limits<T>::infinity();
+  for (std::size_t i = 0; i < lower_.size(); ++i) {
+   if (direction[i] < 0) step = std::min(step, (lower_[i] - x[i]) / direction[i]);
+   if (direction[i] > 0) step = std::min(step, (upper_[i] - x[i]) / direction[i]);
+  }
+  return step;
+ }
+
+private:
+ static void fill(std::vector<T>& bounds, const std::vector<double>& given, std::size_t size, double none,
+     const char* which) {
+  if (given.size() > 1 && given.size() != size)
+   throw shape_error("minimize: " + std::to_string(given.size()) + " " + which + " bounds for " +
+       std::to_string(size) + " numbers");
+  bounds.resize(size);
+  for (std::size_t i = 0; i < size; ++i) {
+   const double bound = given.empty() ? none : given[given.size() == 1 ? 0 : i];
+   if (std::isnan(bound))
+    throw argument_error("minimize: the " + std::string(which) + " bound of number " + std::to_string(i) +
+         " is NaN");
+   bounds[i] = static_cast<T>(bound);
+  }
+ }
+
+ std::vector<T> lower_, upper_;
+};
+}
+// -- tapegraph/minimizers/vectors.hpp
+
+/// Sums and norms of flat vectors.
+
+namespace tapegraph::minimizers {
+
+/// The sum of x[i] * y[i], in eight partial sums of double (sixteen of float): one sum would wait for each addition,
+/// and g++ -O2 makes no vectors of it. The order depends on the length alone.
+template <class T>
+T dot(std::span<const T> x, std::span<const T> y) {
+ typedef T lanes __attribute__((vector_size(16)));
+ constexpr std::size_t width = sizeof(lanes) / sizeof(T), parts = 4;
+ lanes sums[parts]{};
+ std::size_t i = 0;
+ for (; i + parts * width <= x.size(); i += parts * width)
+  for (std::size_t k = 0; k < parts; ++k) {
+   lanes a, b;
+   std::memcpy(&a, x.data() + i + k * width, sizeof a);
+   std::memcpy(&b, y.data() + i + k * width, sizeof b);
+   sums[k] += a * b;
+  }
+ const lanes whole = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+ T sum = 0;
+ for (std::size_t k = 0; k < width; ++k) sum += whole[k];
+ for (; i < x.size(); ++i) sum += x[i] * y[i];
+ return sum;
+}
+template <class T>
+T norm(std::span<const T> x) {
+ return std::sqrt(dot(x, x));
+}
+/// The largest magnitude; NaN if there is one.
+template <class T>
+T max_norm(std::span<const T> x) {
+ T most = 0;
+ for (const T& each : x) {
+  const T magnitude = std::abs(each);
+  if (!(magnitude <= most)) most = magnitude;
+  if (std::isnan(most)) return most;
+ }
+ return most;
+}
+/// y += a * x
+template <class T>
+void add_scaled(std::span<T> y, T a, std::span<const T> x) {
+ typedef T lanes __attribute__((vector_size(16)));
+ constexpr std::size_t width = sizeof(lanes) / sizeof(T);
+ std::size_t i = 0;
+ for (; i + width <= y.size(); i += width) {
+  lanes from, to;
+  std::memcpy(&from, x.data() + i, sizeof from);
+  std::memcpy(&to, y.data() + i, sizeof to);
+  to += a * from;
+  std::memcpy(y.data() + i, &to, sizeof to);
+ }
+ for (; i < y.size(); ++i) y[i] += a * x[i];
+}
+template <class T>
+bool all_finite(std::span<const T> x) {
+ bool finite = true;
+ for (const T& each : x) finite &= std::isfinite(each);
+ return finite;
+}
+template <class T>
+inline constexpr T epsilon = std::numeric_limits<T>::epsilon();
+}
+
+/// What methods see of a function, and what all of them do between iterations.
+
+namespace tapegraph::minimizers {
+
+/// A function of a flat vector that gives one number. Counts its evaluations.
+template <class T>
+class objective {
+public:
+ using number_type = T;
+ objective() = default;
+ objective(const objective&) = delete;
+ objective& operator=(const objective&) = delete;
+ virtual ~objective() = default;
+
+ T value(std::span<const T> x) {
+  ++evaluations;
+  return compute_value(x);
+ }
+ T value_and_gradient(std::span<const T> x, std::span<T> gradient) {
+  ++evaluations, ++gradients;
+  return compute_gradient(x, gradient);
+ }
+ /// The Hessian at x times v. `gradient` is that at x.
+ void hessian_product(std::span<const T> x, std::span<const T> gradient, std::span<const T> v,
+      std::span<T> product) {
+  ++products;
+  compute_product(x, gradient, v, product);
+ }
+ std::int64_t evaluations = 0, gradients = 0, products = 0;
+
+protected:
+ virtual T compute_value(std::span<const T> x) = 0;
+ virtual T compute_gradient(std::span<const T> x, std::span<T> gradient) = 0;
+ /// By a difference of gradients, whose step balances the rounding of a gradient with the change of the Hessian.
+ virtual void compute_product(std::span<const T> x, std::span<const T> gradient, std::span<const T> v,
+        std::span<T> product) {
+  const T length = norm(v);
+  if (length == 0) {
+   for (T& each : product) each = 0;
+   return;
+  }
+  const T step = std::sqrt(epsilon<T>) * (1 + norm(x)) / length;
+  shifted_.assign(x.begin(), x.end());
+  add_scaled(std::span<T>(shifted_), step, v);
+  compute_gradient(shifted_, product);
+  ++gradients, ++evaluations;
+  for (std::size_t i = 0; i < product.size(); ++i) product[i] = (product[i] - gradient[i]) / step;
+ }
+
+private:
+ std::vector<T> shifted_;
+};
+
+/// A function of a flat vector that gives residuals.
+template <class T>
+class residual_function {
+public:
+ using number_type = T;
+ residual_function() = default;
+ residual_function(const residual_function&) = delete;
+ residual_function& operator=(const residual_function&) = delete;
+ virtual ~residual_function() = default;
+
+ void residuals(std::span<const T> x, std::vector<T>& r) {
+  ++evaluations;
+  compute_residuals(x, r);
+  check(r.size());
+ }
+ /// The derivative of residual i by number k is jacobian[i * (numbers) + k].
+ void jacobian(std::span<const T> x, std::vector<T>& jacobian) {
+  ++gradients;
+  compute_jacobian(x, jacobian);
+ }
+ std::int64_t evaluations = 0, gradients = 0, products = 0;
+
+protected:
+ virtual void compute_residuals(std::span<const T> x, std::vector<T>& r) = 0;
+ virtual void compute_jacobian(std::span<const T> x, std::vector<T>& jacobian) = 0;
+ /// The number of residuals of the first evaluation.
+ std::size_t count() const { return count_; }
+
+private:
+ void check(std::size_t count) {
+  if (evaluations == 1) count_ = count;
+  if (count != count_)
+   throw shape_error("minimize: the function has given " + std::to_string(count_) + " residuals, and now " +
+       std::to_string(count));
+ }
+ std::size_t count_ = 0;
+};
+
+template <class T>
+struct outcome {
+ T value = 0, gradient_norm = 0;
+ std::int64_t iterations = 0;
+ stop_reason reason = stop_reason::iteration_limit;
+};
+
+/// Decides when to stop.
+template <class T>
+class progress {
+public:
+ progress(const minimization_options& options, const std::int64_t& evaluations)
+  : options_(options), evaluations_(evaluations) {}
+
+ /// At the start. Throws numeric_error where the function has no finite value or gradient.
+ bool begin(T value, std::span<const T> gradient, T gradient_norm) {
+  if (!std::isfinite(value))
+   throw numeric_error("minimize: the function's value at the start is " + std::to_string(value));
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+   if (!std::isfinite(gradient[i]))
+    throw numeric_error("minimize: the derivative by number " + std::to_string(i) + " at the start is " +
+         std::to_string(gradient[i]));
+  tolerance_ = static_cast<T>(options_.gradient_tolerance) +
+     static_cast<T>(options_.relative_gradient_tolerance) * gradient_norm;
+  result.value = value;
+  result.gradient_norm = best_gradient_ = gradient_norm;
+  if (gradient_norm <= tolerance_) return stop(stop_reason::gradient);
+  return limits();
+ }
+ /// After an iteration that led from `before` to x.
+ bool after(std::span<const T> before, std::span<const T> x, T value, T gradient_norm) {
+  const T decrease = result.value - value;
+  T step = 0, length = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+   step = std::max(step, std::abs(x[i] - before[i]));
+   length = std::max(length, std::abs(x[i]));
+  }
+  result.value = value;
+  result.gradient_norm = gradient_norm;
+  ++result.iterations;
+  const bool lower = decrease > 10 * epsilon<T> * std::abs(value) || gradient_norm < best_gradient_;
+  idle_ = lower ? 0 : idle_ + 1;
+  best_gradient_ = std::min(best_gradient_, gradient_norm);
+  bool done = false;
+  if (gradient_norm <= tolerance_)
+   done = stop(stop_reason::gradient);
+  else if (within(step, length, options_.step_tolerance, options_.relative_step_tolerance))
+   done = stop(stop_reason::step);
+  else if (within(std::abs(decrease), std::abs(value), options_.value_tolerance,
+      options_.relative_value_tolerance))
+   done = stop(stop_reason::value);
+  else if (idle_ >= 5)
+   done = stop(stop_reason::precision);
+  if (options_.stop_when) {
+   wide_.assign(x.begin(), x.end());
+   const minimization_progress now{result.iterations, evaluations_,
+           static_cast<double>(value), static_cast<double>(gradient_norm),
+           static_cast<double>(step), wide_};
+   if (options_.stop_when(now) && !done) done = stop(stop_reason::stopped);
+  }
+  return done || limits();
+ }
+ /// No lower value was found, although `promised` was to be gained.
+ void fail(T promised) {
+  const bool rounding = promised <= 100 * epsilon<T> * std::abs(result.value);
+  stop(rounding ? stop_reason::precision : stop_reason::no_descent);
+ }
+ bool limits() {
+  if (result.iterations >= options_.max_iterations) return stop(stop_reason::iteration_limit);
+  if (evaluations_ >= options_.max_evaluations) return stop(stop_reason::evaluation_limit);
+  return false;
+ }
+ bool stop(stop_reason reason) {
+  result.reason = reason;
+  return true;
+ }
+ outcome<T> result;
+
+private:
+ static bool within(T change, T magnitude, double absolute, double relative) {
+  const T tolerance = static_cast<T>(absolute) + static_cast<T>(relative) * magnitude;
+  return tolerance > 0 && change <= tolerance;
+ }
+
+ const minimization_options& options_;
+ const std::int64_t& evaluations_;
+ T tolerance_ = 0, best_gradient_ = 0;
+ int idle_ = 0;
+ std::vector<double> wide_;
+};
+
+// -- tapegraph/minimizers/qr.hpp
+
+/// Householder's reflections over a matrix stored by columns. On return the upper triangle has R, and `right` Q' right.
+/// With `pivots` the longest remaining column is taken first. Returns the rank: columns as long as rounding end it.
+template <class T>
+std::size_t reflect(std::vector<T>& a, std::size_t rows, std::size_t columns, std::vector<T>& right,
+     std::vector<std::size_t>* pivots) {
+ const std::size_t most = std::min(rows, columns);
+ T longest = 0;
+ for (std::size_t k = 0; k < most; ++k) {
+  if (pivots != nullptr) {
+   std::size_t best = k;
+   T best_length = -1;
+   for (std::size_t j = k; j < columns; ++j) {
+    const std::span<const T> rest(&a[j * rows + k], rows - k);
+    const T length = norm(rest);
+    if (length > best_length) best = j, best_length = length;
+   }
+   if (k == 0) longest = best_length;
+   if (!(best_length > static_cast<T>(std::max(rows, columns)) * epsilon<T> * longest)) return k;
+   if (best != k) {
+    std::swap_ranges(&a[k * rows], &a[k * rows] + rows, &a[best * rows]);
+    std::swap((*pivots)[k], (*pivots)[best]);
+   }
+  }
+  const std::span<T> column(&a[k * rows + k], rows - k);
+  const T length = std::copysign(norm(std::span<const T>(column)), column[0]);
+  if (length == 0) continue;
+  column[0] += length;
+  const T denominator = length * column[0];
+  const auto apply = [&](std::span<T> y) {
+   const T product = dot(std::span<const T>(column), std::span<const T>(y));
+   add_scaled(y, -product / denominator, std::span<const T>(column));
+  };
+  for (std::size_t j = k + 1; j < columns; ++j) apply(std::span<T>(&a[j * rows + k], rows - k));
+  apply(std::span<T>(&right[k], rows - k));
+  column[0] = -length;
+ }
+ return most;
+}
+
+/// min |A p - b|, also with more rows of a diagonal matrix below: min |A p - b|^2 + |D p|^2.
+template <class T>
+class pivoted_qr {
+public:
+ /// A has the columns `which` of a matrix stored by rows, `width` numbers each.
+ void factor(const std::vector<T>& matrix, const std::vector<T>& b, std::size_t width,
+    const std::vector<std::size_t>& which) {
+  const std::size_t rows = b.size();
+  rows_ = rows, columns_ = which.size();
+  a_.resize(rows * columns_);
+  for (std::size_t k = 0; k < columns_; ++k)
+   for (std::size_t j = 0; j < rows; ++j) a_[k * rows + j] = matrix[j * width + which[k]];
+  right_ = b;
+  pivots_.resize(columns_);
+  std::iota(pivots_.begin(), pivots_.end(), std::size_t{0});
+  rank_ = reflect(a_, rows, columns_, right_, &pivots_);
+ }
+ /// `diagonal`: D, or empty; then columns beyond the rank get 0.
+ void solve(std::span<const T> diagonal, std::span<T> p) {
+  std::fill(p.begin(), p.end(), T(0));
+  if (diagonal.empty()) {
+   back_substitute(a_, rows_, right_, rank_, p);
+   return;
+  }
+  const std::size_t kept = std::min(rows_, columns_), rows = kept + columns_;
+  stacked_.assign(rows * columns_, T(0));
+  stacked_right_.assign(rows, T(0));
+  for (std::size_t k = 0; k < columns_; ++k) {
+   const std::size_t filled = std::min(k + 1, kept), upper = k < rank_ ? filled : kept;
+   for (std::size_t j = 0; j < upper; ++j) stacked_[k * rows + j] = a_[k * rows_ + j];
+   stacked_[k * rows + kept + k] = diagonal[pivots_[k]];
+  }
+  std::copy_n(right_.begin(), kept, stacked_right_.begin());
+  reflect<T>(stacked_, rows, columns_, stacked_right_, nullptr);
+  back_substitute(stacked_, rows, stacked_right_, columns_, p);
+ }
+
+private:
+ void back_substitute(const std::vector<T>& r, std::size_t rows, const std::vector<T>& right, std::size_t count,
+      std::span<T> p) {
+  solution_.assign(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(count));
+  for (std::size_t k = count; k-- > 0;) {
+   solution_[k] /= r[k * rows + k];
+   for (std::size_t j = 0; j < k; ++j) solution_[j] -= solution_[k] * r[k * rows + j];
+  }
+  for (std::size_t k = 0; k < count; ++k) p[pivots_[k]] = solution_[k];
+ }
+
+ std::size_t rows_ = 0, columns_ = 0, rank_ = 0;
+ std::vector<T> a_, right_, stacked_, stacked_right_, solution_;
+ std::vector<std::size_t> pivots_;
+};
+}
+
+/// Half the sum of squares of residuals, by their Jacobian J.
+
+namespace tapegraph {
+
+/// The damped method of Levenberg (1944) and Marquardt (1963): steps of (J'J + mu D^2) p = -J'r, solved by a
+/// factorization of J. D has the largest length so far of each column of J, as in MINPACK (Moré 1978); mu follows
+/// Nielsen (1999), "Damping parameter in Marquardt's method". Bounds: numbers on a bound that the gradient pushes
+/// outward stay, steps are projected.
+struct levenberg_marquardt {
+ double initial_damping = 1e-3; ///< the first mu
+};
+
+/// Steps of J p = -r in least squares, of the length that backtracking finds. Faster than levenberg_marquardt near a
+/// solution with small residuals, and less safe far from one. Where columns of J depend on each other, some numbers
+/// stay as they are.
+struct gauss_newton {
+ double decrease = 1e-4; ///< a step must give this share of what the slope promises
+};
+
+namespace minimizers {
+
+/// What both methods have: the point, its residuals and Jacobian, and a trial point.
+template <class T>
+class least_squares {
+public:
+ least_squares(residual_function<T>& f, std::vector<T>& x, const minimization_options& options)
+  : f_(f),
+  x_(x),
+  box_(options, x.size()),
+  progress_(options, f.evaluations),
+  trial_(x.size()),
+  gradient_(x.size()),
+  trial_gradient_(x.size()),
+  step_(x.size()),
+  length_(x.size()),
+  most_length_(x.size()),
+  scale_(x.size()) {}
+
+ bool begin() {
+  box_.project(x_);
+  f_.residuals(x_, residuals_);
+  value_ = half_square(residuals_);
+  if (!std::isfinite(value_)) return progress_.begin(value_, {}, 0);
+  if (residuals_.empty()) throw argument_error("minimize: the function has given no residuals");
+  f_.jacobian(x_, jacobian_);
+  multiply_transposed(jacobian_, residuals_, gradient_);
+  update_scale();
+  return progress_.begin(value_, gradient_, box_.projected(x_, gradient_, free_));
+ }
+ /// Evaluates the residuals at the projection of x + length * step. False if they are not finite.
+ bool try_step(T length) {
+  for (std::size_t i = 0; i < x_.size(); ++i) trial_[i] = x_[i] + length * step_[i];
+  box_.project(trial_);
+  f_.residuals(trial_, trial_residuals_);
+  trial_value_ = half_square(trial_residuals_);
+  return std::isfinite(trial_value_);
+ }
+ /// Evaluates the Jacobian at the trial point. False if it is not finite.
+ bool differentiate_trial() {
+  f_.jacobian(trial_, trial_jacobian_);
+  multiply_transposed(trial_jacobian_, trial_residuals_, trial_gradient_);
+  return all_finite<T>(trial_gradient_) && all_finite<T>(trial_jacobian_);
+ }
+ /// Moves to the trial point. True if that was the last iteration.
+ bool move() {
+  std::swap(x_, trial_);
+  std::swap(residuals_, trial_residuals_);
+  std::swap(jacobian_, trial_jacobian_);
+  std::swap(gradient_, trial_gradient_);
+  value_ = trial_value_;
+  update_scale();
+  return progress_.after(trial_, x_, value_, box_.projected(x_, gradient_, free_));
+ }
+ /// The step of the numbers that are free: min |J p + r|^2 + damping |D p|^2.
+ void solve(T damping) {
+  if (!is_factored_) factor();
+  columns_step_.resize(columns_.size());
+  columns_scale_.resize(columns_.size());
+  for (std::size_t k = 0; k < columns_.size(); ++k) columns_scale_[k] = std::sqrt(damping) * scale_[columns_[k]];
+  factored_.solve(damping > 0 ? std::span<const T>(columns_scale_) : std::span<const T>(), columns_step_);
+  std::fill(step_.begin(), step_.end(), T(0));
+  for (std::size_t k = 0; k < columns_.size(); ++k) step_[columns_[k]] = -columns_step_[k];
+ }
+ /// What the linear model promises from x to the trial point: -(g's + |J s|^2 / 2).
+ T promised() const {
+  T slope = 0, square = 0;
+  const std::size_t n = x_.size();
+  for (std::size_t i = 0; i < n; ++i) slope += gradient_[i] * (trial_[i] - x_[i]);
+  for (std::size_t j = 0; j < residuals_.size(); ++j) {
+   T change = 0;
+   for (std::size_t i = 0; i < n; ++i) change += jacobian_[j * n + i] * (trial_[i] - x_[i]);
+   square += change * change;
+  }
+  return -(slope + square / 2);
+ }
+ /// The gradient's length relative to the columns of J: what rounding leaves at a minimum.
+ T scaled(const std::vector<T>& gradient) const {
+  T sum = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+   if (free_[i]) sum += gradient[i] / scale_[i] * (gradient[i] / scale_[i]);
+  return std::sqrt(sum);
+ }
+
+ residual_function<T>& f_;
+ std::vector<T>& x_;
+ box<T> box_;
+ progress<T> progress_;
+ std::vector<T> trial_, gradient_, trial_gradient_, step_, residuals_, trial_residuals_, jacobian_, trial_jacobian_;
+ T value_ = 0, trial_value_ = 0;
+
+private:
+ static T half_square(const std::vector<T>& r) { return dot<T>(r, r) / 2; }
+ static void multiply_transposed(const std::vector<T>& jacobian, const std::vector<T>& r, std::vector<T>& g) {
+  std::fill(g.begin(), g.end(), T(0));
+  for (std::size_t j = 0; j < r.size(); ++j)
+   for (std::size_t i = 0; i < g.size(); ++i) g[i] += jacobian[j * g.size() + i] * r[j];
+ }
+ void update_scale() {
+  is_factored_ = false;
+  const std::size_t n = x_.size();
+  for (std::size_t i = 0; i < n; ++i) {
+   T square = 0;
+   for (std::size_t j = 0; j < residuals_.size(); ++j) square += jacobian_[j * n + i] * jacobian_[j * n + i];
+   length_[i] = std::sqrt(square);
+   most_length_[i] = std::max(most_length_[i], length_[i]);
+   scale_[i] = most_length_[i] > 0 ? most_length_[i] : T(1);
+  }
+ }
+ void factor() {
+  const std::size_t n = x_.size();
+  columns_.clear();
+  for (std::size_t i = 0; i < n; ++i)
+   if (free_[i] && length_[i] > 0) columns_.push_back(i);
+  factored_.factor(jacobian_, residuals_, n, columns_);
+  is_factored_ = true;
+ }
+
+ std::vector<T> length_, most_length_, scale_, columns_step_, columns_scale_;
+ std::vector<unsigned char> free_;
+ std::vector<std::size_t> columns_;
+ pivoted_qr<T> factored_;
+ bool is_factored_ = false;
+};
+
+template <class T>
+outcome<T> run(const levenberg_marquardt& method, residual_function<T>& f, std::vector<T>& x,
+   const minimization_options& options) {
+ if (!(method.initial_damping > 0))
+  throw argument_error("levenberg_marquardt: initial_damping is " + std::to_string(method.initial_damping) +
+       ", and must be positive");
+ least_squares<T> at(f, x, options);
+ if (at.begin()) return at.progress_.result;
+ T damping = static_cast<T>(method.initial_damping), growth = 2, most_promised = 0;
+ for (;;) {
+  at.solve(damping);
+  bool better = at.try_step(1);
+  const T promised = at.promised();
+  most_promised = std::max(most_promised, promised);
+  const T gained = at.value_ - at.trial_value_, noise = 10 * epsilon<T> * at.value_;
+  const bool rounding = better && std::abs(promised) <= noise && std::abs(gained) <= noise;
+  better = better && (rounding || (promised > 0 && gained > T(1e-4) * promised));
+  better = better && at.differentiate_trial();
+  if (better && rounding) better = at.scaled(at.trial_gradient_) < at.scaled(at.gradient_);
+  if (better) {
+   const T quality = rounding ? T(1) : std::min(gained / promised, T(1)), bend = 2 * quality - 1;
+   damping *= std::max(T(1) / 3, 1 - bend * bend * bend);
+   growth = 2;
+   most_promised = 0;
+   if (at.move()) break;
+  } else {
+   if (rounding) {
+    at.progress_.fail(most_promised);
+    break;
+   }
+   bool moves = false;
+   for (std::size_t i = 0; i < x.size(); ++i) moves |= at.trial_[i] != x[i];
+   damping *= growth, growth *= 2;
+   if (!moves || !std::isfinite(damping)) {
+    at.progress_.fail(most_promised);
+    break;
+   }
+   if (at.progress_.limits()) break;
+  }
+ }
+ return at.progress_.result;
+}
+
+template <class T>
+outcome<T> run(const gauss_newton& method, residual_function<T>& f, std::vector<T>& x,
+   const minimization_options& options) {
+ least_squares<T> at(f, x, options);
+ if (at.begin()) return at.progress_.result;
+ for (;;) {
+  at.solve(0);
+  T length = 1, promised = 0;
+  bool found = false,
+   rounding = false;
+  for (int tries = 0; tries < 50 && !found; ++tries) {
+   const bool finite = at.try_step(length);
+   T slope = 0;
+   for (std::size_t i = 0; i < x.size(); ++i) slope -= at.gradient_[i] * (at.trial_[i] - x[i]);
+   if (tries == 0) promised = slope;
+   const T gained = at.value_ - at.trial_value_, noise = 10 * epsilon<T> * at.value_;
+   rounding = finite && tries == 0 && std::abs(slope) <= noise && std::abs(gained) <= noise;
+   if (finite && (rounding || (slope > 0 && gained >= static_cast<T>(method.decrease) * slope)))
+    found = at.differentiate_trial();
+   if (rounding) {
+    found = found && at.scaled(at.trial_gradient_) < at.scaled(at.gradient_);
+    break;
+   }
+   const T parabola = slope / (2 * (slope - gained));
+   length *= finite && std::isfinite(parabola) ? std::clamp(parabola, T(0.1), T(0.5)) : T(0.1);
+  }
+  if (!found) {
+   if (!at.progress_.limits()) at.progress_.fail(rounding ? T(0) : std::abs(promised));
+   break;
+  }
+  if (at.move()) break;
+ }
+ return at.progress_.result;
+}
+}
+}
+// -- tapegraph/minimizers/minimize.hpp
+
+// -- tapegraph/minimizers/functions.hpp
+
+// -- tapegraph/scalar/jet.hpp
+
+// -- tapegraph/scalar/standard.hpp
 
 // -- tapegraph/scalar/statement.hpp
 
@@ -157,6 +893,12 @@ template <class T>
 inline constexpr bool is_jet = false;
 template <class T, int N>
 inline constexpr bool is_jet<jet<T, N>> = true;
+template <class T>
+inline constexpr bool is_taylor = false;
+template <class T>
+inline constexpr bool is_symbolic = false;
+template <class T>
+inline constexpr bool is_symbol = false;
 template <class... X>
 struct recorded_value {};
 template <class T, int N>
@@ -200,9 +942,9 @@ struct scalar_rule {
 template <class X>
 concept recording = scalars::records<X>;
 
-/// A number that records, a formula of such numbers, or a jet.
+/// A number that records, a formula of such numbers, a jet, a Taylor polynomial, or a number of a recorded program.
 template <class X>
-concept differential_number = recording<X> || scalars::is_jet<X>;
+concept differential_number = recording<X> || scalars::is_jet<X> || scalars::is_taylor<X> || scalars::is_symbolic<X>;
 
 template <differential_number X>
 inline constexpr bool is_differential_scalar<X> = true;
@@ -270,6 +1012,264 @@ TG_INLINE constexpr auto apply_scalar(const X&... x) {
  using T = typename scalars::recorded_value<X...>::type;
  return scalars::make_statement<Op, T>(scalars::operand_of_statement<T>(x)...);
 }
+}
+
+/// Functions of <cmath> that are operations of the library, for plain numbers. The value is the standard
+/// library's, so that a program gives the same bits with `double` and with `tg::real`; it is also faster
+/// than the library's own function, which is written for vectors. Derivatives are those of the
+/// operations, which may call the standard library here, too.
+
+namespace tapegraph::scalars {
+#define TG_STANDARD_VALUE(word) \
+ template <std::floating_point T> \
+ struct scalar_rule<word##_op, T> { \
+  template <std::same_as<T>... V> \
+  TG_INLINE static T value(V... x) { \
+   return std::word(x...); \
+  } \
+  template <int I, std::same_as<T>... V> \
+  TG_INLINE static T slope(T seed, V... x_and_value) { \
+   return vjp_for<word##_op, I>(seed, x_and_value...); \
+  } \
+ };
+TG_STANDARD_VALUE(tan)
+TG_STANDARD_VALUE(asin)
+TG_STANDARD_VALUE(acos)
+TG_STANDARD_VALUE(atan)
+TG_STANDARD_VALUE(atan2)
+TG_STANDARD_VALUE(hypot)
+TG_STANDARD_VALUE(tanh)
+TG_STANDARD_VALUE(asinh)
+TG_STANDARD_VALUE(acosh)
+TG_STANDARD_VALUE(atanh)
+TG_STANDARD_VALUE(exp)
+TG_STANDARD_VALUE(exp2)
+TG_STANDARD_VALUE(expm1)
+TG_STANDARD_VALUE(log)
+TG_STANDARD_VALUE(log2)
+TG_STANDARD_VALUE(log10)
+TG_STANDARD_VALUE(log1p)
+TG_STANDARD_VALUE(cbrt)
+TG_STANDARD_VALUE(erf)
+TG_STANDARD_VALUE(erfc)
+#undef TG_STANDARD_VALUE
+template <std::floating_point T>
+struct scalar_rule<sin_op, T> {
+ TG_INLINE static T value(T x) { return std::sin(x); }
+ template <int I>
+ TG_INLINE static T slope(T seed, T x, T) {
+  return seed * std::cos(x);
+ }
+};
+template <std::floating_point T>
+struct scalar_rule<cos_op, T> {
+ TG_INLINE static T value(T x) { return std::cos(x); }
+ template <int I>
+ TG_INLINE static T slope(T seed, T x, T) {
+  return -(seed * std::sin(x));
+ }
+};
+template <std::floating_point T>
+struct scalar_rule<sinh_op, T> {
+ TG_INLINE static T value(T x) { return std::sinh(x); }
+ template <int I>
+ TG_INLINE static T slope(T seed, T x, T) {
+  return seed * std::cosh(x);
+ }
+};
+template <std::floating_point T>
+struct scalar_rule<cosh_op, T> {
+ TG_INLINE static T value(T x) { return std::cosh(x); }
+ template <int I>
+ TG_INLINE static T slope(T seed, T x, T) {
+  return seed * std::sinh(x);
+ }
+};
+template <std::floating_point T>
+struct scalar_rule<pow_op, T> {
+ TG_INLINE static T value(T x, T exponent) { return std::pow(x, exponent); }
+ template <int I>
+ TG_INLINE static T slope(T seed, T x, T exponent, T y) {
+  if constexpr (I == 0) {
+   if (exponent == T(0)) return T(0);
+   if (y != T(0) && std::isfinite(y) && std::isfinite(x)) return seed * (exponent * (y / x));
+   return seed * (exponent * std::pow(x, exponent - T(1)));
+  } else {
+   return y == T(0) || x == T(0) ? T(0) : seed * (y * std::log(x));
+  }
+ }
+};
+}
+
+namespace tapegraph {
+
+/// A value and its derivatives in N directions, for forward mode in code with loops and branches: the dual number of
+/// automatic differentiation, without a tape. tg::dual is its relative for functions that the compiler sees whole.
+/// Jets of jets have higher derivatives. `jet<T, N> x;` is not initialised, as a double is not; `jet<T, N> x{}` is 0.
+template <class T, int N>
+struct jet {
+ using value_type = T;
+ T value;
+ T derivative[N];
+
+ constexpr jet() = default;
+ TG_INLINE constexpr jet(const T& constant) : value(constant), derivative{} {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr jet(Number constant) : value(static_cast<T>(constant)), derivative{} {}
+ /// A number that moves in direction `direction` at speed 1.
+ TG_INLINE constexpr jet(const T& number, int direction) : value(number), derivative{} {
+  derivative[direction] = T(1);
+ }
+
+ template <arithmetic Number>
+ TG_INLINE constexpr explicit operator Number() const {
+  return static_cast<Number>(value);
+ }
+ TG_INLINE constexpr jet& operator+=(const jet& x) { return *this = *this + x; }
+ TG_INLINE constexpr jet& operator-=(const jet& x) { return *this = *this - x; }
+ TG_INLINE constexpr jet& operator*=(const jet& x) { return *this = *this * x; }
+ TG_INLINE constexpr jet& operator/=(const jet& x) { return *this = *this / x; }
+ template <arithmetic Number>
+ TG_INLINE constexpr jet& operator*=(Number x) {
+  return *this = *this * x;
+ }
+ template <arithmetic Number>
+ TG_INLINE constexpr jet& operator/=(Number x) {
+  return *this = *this / x;
+ }
+ TG_INLINE constexpr jet& operator++() { return *this += jet(1); }
+ TG_INLINE constexpr jet& operator--() { return *this -= jet(1); }
+ TG_INLINE constexpr jet operator++(int) { return std::exchange(*this, *this + 1); }
+ TG_INLINE constexpr jet operator--(int) { return std::exchange(*this, *this - 1); }
+
+ /// Whether the value and all derivatives are 0.
+ TG_INLINE constexpr bool is_zero() const {
+  const auto zero = [](const T& x) {
+   if constexpr (scalars::is_jet<T>)
+    return x.is_zero();
+   else
+    return x == T(0);
+  };
+  bool zeros = zero(value);
+  for (int k = 0; k < N; ++k) zeros &= zero(derivative[k]);
+  return zeros;
+ }
+};
+
+namespace scalars {
+template <class J, class X>
+TG_INLINE constexpr decltype(auto) value_in(const X& x) {
+ if constexpr (std::is_same_v<X, J>)
+  return (x.value);
+ else if constexpr (std::is_same_v<X, bool>)
+  return x;
+ else
+  return static_cast<decltype(J::value)>(x);
+}
+template <class T>
+[[gnu::cold, gnu::noinline]] constexpr T guarded_product(T slope, T derivative) {
+ return derivative == T(0) ? T(0) : slope * derivative;
+}
+template <bool First, std::size_t K, class T>
+TG_INLINE void add_scaled_block(T* y, T slope, const T* x) {
+ typedef T lanes __attribute__((vector_size(16)));
+ constexpr std::size_t at = K * (sizeof(lanes) / sizeof(T));
+ lanes a, b;
+ std::memcpy(&a, x + at, sizeof a);
+ if constexpr (First) {
+  b = slope * a;
+ } else {
+  std::memcpy(&b, y + at, sizeof b);
+  b = b + slope * a;
+ }
+ std::memcpy(y + at, &b, sizeof b);
+}
+template <bool First, class T, std::size_t... K>
+TG_INLINE void add_scaled_blocks(T* y, T slope, const T* x, std::index_sequence<K...>) {
+ (add_scaled_block<First, K>(y, slope, x), ...);
+}
+template <bool First, bool Finite, class T, int N, std::size_t... K>
+TG_INLINE constexpr void add_scaled(jet<T, N>& y, const T& slope, const jet<T, N>& x, std::index_sequence<K...>) {
+ if constexpr (!Finite && std::is_floating_point_v<T>) {
+  if (!(slope - slope == T(0))) [[unlikely]] {
+   ((y.derivative[K] = guarded_product(slope, x.derivative[K]) + (First ? T(0) : y.derivative[K])), ...);
+   return;
+  }
+ }
+ if constexpr (std::is_floating_point_v<T> && N * sizeof(T) % 16 == 0) {
+  if (!std::is_constant_evaluated()) {
+   add_scaled_blocks<First>(y.derivative, slope, x.derivative, std::make_index_sequence<N * sizeof(T) / 16>{});
+   return;
+  }
+ }
+ if constexpr (First)
+  ((y.derivative[K] = slope * x.derivative[K]), ...);
+ else
+  ((y.derivative[K] = y.derivative[K] + slope * x.derivative[K]), ...);
+}
+template <class Op, std::size_t K, class J, class Operand, class... V>
+TG_INLINE constexpr void add_operand(J& y, bool& first, const Operand& x, const V&... values) {
+ using T = decltype(J::value);
+ if constexpr (std::is_same_v<Operand, J> && differentiable<Op, static_cast<int>(K), T, V..., T>) {
+  const T slope = scalar_rule<Op, T>::template slope<static_cast<int>(K)>(T(1), values..., y.value);
+  constexpr bool finite = Op::finite_slopes || Op::zeros == zero_adjoint::passes;
+  constexpr auto places = std::make_index_sequence<sizeof(y.derivative) / sizeof(T)>{};
+  if (first)
+   add_scaled<true, finite>(y, slope, x, places);
+  else
+   add_scaled<false, finite>(y, slope, x, places);
+  first = false;
+ }
+}
+template <class Op, class J, std::size_t... I, class... X>
+TG_INLINE constexpr J apply_jet(std::index_sequence<I...>, const X&... x) {
+ J y{};
+ y.value = scalar_rule<Op, decltype(J::value)>::value(value_in<J>(x)...);
+ bool first = true;
+ const auto add = [&](const auto&... values) __attribute__((always_inline)) {
+  (add_operand<Op, I>(y, first, x, values...), ...);
+ };
+ add(value_in<J>(x)...);
+ if (first)
+  for (auto& d : y.derivative) d = decltype(J::value)(0);
+ return y;
+}
+}
+
+/// Applies an elementwise operation to numbers, some of which are jets and none of which records.
+template <class Op, scalar... X>
+ requires((scalars::is_jet<X> || ...) && (!recording<X> && ...))
+TG_INLINE constexpr auto apply_scalar(const X&... x) {
+ using J = typename scalars::recorded_value<X...>::type;
+ if constexpr (Op::condition_operands == 1)
+  return [](const auto& condition, const auto& a, const auto& b) { return condition ? J(a) : J(b); }(x...);
+ else
+  return scalars::apply_jet<Op, J>(std::index_sequence_for<X...>{}, x...);
+}
+
+#define TG_COMPARES(sign) \
+ template <class T, int N> \
+ TG_INLINE constexpr bool operator sign(const jet<T, N>& x, const jet<T, N>& y) { \
+  return x.value sign y.value; \
+ } \
+ template <class T, int N, arithmetic B> \
+ TG_INLINE constexpr bool operator sign(const jet<T, N>& x, const B& y) { \
+  return x.value sign y; \
+ } \
+ template <class T, int N, arithmetic A> \
+ TG_INLINE constexpr bool operator sign(const A& x, const jet<T, N>& y) { \
+  return x sign y.value; \
+ }
+TG_COMPARES(<)
+TG_COMPARES(<=)
+TG_COMPARES(>)
+TG_COMPARES(>=)
+TG_COMPARES(==)
+TG_COMPARES(!=)
+#undef TG_COMPARES
+
+// -- tapegraph/scalar/number.hpp
 
 /// A number that records: a double (or float, or a number that carries derivatives) in code that is a template of its
 /// number's type. While a tape is active in this thread, every assignment of a formula in which a number of that tape
@@ -373,6 +1373,10 @@ TG_COMPARES(==)
 TG_COMPARES(!=)
 #undef TG_COMPARES
 }
+// -- tapegraph/scalar/tape.hpp
+
+// -- tapegraph/scalar/external.hpp
+
 // -- tapegraph/scalar/sweep.hpp
 
 // -- tapegraph/scalar/memory.hpp
@@ -592,7 +1596,7 @@ template <class T, class Pull>
 struct external_of final : external_call<T> {
  Pull function;
  explicit external_of(Pull f) : function(std::move(f)) {}
- void pull(std::span<const T> results, std::span<T> inputs) override { function(results, inputs); }
+ void pull(std::span<const T> of_results, std::span<T> of_inputs) override { function(of_results, of_inputs); }
 };
 template <class T>
 struct known_statement {
@@ -851,7 +1855,1168 @@ bool make_room(std::uint32_t count, bool on_a_tape) {
  return false;
 }
 }
+
+// -- tapegraph/scalar/transforms.hpp
+
+// -- tapegraph/scalar/lanes.hpp
+
+/// N adjoints of every number at once, for N results: one sweep reads the tape once for all of them. N is 2, 4 or 8.
+/// The memory counts toward no tape's limit.
+template <class T, int N>
+class adjoint_lanes {
+ static_assert(std::is_floating_point_v<T>, "adjoint_lanes: lanes are of float or double");
+ static_assert(N == 2 || N == 4 || N == 8, "adjoint_lanes: 2, 4 or 8 lanes");
+
+public:
+ explicit adjoint_lanes(real_tape<T>& tape) : tape_(&tape) { clear(); }
+
+ /// All adjoints of all lanes are 0 again; needed after anything was recorded.
+ void clear() { adjoints_.assign(tape_->statements() + 1, scalars::adjoint_pack<T, N>{}); }
+ /// Lane `lane` is to be the derivatives of y, times `amount`.
+ void add(const real<T>& y, int lane, const T& amount = T(1)) {
+  tape_->require_own(y, "adjoint_lanes::add");
+  if (y.place.at >= adjoints_.size()) scalars::refuse_lanes();
+  if (y.place.at != 0) adjoints_[y.place.at].value[lane] += amount;
+ }
+ void sweep() {
+  if (adjoints_.size() != tape_->statements() + 1) scalars::refuse_lanes();
+  tape_->sweep(adjoints_.data(), {});
+ }
+ T operator()(const real<T>& x, int lane) const {
+  tape_->require_own(x, "adjoint_lanes");
+  if (x.place.at == 0) scalars::refuse_constant("adjoint_lanes");
+  if (x.place.at >= adjoints_.size()) scalars::refuse_lanes();
+  return adjoints_[x.place.at].value[lane];
+ }
+
+private:
+ real_tape<T>* tape_;
+ std::vector<scalars::adjoint_pack<T, N>> adjoints_;
+};
 }
+// -- tapegraph/scalar/structures.hpp
+
+/// Arguments and results of functions of numbers: numbers, vectors, arrays and spans of these, and results of several
+/// parts.
+
+namespace tapegraph::scalars {
+template <class T>
+concept plain_number = std::floating_point<T> || is_jet<T>;
+template <class R>
+struct sequence_of;
+template <class T, class A>
+struct sequence_of<std::vector<T, A>> {
+ using element = T;
+ template <class V>
+ using with = std::vector<V>;
+};
+template <class T, std::size_t N>
+struct sequence_of<std::array<T, N>> {
+ using element = T;
+ template <class V>
+ using with = std::array<V, N>;
+};
+template <class T, std::size_t N>
+struct sequence_of<std::span<T, N>> {
+ using element = std::remove_const_t<T>;
+ template <class V>
+ using with = std::vector<V>;
+};
+template <class R>
+concept sequence = requires {
+ typename sequence_of<R>::element;
+};
+template <class R>
+concept number_sequence = sequence<R> && plain_number<typename sequence_of<R>::element>;
+template <sequence R>
+constexpr std::size_t length(const R& r) {
+ return static_cast<std::size_t>(r.size());
+}
+template <class R, class Make>
+auto mapped_sequence(const R& like, const Make& make) {
+ using V = std::remove_cvref_t<decltype(make(like[0]))>;
+ typename sequence_of<R>::template with<V> result{};
+ if constexpr (requires { result.resize(like.size()); }) result.resize(like.size());
+ for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
+ return result;
+}
+template <class Make, class R>
+auto mapped_structure(const Make& make, const R& r);
+template <class Make, class... R>
+auto mapped_structure(const Make& make, const std::tuple<R...>& r) {
+ return std::apply(
+  [&](const R&... each) {
+   return std::tuple<decltype(mapped_structure(make, each))...>{mapped_structure(make, each)...};
+  },
+  r);
+}
+template <class Make, template <class...> class R, class... P>
+ requires requires(const R<P...>& r) { r.parts(); }
+auto mapped_structure(const Make& make, const R<P...>& r) {
+ return std::apply(
+  [&](const P&... each) { return R<decltype(mapped_structure(make, each))...>{mapped_structure(make, each)...}; },
+  r.parts());
+}
+template <class Make, class R>
+auto mapped_structure(const Make& make, const R& r) {
+ if constexpr (sequence<R>)
+  return mapped_sequence(r, [&](const auto& each) { return mapped_structure(make, each); });
+ else
+  return make(r);
+}
+template <class F, class R>
+void for_each_number(const F& f, const R& r) {
+ if constexpr (sequence<R>)
+  for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, r[i]);
+ else if constexpr (detail::is_tuple<R>)
+  std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
+ else if constexpr (requires { r.parts(); })
+  for_each_number(f, r.parts());
+ else
+  f(r);
+}
+template <class R>
+std::size_t count_numbers(const R& r) {
+ std::size_t count = 0;
+ for_each_number([&](const auto&) { ++count; }, r);
+ return count;
+}
+template <class X>
+struct number_in {
+ using type = X;
+};
+template <sequence X>
+struct number_in<X> {
+ using type = typename number_in<typename sequence_of<X>::element>::type;
+};
+inline void require_as_many(std::size_t given, std::size_t expected, const char* what) {
+ if (given != expected)
+  throw shape_error(std::string(what) + " of " + std::to_string(given) + " numbers, expected " +
+      std::to_string(expected));
+}
+}
+
+/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays and spans of numbers. The function
+/// objects are those of expr/derivatives.hpp; sequences of numbers have a mode of their own here, whose derivatives are
+/// taken by jets and by the tape.
+
+namespace tapegraph {
+
+/// The mode of functions of sequences of numbers.
+struct number_mode;
+
+template <scalars::number_sequence R>
+struct detail::mode_of<R> {
+ using type = number_mode;
+};
+
+namespace scalars {
+template <class... X>
+struct common_number;
+template <class First, class... Rest>
+struct common_number<First, Rest...> : common_number<Rest...> {};
+template <number_sequence First, class... Rest>
+struct common_number<First, Rest...> {
+ using type = typename sequence_of<First>::element;
+};
+template <class T, class Make, class... X>
+auto converted(const Make& make, const X&... x) {
+ std::size_t index = 0;
+ const auto each = [&](const auto& argument) {
+  if constexpr (sequence<std::remove_cvref_t<decltype(argument)>>)
+   return mapped_sequence(argument, [&](const auto& number) { return make(T(number), index++); });
+  else
+   return make(T(argument), index++);
+ };
+ return std::tuple<decltype(each(x))...>{each(x)...};
+}
+template <class T, class Get, class... X>
+auto gradient_like(const Get& get, const X&... x) {
+ auto parts = converted<T>([&](const T&, std::size_t index) { return T(get(index)); }, x...);
+ return detail::unwrapped(std::move(parts));
+}
+template <class T, class F, class... X>
+struct recording_of {
+ real_tape<T> tape;
+ std::vector<real<T>> inputs;
+ decltype(std::apply(std::declval<const F&>(), converted<T>([](const T& v, std::size_t) { return real<T>(v); },
+               std::declval<const X&>()...))) result;
+ recording_of(const F& f, const X&... x)
+  : result(std::apply(f, converted<T>(
+        [this](const T& value, std::size_t) {
+         real<T> number(value);
+         tape.watch(number);
+         inputs.push_back(number);
+         return number;
+        },
+        x...))) {}
+};
+template <class F>
+inline constexpr bool is_gradient = false;
+template <class F>
+inline constexpr bool is_gradient<gradient_of<F>> = true;
+template <class F>
+inline constexpr bool is_gradient<value_and_gradient_of<F>> = true;
+template <class T, class Y>
+const T& value_of_result(const Y& y) {
+ if constexpr (recording<Y>)
+  return y.number;
+ else
+  return y;
+}
+}
+
+struct number_mode {
+ template <class F, class... X>
+ static auto value_and_gradient(const F& f, const X&... x) {
+  using T = typename scalars::common_number<X...>::type;
+  scalars::recording_of<T, F, X...> at(f, x...);
+  const real<T> y(at.result);
+  at.tape.backward(y);
+  auto gradient = scalars::gradient_like<T>([&](std::size_t i) { return at.tape.adjoint(at.inputs[i]); }, x...);
+  return value_with_gradient<T, decltype(gradient)>{y.value(), std::move(gradient)};
+ }
+};
+
+namespace detail {
+template <class F, class... X>
+struct linearization<number_mode, F, X...> {
+ using T = typename scalars::common_number<X...>::type;
+ using first_order = jet<T, 1>;
+ static constexpr auto value_of_jet = [](const auto& y) { return first_order(y).value; };
+ using result = std::remove_cvref_t<decltype(std::apply(
+  std::declval<const F&>(),
+  scalars::converted<T>([](const T& v, std::size_t) { return first_order(v); }, std::declval<const X&>()...)))>;
+ const F& f;
+ std::tuple<const X&...> x;
+ decltype(scalars::mapped_structure(value_of_jet, std::declval<const result&>())) value{};
+ linearization(const F& function, const X&... at) : f(function), x(at...) {}
+ template <class Directions>
+ auto push(const Directions& directions, const char* what) {
+  std::vector<T> along;
+  scalars::for_each_number([&](const auto& t) { along.push_back(T(t)); }, directions);
+  std::size_t count = 0;
+  std::apply([&](const X&... each) { ((count += scalars::count_numbers(each)), ...); }, x);
+  scalars::require_as_many(along.size(), count, (std::string(what) + ": directions").c_str());
+  const auto y = std::apply(f, arguments<first_order>([&](const T& v, std::size_t i) {
+         first_order number(v);
+         number.derivative[0] = along[i];
+         return number;
+        }));
+  value = scalars::mapped_structure(value_of_jet, y);
+  return scalars::mapped_structure([](const auto& v) { return first_order(v).derivative[0]; }, y);
+ }
+ template <class Cotangent>
+ auto pull(const Cotangent& cotangent, const char* what) {
+  return std::apply(
+   [&](const X&... each) {
+    scalars::recording_of<T, F, X...> at(f, each...);
+    value = scalars::mapped_structure([](const auto& y) { return T(scalars::value_of_result<T>(y)); },
+            at.result);
+    std::vector<T> weights;
+    scalars::for_each_number([&](const auto& u) { weights.push_back(T(u)); }, cotangent);
+    scalars::require_as_many(weights.size(), scalars::count_numbers(at.result),
+          (std::string(what) + ": a cotangent").c_str());
+    at.tape.clear_adjoints();
+    std::size_t i = 0;
+    scalars::for_each_number([&](const auto& y) { at.tape.add_adjoint(real<T>(y), weights[i++]); },
+          at.result);
+    at.tape.sweep();
+    return scalars::converted<T>(
+     [&](const T&, std::size_t index) { return at.tape.adjoint(at.inputs[index]); }, each...);
+   },
+   x);
+ }
+ template <sweep_direction Direction>
+ auto jacobian(std::integral_constant<sweep_direction, Direction>) const {
+  std::vector<T> rows;
+  return rows_with<Direction>(rows, [&](const auto& y) { return rows_of(y, rows, count()); });
+ }
+ template <sweep_direction Direction>
+ void rows(std::vector<T>& rows) const {
+  rows_with<Direction>(rows, [](const auto&) {});
+ }
+private:
+ std::size_t count() const {
+  std::size_t numbers = 0;
+  std::apply([&](const X&... each) { ((numbers += scalars::count_numbers(each)), ...); }, x);
+  return numbers;
+ }
+ template <sweep_direction Direction, class Use>
+ auto rows_with(std::vector<T>& rows, const Use& use) const {
+  if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>)
+   return forward_rows<false>(rows, use);
+  else if constexpr (Direction == sweep_direction::reverse)
+   return reverse_rows(rows, use);
+  else
+   return forward_rows<true>(rows, use);
+ }
+ template <class N, class Make>
+ auto arguments(const Make& make) const {
+  return std::apply([&](const X&... each) { return scalars::converted<T>(make, each...); }, x);
+ }
+ auto rows_of(const auto& structure, const std::vector<T>& rows, std::size_t count) const {
+  std::size_t row = 0;
+  return scalars::mapped_structure(
+   [&](const auto&) {
+    const T* const derivatives = rows.data() + count * row++;
+    return std::apply(
+     [&](const X&... each) {
+      return scalars::gradient_like<T>([&](std::size_t i) { return derivatives[i]; }, each...);
+     },
+     x);
+   },
+   structure);
+ }
+ template <bool Choose, class Use>
+ auto forward_rows(std::vector<T>& rows, const Use& use) const {
+  const std::size_t count = this->count();
+  constexpr int width = 8;
+  using jets = jet<T, width>;
+  const auto run = [&](std::size_t first) {
+   return std::apply(f, arguments<jets>([&](const T& v, std::size_t i) {
+        return i >= first && i - first < width ? jets(v, static_cast<int>(i - first))
+                  : jets(v);
+       }));
+  };
+  std::size_t first = 0;
+  auto y = run(0);
+  const std::size_t results = scalars::count_numbers(y);
+  if constexpr (Choose)
+   if ((count - 1) / width > 3 + 3 * ((results + width - 1) / width)) return reverse_rows(rows, use);
+  rows.resize(results * count);
+  for (;;) {
+   std::size_t row = 0;
+   scalars::for_each_number(
+    [&](const auto& v) {
+     const jets number(v);
+     for (std::size_t k = 0; k < width && first + k < count; ++k)
+      rows[row * count + first + k] = number.derivative[k];
+     ++row;
+    },
+    y);
+   first += width;
+   if (first >= count) break;
+   y = run(first);
+  }
+  return use(y);
+ }
+ template <class Use>
+ auto reverse_rows(std::vector<T>& rows, const Use& use) const {
+  return std::apply(
+   [&](const X&... each) {
+    scalars::recording_of<T, F, X...> at(f, each...);
+    const std::size_t count = at.inputs.size();
+    std::vector<real<T>> results;
+    scalars::for_each_number([&](const auto& y) { results.push_back(real<T>(y)); }, at.result);
+    rows.resize(results.size() * count);
+    constexpr std::size_t width = 8;
+    adjoint_lanes<T, width> lanes(at.tape);
+    for (std::size_t first = 0; first < results.size(); first += width) {
+     const std::size_t used = std::min(width, results.size() - first);
+     lanes.clear();
+     for (std::size_t k = 0; k < used; ++k) lanes.add(results[first + k], static_cast<int>(k));
+     lanes.sweep();
+     for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t k = 0; k < used; ++k)
+       rows[(first + k) * count + i] = lanes(at.inputs[i], static_cast<int>(k));
+    }
+    return use(at.result);
+   },
+   x);
+ }
+};
+}
+}
+
+/// User's functions as objectives and residuals of flat vectors: of numbers that record, or with derivatives of their
+/// own.
+
+namespace tapegraph {
+
+/// A function and the products of its Hessian, for newton_cg: product(x, v, std::span<T> result) writes the Hessian at
+/// x times v, a std::span<const T>.
+template <class F, class Product>
+struct with_hessian_product {
+ F f;
+ Product product;
+};
+template <class F, class Product>
+with_hessian_product(F, Product) -> with_hessian_product<F, Product>;
+
+namespace minimizers {
+
+/// What a start may be: a number, or a sequence of numbers. `with<V>` is the same of V.
+template <class X>
+struct point_of {};
+template <std::floating_point T>
+struct point_of<T> {
+ using number = T;
+ template <class V>
+ using with = V;
+};
+template <scalars::sequence X>
+ requires std::floating_point<typename scalars::sequence_of<X>::element>
+struct point_of<X> {
+ using number = typename scalars::sequence_of<X>::element;
+ template <class V>
+ using with = typename scalars::sequence_of<X>::template with<V>;
+};
+template <class X>
+concept starting_point = requires {
+ typename point_of<X>::number;
+};
+template <class X, class V>
+using point_with = typename point_of<X>::template with<V>;
+
+template <class C>
+auto& element(C& c, std::size_t i) {
+ if constexpr (scalars::sequence<std::remove_const_t<C>>)
+  return c[i];
+ else
+  return c;
+}
+template <class X>
+std::size_t size_of_point(const X& x) {
+ if constexpr (scalars::sequence<X>)
+  return scalars::length(x);
+ else
+  return 1;
+}
+template <class V, class X>
+point_with<X, V> point_like(const X& x) {
+ return scalars::mapped_structure([](const auto&) { return V(0); }, x);
+}
+
+/// A function of points like X that is called with plain numbers, numbers that record, or jets, in containers that are
+/// kept.
+template <class F, class X>
+class called_function {
+public:
+ using T = typename point_of<X>::number;
+ using point = point_with<X, T>;
+ using recorded = point_with<X, real<T>>;
+ static constexpr bool takes_plain = std::is_invocable_v<const F&, const point&>;
+ static constexpr bool takes_derivatives = [] {
+  if constexpr (scalars::is_gradient<F>)
+   return false;
+  else
+   return std::is_invocable_v<const F&, const point&, std::span<T>>;
+ }();
+
+ called_function(const F& f, const X& like)
+  : f_(f), point_(point_like<T>(like)), recorded_(point_like<real<T>>(like)) {}
+
+ const point& at(std::span<const T> x) {
+  for (std::size_t i = 0; i < x.size(); ++i) element(point_, i) = x[i];
+  return point_;
+ }
+ decltype(auto) plain(std::span<const T> x) {
+  if constexpr (takes_plain) {
+   return f_(at(x));
+  } else {
+   for (std::size_t i = 0; i < x.size(); ++i) element(recorded_, i) = real<T>(x[i]);
+   return f_(std::as_const(recorded_));
+  }
+ }
+ T value(std::span<const T> x) { return plain_value(plain(x)); }
+ template <class Y>
+ static T plain_value(const Y& y) {
+  if constexpr (requires {
+      y.value;
+      y.gradient;
+     })
+   return static_cast<T>(y.value);
+  else if constexpr (recording<Y>)
+   return static_cast<T>(y.number);
+  else
+   return static_cast<T>(y);
+ }
+ T with_derivatives(std::span<const T> x, std::span<T> derivatives) {
+  return static_cast<T>(f_(at(x), derivatives));
+ }
+ /// Value and gradient by the tape.
+ T recorded_gradient(std::span<const T> x, std::span<T> gradient) {
+  real_tape<T> tape;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+   element(recorded_, i) = real<T>(x[i]);
+   tape.watch(element(recorded_, i));
+  }
+  const real<T> y(f_(std::as_const(recorded_)));
+  tape.backward(y);
+  for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = tape.adjoint(element(recorded_, i));
+  return y.value();
+ }
+ const F& function() const { return f_; }
+
+private:
+ const F& f_;
+ point point_;
+ recorded recorded_;
+};
+
+template <class F, class X>
+class function_objective : public objective<typename point_of<X>::number> {
+public:
+ using call = called_function<F, X>;
+ using T = typename call::T;
+ function_objective(const F& f, const X& like) : call_(f, like), like_(point_like<T>(like)) {}
+
+protected:
+ T compute_value(std::span<const T> x) override {
+  if constexpr (call::takes_derivatives) {
+   unused_.resize(x.size());
+   return call_.with_derivatives(x, unused_);
+  } else {
+   return call_.value(x);
+  }
+ }
+ T compute_gradient(std::span<const T> x, std::span<T> gradient) override {
+  if constexpr (call::takes_derivatives) {
+   return call_.with_derivatives(x, gradient);
+  } else if constexpr (gives_gradient()) {
+   const auto& y = call_.plain(x);
+   scalars::require_as_many(size_of_point(y.gradient), x.size(), "minimize: a gradient");
+   for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = static_cast<T>(element(y.gradient, i));
+   return static_cast<T>(y.value);
+  } else {
+   return call_.recorded_gradient(x, gradient);
+  }
+ }
+ void compute_product(std::span<const T> x, std::span<const T> gradient, std::span<const T> v,
+      std::span<T> product) override {
+  using moving = jet<T, 1>;
+  if constexpr (scalars::is_gradient<F>) {
+   auto at = point_like<moving>(like_);
+   for (std::size_t i = 0; i < x.size(); ++i) set_moving(element(at, i), x[i], v[i]);
+   const auto y = call_.function()(std::as_const(at));
+   for (std::size_t i = 0; i < x.size(); ++i) product[i] = element(y.gradient, i).derivative[0];
+  } else if constexpr (!call::takes_derivatives && !gives_gradient() &&
+       std::is_invocable_v<const F&, const point_with<X, real<moving>>&>) {
+   real_tape<moving> tape;
+   moving_.resize(1, point_like<real<moving>>(like_));
+   auto& at = moving_[0];
+   for (std::size_t i = 0; i < x.size(); ++i) {
+    moving number;
+    set_moving(number, x[i], v[i]);
+    element(at, i) = real<moving>(number);
+    tape.watch(element(at, i));
+   }
+   const real<moving> y(call_.function()(std::as_const(at)));
+   tape.backward(y);
+   for (std::size_t i = 0; i < x.size(); ++i) product[i] = tape.adjoint(element(at, i)).derivative[0];
+  } else {
+   objective<T>::compute_product(x, gradient, v, product);
+  }
+ }
+ call call_;
+
+private:
+ static void set_moving(jet<T, 1>& number, const T& value, const T& speed) {
+  number.value = value;
+  number.derivative[0] = speed;
+ }
+ static constexpr bool gives_gradient() {
+  if constexpr (call::takes_plain && !call::takes_derivatives)
+   return requires(const std::invoke_result_t<const F&, const typename call::point&>& y) {
+    y.value;
+    y.gradient;
+   };
+  else
+   return false;
+ }
+
+ typename call::point like_;
+ std::vector<T> unused_;
+ std::vector<point_with<X, real<jet<T, 1>>>> moving_;
+};
+
+template <class F, class Product, class X>
+class function_objective<with_hessian_product<F, Product>, X> final : public function_objective<F, X> {
+public:
+ using T = typename point_of<X>::number;
+ function_objective(const with_hessian_product<F, Product>& f, const X& like)
+  : function_objective<F, X>(f.f, like), product_(f.product) {}
+
+private:
+ void compute_product(std::span<const T> x, std::span<const T>, std::span<const T> v,
+      std::span<T> product) override {
+  product_(this->call_.at(x), v, product);
+ }
+ const Product& product_;
+};
+
+template <class F, class X>
+class function_residuals final : public residual_function<typename point_of<X>::number> {
+public:
+ using call = called_function<F, X>;
+ using T = typename call::T;
+ function_residuals(const F& f, const X& like) : call_(f, like) {}
+
+private:
+ void compute_residuals(std::span<const T> x, std::vector<T>& r) override {
+  r.clear();
+  const auto add = [&](const auto& each) { r.push_back(call::plain_value(each)); };
+  if constexpr (call::takes_derivatives)
+   scalars::for_each_number(add, call_.function()(call_.at(x), std::span<T>()));
+  else
+   scalars::for_each_number(add, call_.plain(x));
+ }
+ void compute_jacobian(std::span<const T> x, std::vector<T>& jacobian) override {
+  if constexpr (call::takes_derivatives) {
+   jacobian.assign(this->count() * x.size(), T(0));
+   call_.function()(call_.at(x), std::span<T>(jacobian));
+  } else {
+   const typename call::point& at = call_.at(x);
+   if constexpr (scalars::sequence<typename call::point>)
+    rows(call_.function(), at, jacobian);
+   else
+    rows([this](const auto& v) { return call_.function()(v[0]); }, std::array<T, 1>{at}, jacobian);
+   scalars::require_as_many(jacobian.size(), this->count() * x.size(), "minimize: a Jacobian");
+  }
+ }
+ template <class G, class P>
+ static void rows(const G& g, const P& at, std::vector<T>& jacobian) {
+  const detail::linearization<number_mode, G, P> linear(g, at);
+  linear.template rows<sweep_direction::automatic>(jacobian);
+ }
+ call call_;
+};
+}
+}
+// -- tapegraph/minimizers/lbfgs.hpp
+
+// -- tapegraph/minimizers/line_search.hpp
+
+/// A step along a direction that fulfils the strong Wolfe conditions: Nocedal and Wright (2006), "Numerical
+/// Optimization", algorithms 3.5 and 3.6.
+
+namespace tapegraph::minimizers {
+
+/// Value and slope at a step along the direction.
+template <class T>
+struct line_point {
+ T step = 0, value = 0, slope = 0;
+ bool finite() const { return std::isfinite(value) && std::isfinite(slope); }
+};
+
+/// Where the cubic through two values and slopes has its minimum (equation 3.59). NaN if it has none.
+template <class T>
+T cubic_minimum(const line_point<T>& a, const line_point<T>& b) {
+ const T d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step);
+ const T d2 = std::copysign(std::sqrt(d1 * d1 - a.slope * b.slope), b.step - a.step);
+ return b.step - (b.step - a.step) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2));
+}
+
+/// `At`: line_point<T>(T step), which evaluates the function there.
+template <class T, class At>
+class wolfe_search {
+public:
+ wolfe_search(const At& at, const line_point<T>& start, T decrease, T curvature)
+  : at_(at), start_(start), decrease_(decrease), curvature_(curvature) {}
+
+ /// The accepted point, at which the function has been evaluated last; step 0 if there is none. `first` is tried
+ /// first, and no step is longer than `most`. Points at which the function is not finite are too far.
+ line_point<T> run(T first, T most) {
+  line_point<T> before = start_;
+  T step = std::min(first, most);
+  bool wall = false;
+  for (int tries = 0; tries < 40; ++tries) {
+   const line_point<T> now = evaluate(step);
+   if (!now.finite()) {
+    wall = true, most = step;
+    step = before.step + (step - before.step) / 10;
+    if (!(step > before.step) || step >= most) break;
+    continue;
+   }
+   if (accepted(now)) return now;
+   if (!low(now) || (before.step > 0 && now.value >= before.value)) return zoom(before, now);
+   if (now.slope >= 0) return zoom(now, before);
+   if (step >= most) return now;
+   const T width = now.step - before.step;
+   T next = cubic_minimum(before, now);
+   if (!(next >= now.step + width / 10)) next = now.step + 4 * width;
+   next = std::min(next, now.step + 9 * width);
+   next = wall ? std::min(next, (now.step + most) / 2) : std::min(next, most);
+   before = now;
+   if (!(next > step)) break;
+   step = next;
+  }
+  endless = !wall && before.step > first * T(1e6);
+  return settle(before);
+ }
+
+ bool endless = false; ///< the value fell as far as it was followed
+
+private:
+ line_point<T> evaluate(T step) {
+  last_ = step;
+  return at_(step);
+ }
+ bool low(const line_point<T>& p) const { return p.value <= start_.value + decrease_ * p.step * start_.slope; }
+ bool accepted(const line_point<T>& p) const {
+  if (low(p) && std::abs(p.slope) <= -curvature_ * start_.slope) return true;
+  return p.value <= start_.value + 10 * epsilon<T> * std::abs(start_.value) &&
+   p.slope >= curvature_ * start_.slope && p.slope <= (2 * decrease_ - 1) * start_.slope;
+ }
+ /// Between `low_end`, the lowest point so far that has decreased enough, and `other`.
+ line_point<T> zoom(line_point<T> low_end, line_point<T> other) {
+  T width_before = 2 * std::abs(other.step - low_end.step);
+  for (int tries = 0; tries < 40; ++tries) {
+   const T from = std::min(low_end.step, other.step), width = std::abs(other.step - low_end.step);
+   if (!(width > 2 * epsilon<T> * std::max(low_end.step, other.step))) break;
+   T step = other.finite() ? cubic_minimum(low_end, other) : from;
+   if (!std::isfinite(step) || width > T(0.66) * width_before) step = from + width / 2;
+   step = std::clamp(step, from + width / 10, from + width - width / 10);
+   width_before = width;
+   const line_point<T> now = evaluate(step);
+   if (!now.finite()) {
+    other = now;
+   } else {
+    if (accepted(now)) return now;
+    if (!low(now) || now.value >= low_end.value) {
+     other = now;
+    } else {
+     if (now.slope * (other.step - low_end.step) >= 0) other = low_end;
+     low_end = now;
+    }
+   }
+  }
+  return settle(low_end);
+ }
+ /// The best point there is, which need not be the last one.
+ line_point<T> settle(const line_point<T>& best) {
+  if (best.step > 0 && best.step != last_) return evaluate(best.step);
+  return best;
+ }
+
+ const At& at_;
+ line_point<T> start_;
+ T decrease_, curvature_, last_ = 0;
+};
+}
+
+namespace tapegraph {
+
+/// The quasi-Newton method of limited memory (Nocedal 1980; Nocedal and Wright, algorithm 7.5): an approximate inverse
+/// Hessian from the last `history` steps, and a line search with the strong Wolfe conditions. With bounds it is the
+/// two-metric projection of Bertsekas (1982): numbers on a bound that the gradient pushes outward stay, and the others
+/// take the quasi-Newton step; a step over a bound is projected, and its length is found by backtracking.
+struct lbfgs {
+ int history = 10;
+ double decrease = 1e-4; ///< c1 of the Wolfe conditions
+ double curvature = 0.9; ///< c2, between c1 and 1
+};
+
+namespace minimizers {
+
+/// The last steps and differences of gradients.
+template <class T>
+class quasi_newton_pairs {
+public:
+ quasi_newton_pairs(std::size_t most, std::size_t size)
+  : most_(most), size_(size), steps_(most * size), differences_(most * size), products_(most), weights_(most) {}
+ bool empty() const { return count_ == 0; }
+ void clear() { count_ = 0, scale_ = 1; }
+
+ /// Takes the pair from x to `next`, unless its curvature is not positive.
+ void add(std::span<const T> x, std::span<const T> next, std::span<const T> gradient,
+   std::span<const T> next_gradient) {
+  const std::size_t at = (first_ + count_) % most_ * size_;
+  T* const s = &steps_[at];
+  T* const y = &differences_[at];
+  for (std::size_t i = 0; i < size_; ++i) {
+   s[i] = next[i] - x[i];
+   y[i] = next_gradient[i] - gradient[i];
+  }
+  const std::span<const T> step(s, size_), difference(y, size_);
+  const T product = dot(step, difference), square = dot(difference, difference);
+  if (!(product > epsilon<T> * square) || !std::isfinite(square)) return;
+  products_[at / size_] = product;
+  scale_ = product / square;
+  if (count_ < most_)
+   ++count_;
+  else
+   first_ = (first_ + 1) % most_;
+ }
+ /// direction = -H gradient by the two loops. With `masked`, of numbers that are free alone; the others' are 0.
+ void direction(std::span<const T> gradient, bool masked, const std::vector<unsigned char>& free,
+    std::span<T> direction) {
+  for (std::size_t i = 0; i < size_; ++i) direction[i] = -gradient[i];
+  const auto mask = [&] {
+   if (masked)
+    for (std::size_t i = 0; i < size_; ++i)
+     if (!free[i]) direction[i] = 0;
+  };
+  mask();
+  T scale = scale_;
+  for (std::size_t k = count_; k-- > 0;) {
+   const std::size_t slot = (first_ + k) % most_;
+   const std::span<const T> s(&steps_[slot * size_], size_), y(&differences_[slot * size_], size_);
+   const T product = masked ? free_product(s, y, free) : products_[slot];
+   const bool usable = product > 0;
+   weights_[slot] = usable ? dot(s, std::span<const T>(direction)) / product : T(0);
+   if (usable) add_scaled(direction, -weights_[slot], y), mask();
+   if (masked && k + 1 == count_ && usable) scale = product / free_product(y, y, free);
+  }
+  for (T& each : direction) each *= scale;
+  for (std::size_t k = 0; k < count_; ++k) {
+   const std::size_t slot = (first_ + k) % most_;
+   const std::span<const T> s(&steps_[slot * size_], size_), y(&differences_[slot * size_], size_);
+   const T product = masked ? free_product(s, y, free) : products_[slot];
+   if (!(product > 0)) continue;
+   const T back = dot(y, std::span<const T>(direction)) / product;
+   add_scaled(direction, weights_[slot] - back, s), mask();
+  }
+ }
+
+private:
+ static T free_product(std::span<const T> a, std::span<const T> b, const std::vector<unsigned char>& free) {
+  T sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += free[i] ? a[i] * b[i] : T(0);
+  return sum;
+ }
+
+ std::size_t most_, size_, first_ = 0, count_ = 0;
+ std::vector<T> steps_, differences_, products_, weights_;
+ T scale_ = 1;
+};
+
+template <class T>
+class lbfgs_run {
+public:
+ lbfgs_run(const lbfgs& method, objective<T>& f, std::vector<T>& x, const minimization_options& options)
+  : method_(method),
+  f_(f),
+  x_(x),
+  box_(options, x.size()),
+  progress_(options, f.evaluations),
+  pairs_(static_cast<std::size_t>(std::max(method.history, 1)), x.size()),
+  gradient_(x.size()),
+  trial_(x.size()),
+  trial_gradient_(x.size()),
+  direction_(x.size()) {
+  if (method.history < 1)
+   throw argument_error("lbfgs: history is " + std::to_string(method.history) + ", at least 1");
+  if (!(0 < method.decrease && method.decrease < method.curvature && method.curvature < 1))
+   throw argument_error("lbfgs: 0 < decrease < curvature < 1, given " + std::to_string(method.decrease) +
+        " and " + std::to_string(method.curvature));
+ }
+ outcome<T> run() {
+  box_.project(x_);
+  value_ = f_.value_and_gradient(x_, gradient_);
+  if (progress_.begin(value_, gradient_, box_.projected(x_, gradient_, free_))) return progress_.result;
+  for (;;) {
+   choose_direction();
+   T promised = -slope_;
+   bool found = search();
+   if (!found && !pairs_.empty()) {
+    pairs_.clear();
+    choose_direction();
+    promised = std::min(promised, -slope_);
+    found = search();
+   }
+   if (!found) {
+    if (!progress_.limits()) progress_.fail(promised);
+    return progress_.result;
+   }
+   pairs_.add(x_, trial_, gradient_, trial_gradient_);
+   std::swap(x_, trial_);
+   std::swap(gradient_, trial_gradient_);
+   value_ = trial_value_;
+   const bool done = progress_.after(trial_, x_, value_, box_.projected(x_, gradient_, free_));
+   if (endless_ && !done) progress_.stop(stop_reason::unbounded);
+   if (done || endless_) return progress_.result;
+  }
+ }
+
+private:
+ void choose_direction() {
+  pairs_.direction(gradient_, box_.bounded(), free_, direction_);
+  leave_bounds();
+  slope_ = dot<T>(gradient_, direction_);
+  if (!(slope_ < 0) || !std::isfinite(slope_)) {
+   pairs_.clear();
+   pairs_.direction(gradient_, box_.bounded(), free_, direction_);
+   leave_bounds();
+   slope_ = dot<T>(gradient_, direction_);
+  }
+  first_step_ = pairs_.empty() ? std::min(T(1), 1 / norm<T>(direction_)) : T(1);
+ }
+ void leave_bounds() {
+  if (!box_.bounded()) return;
+  for (std::size_t i = 0; i < x_.size(); ++i)
+   if (!free_[i] || box_.blocks(i, x_[i], direction_[i])) direction_[i] = 0;
+ }
+ bool search() {
+  const T most = box_.first_bound(x_, direction_);
+  endless_ = false;
+  if (most < first_step_) return projected_search();
+  const auto at = [this](T step) {
+   for (std::size_t i = 0; i < x_.size(); ++i) trial_[i] = x_[i] + step * direction_[i];
+   box_.project(trial_);
+   trial_value_ = f_.value_and_gradient(trial_, trial_gradient_);
+   const T slope = all_finite<T>(trial_gradient_) ? dot<T>(trial_gradient_, direction_)
+              : std::numeric_limits<T>::quiet_NaN();
+   return line_point<T>{step, trial_value_, slope};
+  };
+  wolfe_search<T, decltype(at)> search(at, {0, value_, slope_}, static_cast<T>(method_.decrease),
+           static_cast<T>(method_.curvature));
+  const bool found = search.run(first_step_, most).step > 0;
+  endless_ = search.endless;
+  return found;
+ }
+ bool projected_search() {
+  T step = first_step_;
+  for (int tries = 0; tries < 50; ++tries) {
+   T promised = 0;
+   for (std::size_t i = 0; i < x_.size(); ++i) trial_[i] = x_[i] + step * direction_[i];
+   box_.project(trial_);
+   for (std::size_t i = 0; i < x_.size(); ++i) promised += gradient_[i] * (trial_[i] - x_[i]);
+   if (promised == 0) return false;
+   trial_value_ = f_.value_and_gradient(trial_, trial_gradient_);
+   const bool finite = std::isfinite(trial_value_) && all_finite<T>(trial_gradient_);
+   if (finite && promised < 0 && trial_value_ <= value_ + static_cast<T>(method_.decrease) * promised)
+    return true;
+   const T parabola = -promised / (2 * (trial_value_ - value_ - promised));
+   step *= finite && std::isfinite(parabola) ? std::clamp(parabola, T(0.1), T(0.5)) : T(0.1);
+  }
+  return false;
+ }
+
+ const lbfgs& method_;
+ objective<T>& f_;
+ std::vector<T>& x_;
+ box<T> box_;
+ progress<T> progress_;
+ quasi_newton_pairs<T> pairs_;
+ std::vector<T> gradient_, trial_, trial_gradient_, direction_;
+ std::vector<unsigned char> free_;
+ T value_ = 0, trial_value_ = 0, slope_ = 0, first_step_ = 1;
+ bool endless_ = false;
+};
+
+template <class T>
+outcome<T> run(const lbfgs& method, objective<T>& f, std::vector<T>& x, const minimization_options& options) {
+ return lbfgs_run<T>(method, f, x, options).run();
+}
+}
+
+namespace minimizers {
+
+/// A method for functions that give one number, and one for functions that give residuals: a structure with a function
+/// `run` in its namespace or this one.
+template <class M>
+concept value_method = requires(const M& m, objective<double>& f, std::vector<double>& x,
+        const minimization_options& o) {
+ { run(m, f, x, o) } -> std::same_as<outcome<double>>;
+};
+template <class M>
+concept residual_method = requires(const M& m, residual_function<double>& f, std::vector<double>& x,
+        const minimization_options& o) {
+ { run(m, f, x, o) } -> std::same_as<outcome<double>>;
+};
+
+/// The result at `point`, with the counts of f.
+template <class Point, class T, class F>
+minimization_result<Point, T> result_of(Point point, const outcome<T>& end, const F& f) {
+ return {std::move(point), end.value, end.gradient_norm, end.iterations,
+   f.evaluations, f.gradients, f.products, end.reason};
+}
+
+template <class T>
+void require_start(std::span<const T> x) {
+ if (x.empty()) throw argument_error("minimize: the start has no numbers");
+ for (std::size_t i = 0; i < x.size(); ++i)
+  if (!std::isfinite(x[i]))
+   throw argument_error("minimize: number " + std::to_string(i) + " of the start is " + std::to_string(x[i]));
+}
+}
+
+/// Minimizes a function of a number, or of a vector, array, span or column vector of Eigen's, of float or double, from
+/// `start`. f is one of these:
+///
+///     f(x) -> y                    a template of the numbers' type: differentiated by tg::real and jets
+///     f(x, gradient) -> y          which writes its gradient to the std::span<T>
+///     f(x) -> value and gradient   such as tg::value_and_gradient(f): a structure with these members
+///     f(x) -> residuals            a sequence, for levenberg_marquardt and gauss_newton: half the sum of squares is minimized
+///     f(x, jacobian) -> residuals  which writes df[i] / dx[k] to jacobian[i * x.size() + k], unless the span is empty
+///
+/// The methods are lbfgs, newton_cg, levenberg_marquardt and gauss_newton. Throws argument_error if the start is empty
+/// or not finite or bounds or options make no sense, and numeric_error if the function is not finite at the start.
+/// Elsewhere it may be infinite or NaN: steps that lead there are shortened.
+template <class F, minimizers::starting_point X, class M = lbfgs>
+ requires minimizers::value_method<M> || minimizers::residual_method<M>
+[[nodiscard]] auto minimize(const F& f, const X& start, const M& method = {},
+       const minimization_options& options = {}) {
+ using T = typename minimizers::point_of<X>::number;
+ std::vector<T> x;
+ scalars::for_each_number([&](const T& each) { x.push_back(each); }, start);
+ minimizers::require_start<T>(x);
+ const auto run_with = [&](auto&& function) {
+  const auto end = run(method, function, x, options);
+  auto point = minimizers::point_like<T>(start);
+  for (std::size_t i = 0; i < x.size(); ++i) minimizers::element(point, i) = x[i];
+  return minimizers::result_of(std::move(point), end, function);
+ };
+ if constexpr (minimizers::value_method<M>)
+  return run_with(minimizers::function_objective<F, X>(f, start));
+ else
+  return run_with(minimizers::function_residuals<F, X>(f, start));
+}
+no_such_option_in<minimization_options> minimize(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+
+// -- tapegraph/minimizers/newton_cg.hpp
+
+/// Newton's method in a trust region, whose steps conjugate gradients find from products with the Hessian (Steihaug
+/// 1983; Nocedal and Wright, algorithms 4.1 and 7.2). It needs no matrix, and leaves saddle points by directions of
+/// negative curvature. Bounds: numbers on a bound that the gradient pushes outward stay, and steps are projected.
+struct newton_cg {
+ double initial_radius = 1; ///< of the trust region
+ double max_radius = 1e10;
+ int max_products = 0; ///< of the Hessian for one step; 0: ten more than twice the number of variables
+};
+
+namespace minimizers {
+
+template <class T>
+class newton_cg_run {
+public:
+ newton_cg_run(const newton_cg& method, objective<T>& f, std::vector<T>& x, const minimization_options& options)
+  : f_(f),
+  x_(x),
+  box_(options, x.size()),
+  progress_(options, f.evaluations),
+  gradient_(x.size()),
+  trial_(x.size()),
+  trial_gradient_(x.size()),
+  step_(x.size()),
+  residual_(x.size()),
+  direction_(x.size()),
+  product_(x.size()),
+  radius_(static_cast<T>(method.initial_radius)),
+  most_(static_cast<T>(method.max_radius)),
+  products_(method.max_products > 0 ? static_cast<std::size_t>(method.max_products) : 2 * x.size() + 10) {
+  if (!(method.initial_radius > 0 && method.initial_radius <= method.max_radius))
+   throw argument_error("newton_cg: 0 < initial_radius <= max_radius, given " +
+        std::to_string(method.initial_radius) + " and " + std::to_string(method.max_radius));
+  if (method.max_products < 0)
+   throw argument_error("newton_cg: max_products is " + std::to_string(method.max_products));
+ }
+ outcome<T> run() {
+  box_.project(x_);
+  T value = f_.value_and_gradient(x_, gradient_);
+  if (progress_.begin(value, gradient_, box_.projected(x_, gradient_, free_))) return progress_.result;
+  T most_promised = 0;
+  for (;;) {
+   find_step();
+   for (std::size_t i = 0; i < x_.size(); ++i) trial_[i] = x_[i] + step_[i];
+   box_.project(trial_);
+   bool moves = false, projected = false;
+   for (std::size_t i = 0; i < x_.size(); ++i) {
+    projected |= trial_[i] != x_[i] + step_[i];
+    moves |= trial_[i] != x_[i];
+    step_[i] = trial_[i] - x_[i];
+   }
+   const T length = norm<T>(step_);
+   f_.hessian_product(x_, gradient_, step_, product_);
+   const T promised = -(dot<T>(gradient_, step_) + dot<T>(step_, product_) / 2);
+   most_promised = std::max(most_promised, promised);
+   if (!moves) {
+    progress_.fail(most_promised);
+    break;
+   }
+   const T trial_value = f_.value_and_gradient(trial_, trial_gradient_);
+   const bool finite = std::isfinite(trial_value) && all_finite<T>(trial_gradient_);
+   const T gained = value - trial_value, noise = 10 * epsilon<T> * std::abs(value);
+   const bool rounding = finite && std::abs(promised) <= noise && std::abs(gained) <= noise;
+   T quality = finite && promised > 0 ? gained / promised : T(-1);
+   if (rounding) quality = norm<T>(trial_gradient_) < norm<T>(gradient_) ? T(1) : T(-1);
+   if (!(quality >= T(0.25)))
+    radius_ = std::min(radius_, length) / 4;
+   else if (quality > T(0.75) && (on_boundary_ || projected))
+    radius_ = std::min(2 * radius_, most_);
+   if (quality > T(1e-4)) {
+    most_promised = 0;
+    std::swap(x_, trial_);
+    std::swap(gradient_, trial_gradient_);
+    value = trial_value;
+    if (progress_.after(trial_, x_, value, box_.projected(x_, gradient_, free_))) break;
+   } else {
+    if (rounding) {
+     progress_.fail(most_promised);
+     break;
+    }
+    if (progress_.limits()) break;
+   }
+  }
+  return progress_.result;
+ }
+
+private:
+ void mask(std::vector<T>& v) const {
+  if (!box_.bounded()) return;
+  for (std::size_t i = 0; i < v.size(); ++i)
+   if (!free_[i]) v[i] = 0;
+ }
+ void find_step() {
+  std::fill(step_.begin(), step_.end(), T(0));
+  residual_ = gradient_;
+  mask(residual_);
+  for (std::size_t i = 0; i < x_.size(); ++i) direction_[i] = -residual_[i];
+  T square = dot<T>(residual_, residual_);
+  const T first = std::sqrt(square), tolerance = std::min(T(0.5), std::sqrt(first)) * first;
+  on_boundary_ = false;
+  for (std::size_t tries = 0; tries < products_; ++tries) {
+   f_.hessian_product(x_, gradient_, direction_, product_);
+   mask(product_);
+   const T curvature = dot<T>(direction_, product_);
+   const T along = square / curvature;
+   const T to_boundary = boundary();
+   if (!(curvature > 0) || !(along < to_boundary)) {
+    add_scaled<T>(step_, to_boundary, direction_);
+    on_boundary_ = true;
+    return;
+   }
+   add_scaled<T>(step_, along, direction_);
+   add_scaled<T>(residual_, along, product_);
+   const T next = dot<T>(residual_, residual_);
+   if (std::sqrt(next) <= tolerance) return;
+   const T ratio = next / square;
+   for (std::size_t i = 0; i < x_.size(); ++i) direction_[i] = ratio * direction_[i] - residual_[i];
+   square = next;
+  }
+ }
+ T boundary() const {
+  const T a = dot<T>(direction_, direction_), b = dot<T>(step_, direction_);
+  const T c = dot<T>(step_, step_) - radius_ * radius_;
+  const T root = std::sqrt(std::max(b * b - a * c, T(0)));
+  return b > 0 ? -c / (b + root) : (root - b) / a;
+ }
+
+ objective<T>& f_;
+ std::vector<T>& x_;
+ box<T> box_;
+ progress<T> progress_;
+ std::vector<T> gradient_, trial_, trial_gradient_, step_, residual_, direction_, product_;
+ std::vector<unsigned char> free_;
+ T radius_, most_;
+ std::size_t products_;
+ bool on_boundary_ = false;
+};
+
+template <class T>
+outcome<T> run(const newton_cg& method, objective<T>& f, std::vector<T>& x, const minimization_options& options) {
+ return newton_cg_run<T>(method, f, x, options).run();
+}
+}
+}
+// -- tapegraph/real.hpp
+
+/// A number that records: `tg::real<>` takes the place of double in code that is a template of its number's type, and
+/// gives derivatives by a tape. It needs nothing of tensors. docs/scalars.md is its page.
+
+// -- tapegraph/scalar/block.hpp
 
 /// Parts of a recording: without a tape, and with fewer statements.
 
@@ -1107,94 +3272,6 @@ struct tgamma_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<polygamma_op<0>>(x)); }
 };
 }
-// -- tapegraph/scalar/standard.hpp
-
-/// Functions of <cmath> that are operations of the library, for plain numbers. The value is the standard
-/// library's, so that a program gives the same bits with `double` and with `tg::real`; it is also faster
-/// than the library's own function, which is written for vectors. Derivatives are those of the
-/// operations, which may call the standard library here, too.
-
-namespace tapegraph::scalars {
-#define TG_STANDARD_VALUE(word) \
- template <std::floating_point T> \
- struct scalar_rule<word##_op, T> { \
-  template <std::same_as<T>... V> \
-  TG_INLINE static T value(V... x) { \
-   return std::word(x...); \
-  } \
-  template <int I, std::same_as<T>... V> \
-  TG_INLINE static T slope(T seed, V... x_and_value) { \
-   return vjp_for<word##_op, I>(seed, x_and_value...); \
-  } \
- };
-TG_STANDARD_VALUE(tan)
-TG_STANDARD_VALUE(asin)
-TG_STANDARD_VALUE(acos)
-TG_STANDARD_VALUE(atan)
-TG_STANDARD_VALUE(atan2)
-TG_STANDARD_VALUE(hypot)
-TG_STANDARD_VALUE(tanh)
-TG_STANDARD_VALUE(asinh)
-TG_STANDARD_VALUE(acosh)
-TG_STANDARD_VALUE(atanh)
-TG_STANDARD_VALUE(exp)
-TG_STANDARD_VALUE(exp2)
-TG_STANDARD_VALUE(expm1)
-TG_STANDARD_VALUE(log)
-TG_STANDARD_VALUE(log2)
-TG_STANDARD_VALUE(log10)
-TG_STANDARD_VALUE(log1p)
-TG_STANDARD_VALUE(cbrt)
-TG_STANDARD_VALUE(erf)
-TG_STANDARD_VALUE(erfc)
-#undef TG_STANDARD_VALUE
-template <std::floating_point T>
-struct scalar_rule<sin_op, T> {
- TG_INLINE static T value(T x) { return std::sin(x); }
- template <int I>
- TG_INLINE static T slope(T seed, T x, T) {
-  return seed * std::cos(x);
- }
-};
-template <std::floating_point T>
-struct scalar_rule<cos_op, T> {
- TG_INLINE static T value(T x) { return std::cos(x); }
- template <int I>
- TG_INLINE static T slope(T seed, T x, T) {
-  return -(seed * std::sin(x));
- }
-};
-template <std::floating_point T>
-struct scalar_rule<sinh_op, T> {
- TG_INLINE static T value(T x) { return std::sinh(x); }
- template <int I>
- TG_INLINE static T slope(T seed, T x, T) {
-  return seed * std::cosh(x);
- }
-};
-template <std::floating_point T>
-struct scalar_rule<cosh_op, T> {
- TG_INLINE static T value(T x) { return std::cosh(x); }
- template <int I>
- TG_INLINE static T slope(T seed, T x, T) {
-  return seed * std::sinh(x);
- }
-};
-template <std::floating_point T>
-struct scalar_rule<pow_op, T> {
- TG_INLINE static T value(T x, T exponent) { return std::pow(x, exponent); }
- template <int I>
- TG_INLINE static T slope(T seed, T x, T exponent, T y) {
-  if constexpr (I == 0) {
-   if (exponent == T(0)) return T(0);
-   if (y != T(0) && std::isfinite(y) && std::isfinite(x)) return seed * (exponent * (y / x));
-   return seed * (exponent * std::pow(x, exponent - T(1)));
-  } else {
-   return y == T(0) || x == T(0) ? T(0) : seed * (y * std::log(x));
-  }
- }
-};
-}
 
 /// Functions of <cmath> that the library does not have for tensors, or has with another meaning, for
 /// numbers that record and for jets. All are found by argument-dependent lookup: `using std::sqrt;
@@ -1334,210 +3411,6 @@ TG_SCALAR_3(hypot, hypot3_op)
 #undef TG_SCALAR_1
 #undef TG_SCALAR_2
 #undef TG_SCALAR_3
-
-// -- tapegraph/scalar/jet.hpp
-
-/// A value and its derivatives in N directions, for forward mode in code with loops and branches: the dual number of
-/// automatic differentiation, without a tape. tg::dual is its relative for functions that the compiler sees whole.
-/// Jets of jets have higher derivatives. `jet<T, N> x;` is not initialised, as a double is not; `jet<T, N> x{}` is 0.
-template <class T, int N>
-struct jet {
- using value_type = T;
- T value;
- T derivative[N];
-
- constexpr jet() = default;
- TG_INLINE constexpr jet(const T& constant) : value(constant), derivative{} {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr jet(Number constant) : value(static_cast<T>(constant)), derivative{} {}
- /// A number that moves in direction `direction` at speed 1.
- TG_INLINE constexpr jet(const T& number, int direction) : value(number), derivative{} {
-  derivative[direction] = T(1);
- }
-
- template <arithmetic Number>
- TG_INLINE constexpr explicit operator Number() const {
-  return static_cast<Number>(value);
- }
- TG_INLINE constexpr jet& operator+=(const jet& x) { return *this = *this + x; }
- TG_INLINE constexpr jet& operator-=(const jet& x) { return *this = *this - x; }
- TG_INLINE constexpr jet& operator*=(const jet& x) { return *this = *this * x; }
- TG_INLINE constexpr jet& operator/=(const jet& x) { return *this = *this / x; }
- template <arithmetic Number>
- TG_INLINE constexpr jet& operator*=(Number x) {
-  return *this = *this * x;
- }
- template <arithmetic Number>
- TG_INLINE constexpr jet& operator/=(Number x) {
-  return *this = *this / x;
- }
- TG_INLINE constexpr jet& operator++() { return *this += jet(1); }
- TG_INLINE constexpr jet& operator--() { return *this -= jet(1); }
- TG_INLINE constexpr jet operator++(int) { return std::exchange(*this, *this + 1); }
- TG_INLINE constexpr jet operator--(int) { return std::exchange(*this, *this - 1); }
-
- /// Whether the value and all derivatives are 0.
- TG_INLINE constexpr bool is_zero() const {
-  const auto zero = [](const T& x) {
-   if constexpr (scalars::is_jet<T>)
-    return x.is_zero();
-   else
-    return x == T(0);
-  };
-  bool zeros = zero(value);
-  for (int k = 0; k < N; ++k) zeros &= zero(derivative[k]);
-  return zeros;
- }
-};
-
-namespace scalars {
-template <class J, class X>
-TG_INLINE constexpr decltype(auto) value_in(const X& x) {
- if constexpr (std::is_same_v<X, J>)
-  return (x.value);
- else if constexpr (std::is_same_v<X, bool>)
-  return x;
- else
-  return static_cast<decltype(J::value)>(x);
-}
-template <class T>
-[[gnu::cold, gnu::noinline]] constexpr T guarded_product(T slope, T derivative) {
- return derivative == T(0) ? T(0) : slope * derivative;
-}
-template <bool First, std::size_t K, class T>
-TG_INLINE void add_scaled_block(T* y, T slope, const T* x) {
- typedef T lanes __attribute__((vector_size(16)));
- constexpr std::size_t at = K * (sizeof(lanes) / sizeof(T));
- lanes a, b;
- std::memcpy(&a, x + at, sizeof a);
- if constexpr (First) {
-  b = slope * a;
- } else {
-  std::memcpy(&b, y + at, sizeof b);
-  b = b + slope * a;
- }
- std::memcpy(y + at, &b, sizeof b);
-}
-template <bool First, class T, std::size_t... K>
-TG_INLINE void add_scaled_blocks(T* y, T slope, const T* x, std::index_sequence<K...>) {
- (add_scaled_block<First, K>(y, slope, x), ...);
-}
-template <bool First, bool Finite, class T, int N, std::size_t... K>
-TG_INLINE constexpr void add_scaled(jet<T, N>& y, const T& slope, const jet<T, N>& x, std::index_sequence<K...>) {
- if constexpr (!Finite && std::is_floating_point_v<T>) {
-  if (!(slope - slope == T(0))) [[unlikely]] {
-   ((y.derivative[K] = guarded_product(slope, x.derivative[K]) + (First ? T(0) : y.derivative[K])), ...);
-   return;
-  }
- }
- if constexpr (std::is_floating_point_v<T> && N * sizeof(T) % 16 == 0) {
-  if (!std::is_constant_evaluated()) {
-   add_scaled_blocks<First>(y.derivative, slope, x.derivative, std::make_index_sequence<N * sizeof(T) / 16>{});
-   return;
-  }
- }
- if constexpr (First)
-  ((y.derivative[K] = slope * x.derivative[K]), ...);
- else
-  ((y.derivative[K] = y.derivative[K] + slope * x.derivative[K]), ...);
-}
-template <class Op, std::size_t K, class J, class Operand, class... V>
-TG_INLINE constexpr void add_operand(J& y, bool& first, const Operand& x, const V&... values) {
- using T = decltype(J::value);
- if constexpr (std::is_same_v<Operand, J> && differentiable<Op, static_cast<int>(K), T, V..., T>) {
-  const T slope = scalar_rule<Op, T>::template slope<static_cast<int>(K)>(T(1), values..., y.value);
-  constexpr bool finite = Op::finite_slopes || Op::zeros == zero_adjoint::passes;
-  constexpr auto places = std::make_index_sequence<sizeof(y.derivative) / sizeof(T)>{};
-  if (first)
-   add_scaled<true, finite>(y, slope, x, places);
-  else
-   add_scaled<false, finite>(y, slope, x, places);
-  first = false;
- }
-}
-template <class Op, class J, std::size_t... I, class... X>
-TG_INLINE constexpr J apply_jet(std::index_sequence<I...>, const X&... x) {
- J y{};
- y.value = scalar_rule<Op, decltype(J::value)>::value(value_in<J>(x)...);
- bool first = true;
- const auto add = [&](const auto&... values) __attribute__((always_inline)) {
-  (add_operand<Op, I>(y, first, x, values...), ...);
- };
- add(value_in<J>(x)...);
- if (first)
-  for (auto& d : y.derivative) d = decltype(J::value)(0);
- return y;
-}
-}
-
-/// Applies an elementwise operation to numbers, some of which are jets and none of which records.
-template <class Op, scalar... X>
- requires((scalars::is_jet<X> || ...) && (!recording<X> && ...))
-TG_INLINE constexpr auto apply_scalar(const X&... x) {
- using J = typename scalars::recorded_value<X...>::type;
- if constexpr (Op::condition_operands == 1)
-  return [](const auto& condition, const auto& a, const auto& b) { return condition ? J(a) : J(b); }(x...);
- else
-  return scalars::apply_jet<Op, J>(std::index_sequence_for<X...>{}, x...);
-}
-
-#define TG_COMPARES(sign) \
- template <class T, int N> \
- TG_INLINE constexpr bool operator sign(const jet<T, N>& x, const jet<T, N>& y) { \
-  return x.value sign y.value; \
- } \
- template <class T, int N, arithmetic B> \
- TG_INLINE constexpr bool operator sign(const jet<T, N>& x, const B& y) { \
-  return x.value sign y; \
- } \
- template <class T, int N, arithmetic A> \
- TG_INLINE constexpr bool operator sign(const A& x, const jet<T, N>& y) { \
-  return x sign y.value; \
- }
-TG_COMPARES(<)
-TG_COMPARES(<=)
-TG_COMPARES(>)
-TG_COMPARES(>=)
-TG_COMPARES(==)
-TG_COMPARES(!=)
-#undef TG_COMPARES
-
-// -- tapegraph/scalar/lanes.hpp
-
-/// N adjoints of every number at once, for N results: one sweep reads the tape once for all of them. N is 2, 4 or 8.
-/// The memory counts toward no tape's limit.
-template <class T, int N>
-class adjoint_lanes {
- static_assert(std::is_floating_point_v<T>, "adjoint_lanes: lanes are of float or double");
- static_assert(N == 2 || N == 4 || N == 8, "adjoint_lanes: 2, 4 or 8 lanes");
-
-public:
- explicit adjoint_lanes(real_tape<T>& tape) : tape_(&tape) { clear(); }
-
- /// All adjoints of all lanes are 0 again; needed after anything was recorded.
- void clear() { adjoints_.assign(tape_->statements() + 1, scalars::adjoint_pack<T, N>{}); }
- /// Lane `lane` is to be the derivatives of y, times `amount`.
- void add(const real<T>& y, int lane, const T& amount = T(1)) {
-  tape_->require_own(y, "adjoint_lanes::add");
-  if (y.place.at >= adjoints_.size()) scalars::refuse_lanes();
-  if (y.place.at != 0) adjoints_[y.place.at].value[lane] += amount;
- }
- void sweep() {
-  if (adjoints_.size() != tape_->statements() + 1) scalars::refuse_lanes();
-  tape_->sweep(adjoints_.data(), {});
- }
- T operator()(const real<T>& x, int lane) const {
-  tape_->require_own(x, "adjoint_lanes");
-  if (x.place.at == 0) scalars::refuse_constant("adjoint_lanes");
-  if (x.place.at >= adjoints_.size()) scalars::refuse_lanes();
-  return adjoints_[x.place.at].value[lane];
- }
-
-private:
- real_tape<T>* tape_;
- std::vector<scalars::adjoint_pack<T, N>> adjoints_;
-};
 }
 // -- tapegraph/scalar/limits.hpp
 
@@ -1596,6 +3469,8 @@ TG_INLINE constexpr auto innermost(const T& x) {
   return innermost(x.value());
  else if constexpr (arithmetic<T>)
   return x;
+ else if constexpr (is_symbol<T> || is_taylor<T>)
+  return x.value();
  else
   return innermost(x.value);
 }
@@ -1612,16 +3487,21 @@ struct number_of_operands<X...> {
 };
 template <class... X>
  requires(has_recorded_value<X...>)
-&&is_jet<typename recorded_value<X...>::type> && (!recording<X> && ...) struct number_of_operands<X...> {
+&&(is_jet<typename recorded_value<X...>::type> ||
+is_taylor<typename recorded_value<X...>::type>)&&(!recording<X> && ...) struct number_of_operands<X...> {
  using type = typename recorded_value<X...>::type;
 };
 template <class... X>
 using number_of = typename number_of_operands<X...>::type;
 }
 
+/// Numbers whose values are known for good; those of symbols are other ones when the program runs.
+template <class X>
+concept known_number = differential_number<X> && !scalars::is_symbolic<X>;
+
 #define TG_STEP(word) \
  template <operand X> \
-  requires differential_number<X> \
+  requires known_number<X> \
  inline scalars::number_of<X> word(const X& x) { return scalars::number_of<X>(std::word(scalars::innermost(x))); }
 TG_STEP(round)
 TG_STEP(rint)
@@ -1631,7 +3511,7 @@ TG_STEP(logb)
 
 #define TG_QUESTION(word) \
  template <operand X> \
-  requires differential_number<X> \
+  requires known_number<X> \
  inline auto word(const X& x) { return std::word(scalars::innermost(x)); }
 TG_QUESTION(lround)
 TG_QUESTION(llround)
@@ -1649,14 +3529,15 @@ TG_QUESTION(fpclassify)
 /// x 2^exponent
 template <differential_number X>
 TG_INLINE auto ldexp(const X& x, int exponent) {
- return x * std::ldexp(decltype(scalars::innermost(x))(1), exponent);
+ using plain = std::remove_cvref_t<decltype(scalars::innermost(x))>;
+ return x * std::ldexp(plain(1), exponent);
 }
 template <differential_number X>
 TG_INLINE auto scalbn(const X& x, int exponent) {
  return ldexp(x, exponent);
 }
 /// x = fraction 2^exponent with 0.5 <= |fraction| < 1
-template <differential_number X>
+template <known_number X>
 inline scalars::number_of<X> frexp(const X& x, int* exponent) {
  const auto fraction = std::frexp(scalars::innermost(x), exponent);
  if (!std::isfinite(fraction) || fraction == 0) return x;
@@ -1682,335 +3563,2869 @@ inline scalars::number_of<X> nextafter(const X& x, const Y& y) {
 
 /// What std::max and std::min do of two numbers of one type, of formulas, too: the first of equal ones.
 template <class X, class Y>
- requires differential_operands<X, Y>
+ requires differential_operands<X, Y> && scalars::has_recorded_value<X, Y>
 inline auto max(const X& x, const Y& y) {
  using result = scalars::number_of<X, Y>;
  return x < y ? result(y) : result(x);
 }
 template <class X, class Y>
- requires differential_operands<X, Y>
+ requires differential_operands<X, Y> && scalars::has_recorded_value<X, Y>
 inline auto min(const X& x, const Y& y) {
  using result = scalars::number_of<X, Y>;
  return y < x ? result(y) : result(x);
 }
-}
-// -- tapegraph/scalar/transforms.hpp
 
-// -- tapegraph/scalar/structures.hpp
+// -- tapegraph/scalar/taylor.hpp
 
-/// Arguments and results of functions of numbers: numbers, vectors, arrays and spans of these, and results of several
-/// parts.
+/// A Taylor polynomial of order N, x(t) = coefficient[0] + coefficient[1] t + ... + coefficient[N] t^N + O(t^(N + 1)): all
+/// derivatives of a function of one variable in one run. It takes the place of double in code that is a template of its
+/// number's type; comparisons are of values.
+template <class T, int N>
+struct taylor {
+ static_assert(N >= 0 && std::is_floating_point_v<T>, "tg::taylor has an order from 0 on, and plain numbers");
+ using value_type = T;
+ std::array<T, static_cast<std::size_t>(N) + 1> coefficient{};
 
-namespace tapegraph::scalars {
-template <class T>
-concept plain_number = std::floating_point<T> || is_jet<T>;
-template <class R>
-struct sequence_of;
-template <class T, class A>
-struct sequence_of<std::vector<T, A>> {
- using element = T;
- template <class V>
- using with = std::vector<V>;
-};
-template <class T, std::size_t N>
-struct sequence_of<std::array<T, N>> {
- using element = T;
- template <class V>
- using with = std::array<V, N>;
-};
-template <class T, std::size_t N>
-struct sequence_of<std::span<T, N>> {
- using element = std::remove_const_t<T>;
- template <class V>
- using with = std::vector<V>;
-};
-template <class R>
-concept sequence = requires {
- typename sequence_of<R>::element;
-};
-template <class R>
-concept number_sequence = sequence<R> && plain_number<typename sequence_of<R>::element>;
-template <class R, class Make>
-auto mapped_sequence(const R& like, const Make& make) {
- using V = std::remove_cvref_t<decltype(make(*std::begin(like)))>;
- typename sequence_of<R>::template with<V> result{};
- if constexpr (requires { result.resize(like.size()); }) result.resize(like.size());
- for (std::size_t i = 0; i < like.size(); ++i) result[i] = make(like[i]);
- return result;
-}
-template <class Make, class R>
-auto mapped_structure(const Make& make, const R& r);
-template <class Make, class... R>
-auto mapped_structure(const Make& make, const std::tuple<R...>& r) {
- return std::apply(
-  [&](const R&... each) {
-   return std::tuple<decltype(mapped_structure(make, each))...>{mapped_structure(make, each)...};
-  },
-  r);
-}
-template <class Make, template <class...> class R, class... P>
- requires requires(const R<P...>& r) { r.parts(); }
-auto mapped_structure(const Make& make, const R<P...>& r) {
- return std::apply(
-  [&](const P&... each) { return R<decltype(mapped_structure(make, each))...>{mapped_structure(make, each)...}; },
-  r.parts());
-}
-template <class Make, class R>
-auto mapped_structure(const Make& make, const R& r) {
- if constexpr (sequence<R>)
-  return mapped_sequence(r, [&](const auto& each) { return mapped_structure(make, each); });
- else
-  return make(r);
-}
-template <class F, class R>
-void for_each_number(const F& f, const R& r) {
- if constexpr (sequence<R>)
-  for (const auto& each : r) for_each_number(f, each);
- else if constexpr (detail::is_tuple<R>)
-  std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
- else if constexpr (requires { r.parts(); })
-  for_each_number(f, r.parts());
- else
-  f(r);
-}
-template <class R>
-std::size_t count_numbers(const R& r) {
- std::size_t count = 0;
- for_each_number([&](const auto&) { ++count; }, r);
- return count;
-}
-template <class X>
-struct number_in {
- using type = X;
-};
-template <sequence X>
-struct number_in<X> {
- using type = typename number_in<typename sequence_of<X>::element>::type;
-};
-inline void require_as_many(std::size_t given, std::size_t expected, const char* what) {
- if (given != expected)
-  throw shape_error(std::string(what) + " of " + std::to_string(given) + " numbers, expected " +
-      std::to_string(expected));
-}
-}
-
-/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays and spans of numbers. The function
-/// objects are those of expr/derivatives.hpp; sequences of numbers have a mode of their own here, whose derivatives are
-/// taken by jets and by the tape.
-
-namespace tapegraph {
-
-/// The mode of functions of sequences of numbers.
-struct number_mode;
-
-template <scalars::number_sequence R>
-struct detail::mode_of<R> {
- using type = number_mode;
+ constexpr taylor() = default;
+ template <arithmetic Number>
+ constexpr taylor(Number constant) {
+  coefficient[0] = static_cast<T>(constant);
+ }
+ /// The variable t, at x: x + t.
+ static constexpr taylor variable(T x) {
+  taylor t(x);
+  if constexpr (N > 0) t.coefficient[1] = T(1);
+  return t;
+ }
+ constexpr T value() const { return coefficient[0]; }
+ /// The k-th derivative, k! coefficient[k].
+ constexpr T derivative(int k) const {
+  T d = coefficient[static_cast<std::size_t>(k)];
+  for (int i = 2; i <= k; ++i) d *= static_cast<T>(i);
+  return d;
+ }
+ template <arithmetic Number>
+ constexpr explicit operator Number() const {
+  return static_cast<Number>(coefficient[0]);
+ }
+ taylor& operator+=(const taylor& x) { return *this = *this + x; }
+ taylor& operator-=(const taylor& x) { return *this = *this - x; }
+ taylor& operator*=(const taylor& x) { return *this = *this * x; }
+ taylor& operator/=(const taylor& x) { return *this = *this / x; }
+ taylor& operator++() { return *this += 1; }
+ taylor& operator--() { return *this -= 1; }
+ taylor operator++(int) { return std::exchange(*this, *this + 1); }
+ taylor operator--(int) { return std::exchange(*this, *this - 1); }
 };
 
 namespace scalars {
-template <class... X>
-struct common_number;
-template <class First, class... Rest>
-struct common_number<First, Rest...> : common_number<Rest...> {};
-template <number_sequence First, class... Rest>
-struct common_number<First, Rest...> {
- using type = typename sequence_of<First>::element;
+template <class T, int N>
+inline constexpr bool is_taylor<taylor<T, N>> = true;
+template <class T, int N>
+struct recorded_value<taylor<T, N>> {
+ using type = taylor<T, N>;
 };
-template <class T, class Make, class... X>
-auto converted(const Make& make, const X&... x) {
- std::size_t index = 0;
- const auto each = [&](const auto& argument) {
-  if constexpr (sequence<std::remove_cvref_t<decltype(argument)>>)
-   return mapped_sequence(argument, [&](const auto& number) { return make(T(number), index++); });
-  else
-   return make(T(argument), index++);
- };
- return std::tuple<decltype(each(x))...>{each(x)...};
-}
-template <class T, class Get, class... X>
-auto gradient_like(const Get& get, const X&... x) {
- auto parts = converted<T>([&](const T&, std::size_t index) { return T(get(index)); }, x...);
- return detail::unwrapped(std::move(parts));
-}
-template <class T, class F, class... X>
-struct recording_of {
- real_tape<T> tape;
- std::vector<real<T>> inputs;
- decltype(std::apply(std::declval<const F&>(), converted<T>([](const T& v, std::size_t) { return real<T>(v); },
-               std::declval<const X&>()...))) result;
- recording_of(const F& f, const X&... x)
-  : result(std::apply(f, converted<T>(
-        [this](const T& value, std::size_t) {
-         real<T> number(value);
-         tape.watch(number);
-         inputs.push_back(number);
-         return number;
-        },
-        x...))) {}
+template <class T, int N, class Next, class... Rest>
+struct recorded_value<taylor<T, N>, Next, Rest...> {
+ using type = taylor<T, N>;
 };
-template <class F>
-inline constexpr bool is_gradient = false;
-template <class F>
-inline constexpr bool is_gradient<gradient_of<F>> = true;
-template <class F>
-inline constexpr bool is_gradient<value_and_gradient_of<F>> = true;
-template <class T, class Y>
-const T& value_of_result(const Y& y) {
- if constexpr (recording<Y>)
-  return y.number;
+template <class S, class X>
+constexpr auto as_series(const X& x) {
+ if constexpr (std::is_same_v<X, bool> || std::is_same_v<X, S>)
+  return x;
  else
+  return S(x);
+}
+template <int N, class T, int M>
+TG_INLINE constexpr taylor<T, N> up_to(const taylor<T, M>& x) {
+ taylor<T, N> y;
+ for (std::size_t k = 0; k < y.coefficient.size(); ++k) y.coefficient[k] = x.coefficient[k];
+ return y;
+}
+template <int, class X>
+requires std::same_as<X, bool> TG_INLINE constexpr bool up_to(X x) { return x; }
+template <int N, class T, int M>
+TG_INLINE constexpr taylor<T, N> derivative_by_t(const taylor<T, M>& x) {
+ taylor<T, N> y;
+ for (std::size_t k = 0; k < y.coefficient.size(); ++k)
+  y.coefficient[k] = static_cast<T>(k + 1) * x.coefficient[k + 1];
+ return y;
+}
+template <class T, int N>
+TG_INLINE constexpr bool is_constant(const taylor<T, N>& x) {
+ for (std::size_t k = 1; k < x.coefficient.size(); ++k)
+  if (x.coefficient[k] != T(0)) return false;
+ return true;
+}
+template <class Op, class S>
+struct series_rule;
+template <class Op, class T, int N>
+struct series_rule<Op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ template <class... X>
+ static S value(const X&... x) {
+  S y(scalar_rule<Op, T>::value(first(x)...));
+  [&]<int... K>(std::integer_sequence<int, K...>) { (extend<K>(y, std::index_sequence_for<X...>{}, x...), ...); }
+  (std::make_integer_sequence<int, N>{});
   return y;
-}
-}
-
-struct number_mode {
- template <class F, class... X>
- static auto value_and_gradient(const F& f, const X&... x) {
-  using T = typename scalars::common_number<X...>::type;
-  scalars::recording_of<T, F, X...> at(f, x...);
-  const real<T> y(at.result);
-  at.tape.backward(y);
-  auto gradient = scalars::gradient_like<T>([&](std::size_t i) { return at.tape.adjoint(at.inputs[i]); }, x...);
-  return value_with_gradient<T, decltype(gradient)>{y.value(), std::move(gradient)};
- }
-};
-
-namespace detail {
-template <class F, class... X>
-struct linearization<number_mode, F, X...> {
- using T = typename scalars::common_number<X...>::type;
- using first_order = jet<T, 1>;
- static constexpr auto value_of_jet = [](const auto& y) { return first_order(y).value; };
- using result = std::remove_cvref_t<decltype(std::apply(
-  std::declval<const F&>(),
-  scalars::converted<T>([](const T& v, std::size_t) { return first_order(v); }, std::declval<const X&>()...)))>;
- const F& f;
- std::tuple<const X&...> x;
- decltype(scalars::mapped_structure(value_of_jet, std::declval<const result&>())) value{};
- linearization(const F& function, const X&... at) : f(function), x(at...) {}
- template <class Directions>
- auto push(const Directions& directions, const char* what) {
-  std::vector<T> along;
-  scalars::for_each_number([&](const auto& t) { along.push_back(T(t)); }, directions);
-  std::size_t count = 0;
-  std::apply([&](const X&... each) { ((count += scalars::count_numbers(each)), ...); }, x);
-  scalars::require_as_many(along.size(), count, (std::string(what) + ": directions").c_str());
-  const auto y = std::apply(f, arguments<first_order>([&](const T& v, std::size_t i) {
-         first_order number(v);
-         number.derivative[0] = along[i];
-         return number;
-        }));
-  value = scalars::mapped_structure(value_of_jet, y);
-  return scalars::mapped_structure([](const auto& v) { return first_order(v).derivative[0]; }, y);
- }
- template <class Cotangent>
- auto pull(const Cotangent& cotangent, const char* what) {
-  return std::apply(
-   [&](const X&... each) {
-    scalars::recording_of<T, F, X...> at(f, each...);
-    value = scalars::mapped_structure([](const auto& y) { return T(scalars::value_of_result<T>(y)); },
-            at.result);
-    std::vector<T> weights;
-    scalars::for_each_number([&](const auto& u) { weights.push_back(T(u)); }, cotangent);
-    scalars::require_as_many(weights.size(), scalars::count_numbers(at.result),
-          (std::string(what) + ": a cotangent").c_str());
-    at.tape.clear_adjoints();
-    std::size_t i = 0;
-    scalars::for_each_number([&](const auto& y) { at.tape.add_adjoint(real<T>(y), weights[i++]); },
-          at.result);
-    at.tape.sweep();
-    return scalars::converted<T>(
-     [&](const T&, std::size_t index) { return at.tape.adjoint(at.inputs[index]); }, each...);
-   },
-   x);
- }
- template <sweep_direction Direction>
- auto jacobian(std::integral_constant<sweep_direction, Direction>) const {
-  std::size_t count = 0;
-  std::apply([&](const X&... each) { ((count += scalars::count_numbers(each)), ...); }, x);
-  if constexpr (Direction == sweep_direction::forward || !std::floating_point<T> || scalars::is_gradient<F>)
-   return forward_jacobian<false>(count);
-  else if constexpr (Direction == sweep_direction::reverse)
-   return reverse_jacobian();
-  else
-   return forward_jacobian<true>(count);
  }
 private:
- template <class N, class Make>
- auto arguments(const Make& make) const {
-  return std::apply([&](const X&... each) { return scalars::converted<T>(make, each...); }, x);
+ template <class X>
+ static constexpr auto first(const X& x) {
+  if constexpr (std::is_same_v<X, bool>)
+   return x;
+  else
+   return x.coefficient[0];
  }
- auto rows_of(const auto& structure, const std::vector<T>& rows, std::size_t count) const {
-  std::size_t row = 0;
-  return scalars::mapped_structure(
-   [&](const auto&) {
-    const T* const derivatives = rows.data() + count * row++;
-    return std::apply(
-     [&](const X&... each) {
-      return scalars::gradient_like<T>([&](std::size_t i) { return derivatives[i]; }, each...);
-     },
-     x);
-   },
-   structure);
+ template <int K, std::size_t... I, class... X>
+ static void extend(S& y, std::index_sequence<I...>, const X&... x) {
+  (add<K, static_cast<int>(I)>(y, x, up_to<K>(x)...), ...);
  }
- template <bool Choose>
- auto forward_jacobian(std::size_t count) const {
-  constexpr int width = 8;
-  using jets = jet<T, width>;
-  const auto run = [&](std::size_t first) {
-   return std::apply(f, arguments<jets>([&](const T& v, std::size_t i) {
-        return i >= first && i - first < width ? jets(v, static_cast<int>(i - first))
-                  : jets(v);
-       }));
-  };
-  std::vector<T> rows;
-  std::size_t first = 0;
-  auto y = run(0);
-  const std::size_t results = scalars::count_numbers(y);
-  if constexpr (Choose)
-   if ((count - 1) / width > 3 + 3 * ((results + width - 1) / width)) return reverse_jacobian();
-  rows.resize(results * count);
-  for (;;) {
-   std::size_t row = 0;
-   scalars::for_each_number(
-    [&](const auto& v) {
-     const jets number(v);
-     for (std::size_t k = 0; k < width && first + k < count; ++k)
-      rows[row * count + first + k] = number.derivative[k];
-     ++row;
-    },
-    y);
-   first += width;
-   if (first >= count) break;
-   y = run(first);
+ template <int K, int I, class X, class... Shorter>
+ static void add(S& y, const X& x, const Shorter&... all) {
+  using L = taylor<T, K>;
+  if constexpr (differentiable<Op, I, L, Shorter..., L>) {
+   if (is_constant(x)) return;
+   const L slope(vjp_for<Op, I>(derivative_by_t<K>(x), all..., up_to<K>(y)));
+   y.coefficient[K + 1] += slope.coefficient[K] / static_cast<T>(K + 1);
   }
-  return rows_of(y, rows, count);
- }
- auto reverse_jacobian() const {
-  return std::apply(
-   [&](const X&... each) {
-    scalars::recording_of<T, F, X...> at(f, each...);
-    const std::size_t count = at.inputs.size();
-    std::vector<real<T>> results;
-    scalars::for_each_number([&](const auto& y) { results.push_back(real<T>(y)); }, at.result);
-    std::vector<T> rows(results.size() * count);
-    constexpr std::size_t width = 8;
-    adjoint_lanes<T, width> lanes(at.tape);
-    for (std::size_t first = 0; first < results.size(); first += width) {
-     const std::size_t used = std::min(width, results.size() - first);
-     lanes.clear();
-     for (std::size_t k = 0; k < used; ++k) lanes.add(results[first + k], static_cast<int>(k));
-     lanes.sweep();
-     for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t k = 0; k < used; ++k)
-       rows[(first + k) * count + i] = lanes(at.inputs[i], static_cast<int>(k));
-    }
-    return rows_of(at.result, rows, count);
-   },
-   x);
  }
 };
+#define TG_EACH(k) for (std::size_t k = 0; k < y.coefficient.size(); ++k)
+template <class T, int N>
+struct series_rule<add_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& a, const S& b) {
+  S y;
+  TG_EACH(k) y.coefficient[k] = a.coefficient[k] + b.coefficient[k];
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<subtract_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& a, const S& b) {
+  S y;
+  TG_EACH(k) y.coefficient[k] = a.coefficient[k] - b.coefficient[k];
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<negate_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& a) {
+  S y;
+  TG_EACH(k) y.coefficient[k] = -a.coefficient[k];
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<multiply_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& a, const S& b) {
+  S y;
+  TG_EACH(k) {
+   y.coefficient[k] = a.coefficient[0] * b.coefficient[k];
+   for (std::size_t i = 1; i <= k; ++i) y.coefficient[k] += a.coefficient[i] * b.coefficient[k - i];
+  }
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<divide_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& a, const S& b) {
+  S y;
+  TG_EACH(k) {
+   T rest = a.coefficient[k];
+   for (std::size_t i = 1; i <= k; ++i) rest -= b.coefficient[i] * y.coefficient[k - i];
+   y.coefficient[k] = rest / b.coefficient[0];
+  }
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<exp_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& x) {
+  S y(std::exp(x.coefficient[0]));
+  for (std::size_t k = 1; k < y.coefficient.size(); ++k) {
+   T sum = 0;
+   for (std::size_t i = 1; i <= k; ++i) sum += static_cast<T>(i) * x.coefficient[i] * y.coefficient[k - i];
+   y.coefficient[k] = sum / static_cast<T>(k);
+  }
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<log_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& x) {
+  S y(std::log(x.coefficient[0]));
+  for (std::size_t k = 1; k < y.coefficient.size(); ++k) {
+   T rest = static_cast<T>(k) * x.coefficient[k];
+   for (std::size_t i = 1; i < k; ++i) rest -= static_cast<T>(i) * y.coefficient[i] * x.coefficient[k - i];
+   y.coefficient[k] = rest == T(0) ? T(0) : rest / (static_cast<T>(k) * x.coefficient[0]);
+  }
+  return y;
+ }
+};
+template <class T, int N>
+struct series_rule<sqrt_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(const S& x) {
+  S y(std::sqrt(x.coefficient[0]));
+  for (std::size_t k = 1; k < y.coefficient.size(); ++k) {
+   T rest = x.coefficient[k];
+   for (std::size_t i = 1; i < k; ++i) rest -= y.coefficient[i] * y.coefficient[k - i];
+   y.coefficient[k] = rest == T(0) ? T(0) : rest / (2 * y.coefficient[0]);
+  }
+  return y;
+ }
+};
+#undef TG_EACH
+template <class T, int N>
+taylor<T, N> series_of_tangent(const taylor<T, N>& x, T y0, int sign) {
+ taylor<T, N> y(y0), slope(1 + static_cast<T>(sign) * y0 * y0);
+ for (std::size_t k = 1; k < y.coefficient.size(); ++k) {
+  T sum = 0, square = 0;
+  for (std::size_t i = 1; i <= k; ++i) sum += static_cast<T>(i) * x.coefficient[i] * slope.coefficient[k - i];
+  y.coefficient[k] = sum / static_cast<T>(k);
+  for (std::size_t i = 0; i <= k; ++i) square += y.coefficient[i] * y.coefficient[k - i];
+  slope.coefficient[k] = static_cast<T>(sign) * square;
+ }
+ return y;
+}
+template <class T, int N>
+struct series_rule<tan_op, taylor<T, N>> {
+ static taylor<T, N> value(const taylor<T, N>& x) { return series_of_tangent(x, std::tan(x.coefficient[0]), 1); }
+};
+template <class T, int N>
+struct series_rule<tanh_op, taylor<T, N>> {
+ static taylor<T, N> value(const taylor<T, N>& x) { return series_of_tangent(x, std::tanh(x.coefficient[0]), -1); }
+};
+template <class T, int N>
+std::array<taylor<T, N>, 2> series_of_pair(const taylor<T, N>& x, T s0, T c0, int sign) {
+ taylor<T, N> s(s0), c(c0);
+ for (std::size_t k = 1; k < s.coefficient.size(); ++k) {
+  T of_s = 0, of_c = 0;
+  for (std::size_t i = 1; i <= k; ++i) {
+   const T slope = static_cast<T>(i) * x.coefficient[i];
+   of_s += slope * c.coefficient[k - i];
+   of_c += slope * s.coefficient[k - i];
+  }
+  s.coefficient[k] = of_s / static_cast<T>(k);
+  c.coefficient[k] = static_cast<T>(sign) * of_c / static_cast<T>(k);
+ }
+ return {s, c};
+}
+#define TG_PAIR(word, sine, cosine, sign, which) \
+ template <class T, int N> \
+ struct series_rule<word##_op, taylor<T, N>> { \
+  using S = taylor<T, N>; \
+  static S value(const S& x) { \
+   return series_of_pair(x, std::sine(x.coefficient[0]), std::cosine(x.coefficient[0]), sign)[which]; \
+  } \
+ };
+TG_PAIR(sin, sin, cos, -1, 0)
+TG_PAIR(cos, sin, cos, -1, 1)
+TG_PAIR(sinh, sinh, cosh, 1, 0)
+TG_PAIR(cosh, sinh, cosh, 1, 1)
+#undef TG_PAIR
+template <class T, int N>
+struct series_rule<where_op, taylor<T, N>> {
+ using S = taylor<T, N>;
+ static S value(bool condition, const S& x, const S& y) { return condition ? x : y; }
+};
+}
+
+/// Applies an elementwise operation to Taylor polynomials and numbers.
+template <class Op, scalar... X>
+ requires(scalars::is_taylor<X> || ...)
+auto apply_scalar(const X&... x) {
+ using S = typename scalars::recorded_value<X...>::type;
+ return scalars::series_rule<Op, S>::value(scalars::as_series<S>(x)...);
+}
+
+#define TG_COMPARES(sign) \
+ template <class A, class B> \
+  requires(scalars::is_taylor<A> && scalar<B>) \
+ || (scalars::is_taylor<B> && scalar<A>)constexpr bool operator sign(const A& x, const B& y) { \
+  return scalars::innermost(x) sign scalars::innermost(y); \
+ }
+TG_COMPARES(<)
+TG_COMPARES(<=)
+TG_COMPARES(>)
+TG_COMPARES(>=)
+TG_COMPARES(==)
+TG_COMPARES(!=)
+#undef TG_COMPARES
+
+template <class C, class Traits, class T, int N>
+ requires requires(std::basic_ostream<C, Traits>& stream, const T& number) { stream << number; }
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const taylor<T, N>& x) {
+ return out << x.value();
+}
+
+/// The value of f, a function of one variable, and its derivatives up to the N-th, at x. f is a template of its number's
+/// type.
+template <int N, class F, arithmetic X>
+auto derivatives_up_to(const F& f, X x) {
+ using T = std::conditional_t<std::is_integral_v<X>, double, X>;
+ const taylor<T, N> y(f(taylor<T, N>::variable(static_cast<T>(x))));
+ std::array<T, static_cast<std::size_t>(N) + 1> all;
+ for (int k = 0; k <= N; ++k) all[static_cast<std::size_t>(k)] = y.derivative(k);
+ return all;
+}
+}
+
+template <class T, int N>
+struct std::numeric_limits<tapegraph::taylor<T, N>> : tapegraph::scalars::limits_as<tapegraph::taylor<T, N>, T> {};
+// -- tapegraph/ode.hpp
+
+/// Ordinary differential equations, and derivatives of their solutions. It needs nothing of tensors. docs/ode.md is its page.
+
+// -- tapegraph/ode/derivatives.hpp
+
+// -- tapegraph/ode/solve.hpp
+
+// -- tapegraph/ode/dormand_prince.hpp
+
+// -- tapegraph/ode/dense_step.hpp
+
+// -- tapegraph/ode/state.hpp
+
+#include <sstream>
+
+/// States of differential equations: sequences of plain numbers, of numbers that record, or of jets.
+
+namespace tapegraph::ode {
+
+/// The plain number in a number that records, or in a jet: that of times and step sizes.
+template <class N>
+struct plain_of {
+ using type = N;
+};
+template <class T>
+struct plain_of<real<T>> : plain_of<T> {};
+template <class T, int N>
+struct plain_of<jet<T, N>> : plain_of<T> {};
+
+template <class N>
+auto plain_value(const N& number) {
+ if constexpr (recording<N>)
+  return plain_value(number.number);
+ else if constexpr (scalars::is_jet<N>)
+  return plain_value(number.value);
+ else
+  return number;
+}
+
+/// What a state may be given as, and the container that it is kept in (of a span a vector).
+template <class Y>
+concept initial_state =
+ scalars::sequence<Y> && std::floating_point<typename plain_of<typename scalars::sequence_of<Y>::element>::type>;
+template <class Y>
+using number_of = typename scalars::sequence_of<Y>::element;
+template <class Y>
+using state_of = typename scalars::sequence_of<Y>::template with<number_of<Y>>;
+template <class Y>
+using time_of = typename plain_of<number_of<Y>>::type;
+
+template <class Y>
+state_of<Y> copied(const Y& y) {
+ return scalars::mapped_sequence(y, [](const auto& each) { return each; });
+}
+
+/// dy = f(t, y). f returns a sequence, or writes to its last argument.
+template <class F, class S>
+void rate(const F& f, time_of<S> t, const S& y, S& dy) {
+ if constexpr (std::is_invocable_v<const F&, time_of<S>, const S&, S&>) {
+  f(t, y, dy);
+ } else {
+  const auto d = f(t, y);
+  if (scalars::length(d) != scalars::length(y))
+   throw shape_error("ode: the state has " + std::to_string(scalars::length(y)) +
+       " numbers, and its derivative " + std::to_string(scalars::length(d)));
+  for (std::size_t i = 0; i < scalars::length(y); ++i) dy[i] = d[i];
+ }
+}
+
+/// f(t, y, parameters), or f(t, y, parameters, dy), as a function of t and y.
+template <class F, class P>
+struct with_parameters {
+ const F& f;
+ const P& parameters;
+ template <class T, class S>
+ void operator()(T t, const S& y, S& dy) const {
+  if constexpr (std::is_invocable_v<const F&, T, const S&, const P&, S&>) {
+   f(t, y, parameters, dy);
+  } else {
+   rate([this](T at, const S& state) { return f(at, state, parameters); }, t, y, dy);
+  }
+ }
+};
+
+template <class S>
+bool all_finite(const S& y) {
+ bool finite = true;
+ for (std::size_t i = 0; i < scalars::length(y); ++i) finite &= std::isfinite(plain_value(y[i]));
+ return finite;
+}
+
+/// "1.5": a time in a message.
+template <class T>
+std::string shown(T number) {
+ std::ostringstream out;
+ out.precision(10);
+ out << number;
+ return out.str();
+}
+
+/// Forgets on the tape what a rejected step has recorded.
+template <class N>
+struct recorded_attempt {
+ void begin() {}
+ void forget() {}
+};
+template <class T>
+struct recorded_attempt<real<T>> {
+ real_tape<T>* tape = static_cast<real_tape<T>*>(scalars::recorder_of<T>.owner);
+ tape_position at;
+ void begin() {
+  if (tape != nullptr) at = tape->position();
+ }
+ void forget() {
+  if (tape != nullptr) tape->rewind(at);
+ }
+};
+
+/// Counts of an integration.
+struct statistics {
+ std::int64_t steps = 0; ///< that were accepted
+ std::int64_t rejected = 0; ///< that were tried in vain
+ std::int64_t evaluations = 0; ///< of the derivative
+};
+
+template <class T>
+void require_times(T begin, T end) {
+ if (!std::isfinite(begin) || !std::isfinite(end))
+  throw argument_error("ode: from t = " + shown(begin) + " to t = " + shown(end));
+}
+[[noreturn]] inline void refuse_rate(const std::string& time) {
+ throw numeric_error("ode: the derivative of the state is not finite at t = " + time);
+}
+
+/// The solution within a step, as coefficients of Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations
+/// I" (1993), section II.6 (CONTD5): y + s (c0 + (1 - s) (c1 + s (c2 + (1 - s) c3))), where s goes from 0 to 1. Without
+/// c3 it is the cubic with the values and derivatives of both ends.
+template <class S>
+struct dense_step {
+ std::array<S, 4> coefficients;
+
+ /// c0 to c2, and zeros, from the ends and h times their derivatives.
+ dense_step(const S& begin, const S& end, const S& begin_rate, const S& end_rate, time_of<S> h)
+  : coefficients{begin, begin, begin, begin} {
+  for (std::size_t i = 0; i < scalars::length(begin); ++i) {
+   coefficients[0][i] = end[i] - begin[i];
+   coefficients[1][i] = h * begin_rate[i] - coefficients[0][i];
+   coefficients[2][i] = coefficients[0][i] - h * end_rate[i] - coefficients[1][i];
+   coefficients[3][i] = number_of<S>(0);
+  }
+ }
+ S at(const S& begin, time_of<S> share) const {
+  S y = begin;
+  const time_of<S> rest = 1 - share;
+  for (std::size_t i = 0; i < scalars::length(y); ++i)
+   y[i] = begin[i] +
+    share * (coefficients[0][i] +
+       rest * (coefficients[1][i] + share * (coefficients[2][i] + rest * coefficients[3][i])));
+  return y;
+ }
+};
+
+/// The explicit Runge-Kutta method of orders 5 and 4 of Dormand and Prince (1980), with steps that keep the estimated
+/// error of each step below absolute_tolerance + relative_tolerance * |y|, in the root mean square over the state. The
+/// controller (proportional and integral), its constants, the first step and the dense output are those of DOPRI5
+/// (Hairer, Norsett and Wanner 1993, sections II.4 to II.6). Derivatives that a state carries follow the steps that its
+/// values want.
+struct dormand_prince {
+ double relative_tolerance = 1e-6;
+ double absolute_tolerance = 1e-9;
+ double initial_step = 0; ///< its size; 0: chosen from the derivatives
+ double max_step = 0; ///< its size; 0: the whole interval
+ std::int64_t max_steps = 100000;
+};
+
+/// The method's coefficients.
+template <class T>
+struct dormand_prince_table {
+ static constexpr std::array<T, 7> times{0, T(1) / 5, T(3) / 10, T(4) / 5, T(8) / 9, 1, 1};
+ static constexpr T a[7][6]{{},
+       {T(1) / 5},
+       {T(3) / 40, T(9) / 40},
+       {T(44) / 45, -T(56) / 15, T(32) / 9},
+       {T(19372) / 6561, -T(25360) / 2187, T(64448) / 6561, -T(212) / 729},
+       {T(9017) / 3168, -T(355) / 33, T(46732) / 5247, T(49) / 176, -T(5103) / 18656},
+       {T(35) / 384, 0, T(500) / 1113, T(125) / 192, -T(2187) / 6784, T(11) / 84}};
+ /// The difference of the solutions of orders 5 and 4.
+ static constexpr std::array<T, 7> error{T(71) / 57600, 0, -T(71) / 16695, T(71) / 1920,
+           -T(17253) / 339200, T(22) / 525, -T(1) / 40};
+ static constexpr std::array<T, 7> dense{-T(12715105075) / T(11282082432), 0,
+           T(87487479700) / T(32700410799), -T(10690763975) / T(1880347072),
+           T(701980252875) / T(199316789632), -T(1453857185) / T(822651844),
+           T(69997945) / T(29380423)};
+};
+
+/// The stages of a step. k[0] is the derivative at its beginning; afterwards `next` is the state at its end and k[6]
+/// the derivative there.
+template <class F, class S>
+struct dormand_prince_stages {
+ using T = time_of<S>;
+ using table = dormand_prince_table<T>;
+ const F& f;
+ std::array<S, 7> k;
+ S next;
+
+ dormand_prince_stages(const F& function, const S& like)
+  : f(function), k{like, like, like, like, like, like, like}, next(like) {}
+ void begin(T t, const S& y) { rate(f, t, y, k[0]); }
+ void run(T t, T h, const S& y) {
+  stage<1>(t, h, y);
+  stage<2>(t, h, y);
+  stage<3>(t, h, y);
+  stage<4>(t, h, y);
+  stage<5>(t, h, y);
+  stage<6>(t, h, y);
+ }
+ /// The error in units of the tolerance.
+ T error(T h, const S& y, T absolute, T relative) const {
+  T sum = 0;
+  const std::size_t n = scalars::length(y);
+  for (std::size_t i = 0; i < n; ++i) {
+   T e = 0;
+   for (std::size_t s = 0; s < 7; ++s) e += table::error[s] * plain_value(k[s][i]);
+   const T scale = absolute + relative * std::max(std::abs(plain_value(y[i])), std::abs(plain_value(next[i])));
+   const T ratio = h * e / scale;
+   sum += e == 0 ? T(0) : ratio * ratio;
+  }
+  return n == 0 ? T(0) : std::sqrt(sum / static_cast<T>(n));
+ }
+ dense_step<S> dense(T h, const S& y) const {
+  dense_step<S> d(y, next, k[0], k[6], h);
+  for (std::size_t i = 0; i < scalars::length(y); ++i)
+   d.coefficients[3][i] =
+    h * (table::dense[0] * k[0][i] + table::dense[2] * k[2][i] + table::dense[3] * k[3][i] +
+     table::dense[4] * k[4][i] + table::dense[5] * k[5][i] + table::dense[6] * k[6][i]);
+  return d;
+ }
+
+private:
+ template <std::size_t Stage>
+ void stage(T t, T h, const S& y) {
+  constexpr const T(&a)[6] = table::a[Stage];
+  for (std::size_t i = 0; i < scalars::length(y); ++i) {
+   if constexpr (Stage == 1)
+    next[i] = y[i] + h * a[0] * k[0][i];
+   else if constexpr (Stage == 2)
+    next[i] = y[i] + h * (a[0] * k[0][i] + a[1] * k[1][i]);
+   else if constexpr (Stage == 3)
+    next[i] = y[i] + h * (a[0] * k[0][i] + a[1] * k[1][i] + a[2] * k[2][i]);
+   else if constexpr (Stage == 4)
+    next[i] = y[i] + h * (a[0] * k[0][i] + a[1] * k[1][i] + a[2] * k[2][i] + a[3] * k[3][i]);
+   else if constexpr (Stage == 5)
+    next[i] =
+     y[i] + h * (a[0] * k[0][i] + a[1] * k[1][i] + a[2] * k[2][i] + a[3] * k[3][i] + a[4] * k[4][i]);
+   else
+    next[i] =
+     y[i] + h * (a[0] * k[0][i] + a[2] * k[2][i] + a[3] * k[3][i] + a[4] * k[4][i] + a[5] * k[5][i]);
+  }
+  rate(f, t + table::times[Stage] * h, next, k[Stage]);
+ }
+};
+
+/// Chooses the first step: Hairer, Norsett and Wanner, section II.4.
+template <class F, class S>
+time_of<S> first_step(const dormand_prince_stages<F, S>& stages, const S& y, time_of<S> t, time_of<S> direction,
+     time_of<S> most, const dormand_prince& method) {
+ using T = time_of<S>;
+ const std::size_t n = scalars::length(y);
+ const auto scaled = [&](const auto& number) {
+  T sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+   const T scale = static_cast<T>(method.absolute_tolerance) +
+       static_cast<T>(method.relative_tolerance) * std::abs(plain_value(y[i]));
+   const T ratio = number(i) / scale;
+   sum += ratio * ratio;
+  }
+  return n == 0 ? T(0) : std::sqrt(sum / static_cast<T>(n));
+ };
+ const T d0 = scaled([&](std::size_t i) { return plain_value(y[i]); });
+ const T d1 = scaled([&](std::size_t i) { return plain_value(stages.k[0][i]); });
+ T h = d0 < T(1e-5) || d1 < T(1e-5) ? T(1e-6) : T(0.01) * d0 / d1;
+ h = std::min(h, most);
+ S moved = y, moved_rate = y;
+ for (std::size_t i = 0; i < n; ++i) moved[i] = y[i] + direction * h * stages.k[0][i];
+ rate(stages.f, t + direction * h, moved, moved_rate);
+ const T d2 = scaled([&](std::size_t i) { return plain_value(moved_rate[i]) - plain_value(stages.k[0][i]); }) / h;
+ const T larger = std::max(d1, d2);
+ T next = larger <= T(1e-15) ? std::max(T(1e-6), h * T(1e-3)) : std::pow(T(0.01) / larger, T(0.2));
+ if (!std::isfinite(next)) next = h / 10;
+ return std::min({100 * h, next, most});
+}
+
+/// Moves y from t to `end`. Calls observe(t, h, y, stages) after each step, before y is moved.
+template <class F, class S, class Observe>
+statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t, time_of<S> end,
+    const Observe& observe) {
+ using T = time_of<S>;
+ if (!(method.relative_tolerance >= 0 && method.absolute_tolerance >= 0 &&
+  method.relative_tolerance + method.absolute_tolerance > 0))
+  throw argument_error("ode::dormand_prince: tolerances are " + shown(method.relative_tolerance) +
+       " (relative) and " + shown(method.absolute_tolerance) +
+       " (absolute); one must be positive, none negative");
+ if (!(method.initial_step >= 0 && method.max_step >= 0))
+  throw argument_error("ode::dormand_prince: sizes of steps are not negative, whatever the direction");
+ require_times(t, end);
+ statistics counts;
+ if (t == end) return counts;
+ dormand_prince_stages<F, S> stages(f, y);
+ const T direction = end > t ? T(1) : T(-1), length = std::abs(end - t);
+ const T most = method.max_step > 0 ? std::min(static_cast<T>(method.max_step), length) : length;
+ stages.begin(t, y);
+ ++counts.evaluations;
+ if (!all_finite(stages.k[0])) refuse_rate(shown(t));
+ recorded_attempt<number_of<S>> attempt;
+ attempt.begin();
+ T h = most;
+ if (method.initial_step > 0) {
+  h = std::min(static_cast<T>(method.initial_step), most);
+ } else {
+  h = first_step(stages, y, t, direction, most, method);
+  attempt.forget();
+  ++counts.evaluations;
+ }
+ const T absolute = static_cast<T>(method.absolute_tolerance), relative = static_cast<T>(method.relative_tolerance);
+ T error_before = T(1e-4);
+ bool rejected = false, finite = true;
+ for (;;) {
+  if (counts.steps + counts.rejected >= method.max_steps)
+   throw numeric_error("ode::dormand_prince: " + std::to_string(method.max_steps) +
+        " steps have led to t = " + shown(t) + ", and not to t = " + shown(end));
+  if (h < 10 * std::numeric_limits<T>::epsilon() * std::abs(t) || h < std::numeric_limits<T>::min()) {
+   if (!finite) refuse_rate(shown(t + direction * h));
+   throw numeric_error("ode::dormand_prince: the step size has become " + shown(h) + " at t = " + shown(t) +
+        ": the solution may be singular there, or the tolerance too small");
+  }
+  const T rest = std::abs(end - t);
+  const bool last = h * T(1.01) >= rest;
+  if (last) h = rest;
+  attempt.begin();
+  stages.run(t, direction * h, y);
+  counts.evaluations += 6;
+  const T error = stages.error(h, y, absolute, relative);
+  finite = std::isfinite(error) && all_finite(stages.next);
+  const T growth = finite ? std::pow(error, T(0.2) - T(0.03)) : T(10);
+  if (finite && error <= 1) {
+   observe(t, direction * h, y, stages);
+   std::swap(y, stages.next);
+   std::swap(stages.k[0], stages.k[6]);
+   ++counts.steps;
+   if (last) return counts;
+   t += direction * h;
+   const T divisor = std::clamp(growth / std::pow(error_before, T(0.04)) / T(0.9), T(0.1), T(5));
+   error_before = std::max(error, T(1e-4));
+   h = std::min(rejected ? std::min(h / divisor, h) : h / divisor, most);
+   rejected = false;
+  } else {
+   attempt.forget();
+   h /= finite ? std::min(T(5), growth / T(0.9)) : T(10);
+   rejected = true;
+   ++counts.rejected;
+  }
+ }
+}
+
+// -- tapegraph/ode/runge_kutta4.hpp
+
+/// The classical Runge-Kutta method of order 4 with steps of one length. Its dense output is the cubic with the values
+/// and derivatives of both ends of a step.
+struct runge_kutta4 {
+ std::int64_t steps = 100;
+};
+
+/// The stages of a step: afterwards `next` is the state at its end.
+template <class F, class S>
+struct runge_kutta4_stages {
+ using T = time_of<S>;
+ const F& f;
+ std::array<S, 4> k;
+ S next;
+
+ runge_kutta4_stages(const F& function, const S& like) : f(function), k{like, like, like, like}, next(like) {}
+ void begin(T t, const S& y) { rate(f, t, y, k[0]); }
+ void run(T t, T h, const S& y) {
+  const std::size_t n = scalars::length(y);
+  for (std::size_t i = 0; i < n; ++i) next[i] = y[i] + h / 2 * k[0][i];
+  rate(f, t + h / 2, next, k[1]);
+  for (std::size_t i = 0; i < n; ++i) next[i] = y[i] + h / 2 * k[1][i];
+  rate(f, t + h / 2, next, k[2]);
+  for (std::size_t i = 0; i < n; ++i) next[i] = y[i] + h * k[2][i];
+  rate(f, t + h, next, k[3]);
+  for (std::size_t i = 0; i < n; ++i) next[i] = y[i] + h / 6 * (k[0][i] + 2 * (k[1][i] + k[2][i]) + k[3][i]);
+ }
+ /// Takes the derivative at the end into k[1], which the step needs no more.
+ dense_step<S> dense(T t, T h, const S& y) {
+  rate(f, t + h, next, k[1]);
+  return {y, next, k[0], k[1], h};
+ }
+};
+
+/// Moves y from t to `end`. Calls observe(t, h, y, stages) after each step, before y is moved.
+template <class F, class S, class Observe>
+statistics advance(const runge_kutta4& method, const F& f, S& y, time_of<S> t, time_of<S> end, const Observe& observe) {
+ using T = time_of<S>;
+ if (method.steps < 1)
+  throw argument_error("ode::runge_kutta4: " + std::to_string(method.steps) + " steps, at least 1");
+ require_times(t, end);
+ statistics counts;
+ if (t == end) return counts;
+ runge_kutta4_stages<F, S> stages(f, y);
+ for (std::int64_t i = 0; i < method.steps; ++i) {
+  const T from = t + (end - t) * static_cast<T>(i) / static_cast<T>(method.steps);
+  const T h = (end - t) / static_cast<T>(method.steps);
+  stages.begin(from, y);
+  stages.run(from, h, y);
+  if (!all_finite(stages.next)) refuse_rate(shown(from));
+  observe(from, h, y, stages);
+  std::swap(y, stages.next);
+  ++counts.steps;
+  counts.evaluations += 4;
+ }
+ return counts;
+}
+
+template <class M>
+concept solver = std::same_as<M, dormand_prince> || std::same_as<M, runge_kutta4>;
+
+/// The state at `end` of y' = f(t, y) with the state `begin_state` at `begin`; `end` may be earlier. A state is a
+/// vector, array, span or column vector of Eigen's, of plain numbers, tg::real or jets; f returns a sequence of the
+/// same length, or is f(t, y, dy) and writes to dy. Times are plain numbers. Numbers that record are differentiated
+/// through the steps that were accepted, and f must not keep numbers between calls. Throws numeric_error, with the
+/// time, where the derivative is not finite, the step size underflows or max_steps do not lead to the end;
+/// argument_error if the method's numbers make no sense; shape_error if f gives another length.
+template <class F, initial_state Y, solver M = dormand_prince>
+[[nodiscard]] state_of<Y> integrate(const F& f, const Y& begin_state, time_of<Y> begin, time_of<Y> end,
+         const M& method = {}) {
+ state_of<Y> y = copied(begin_state);
+ advance(method, f, y, begin, end, [](const auto&...) {});
+ return y;
+}
+
+/// The solution on an interval: the states at the ends of steps, and any between.
+template <class S>
+class solution {
+public:
+ using T = time_of<S>;
+ solution(T begin, S state) : times_{begin}, states_{std::move(state)} {}
+
+ /// The state at t. Throws range_error outside of the interval.
+ S operator()(T t) const {
+  const bool forward = times_.back() >= times_.front();
+  if (!(forward ? times_.front() <= t && t <= times_.back() : times_.back() <= t && t <= times_.front()))
+   throw range_error("ode::solution: t = " + shown(t) + " is outside of [" +
+       shown(std::min(times_.front(), times_.back())) + ", " +
+       shown(std::max(times_.front(), times_.back())) + "]");
+  const auto after =
+   std::lower_bound(times_.begin(), times_.end(), t, [&](T a, T b) { return forward ? a < b : a > b; });
+  const auto k = static_cast<std::size_t>(after - times_.begin());
+  if (times_[k] == t) return states_[k];
+  return steps_[k - 1].at(states_[k - 1], (t - times_[k - 1]) / (times_[k] - times_[k - 1]));
+ }
+ /// The beginning, and the end of each step.
+ const std::vector<T>& times() const { return times_; }
+ const std::vector<S>& states() const { return states_; }
+ const statistics& counts() const { return counts_; }
+
+ void add(T end, const S& state, dense_step<S> step) {
+  times_.push_back(end);
+  states_.push_back(state);
+  steps_.push_back(std::move(step));
+ }
+ void set_counts(const statistics& counts) { counts_ = counts; }
+
+private:
+ std::vector<T> times_;
+ std::vector<S> states_;
+ std::vector<dense_step<S>> steps_;
+ statistics counts_;
+};
+
+/// As integrate, but keeps every step: five states each.
+template <class F, initial_state Y, solver M = dormand_prince>
+[[nodiscard]] solution<state_of<Y>> solve(const F& f, const Y& begin_state, time_of<Y> begin, time_of<Y> end,
+          const M& method = {}) {
+ using T = time_of<Y>;
+ state_of<Y> y = copied(begin_state);
+ solution<state_of<Y>> whole(begin, y);
+ statistics counts = advance(method, f, y, begin, end, [&](T t, T h, const auto& before, auto& stages) {
+  const T next = std::abs(end - (t + h)) <= std::abs(h) * T(1e-3) ? end : t + h;
+  if constexpr (std::same_as<M, dormand_prince>)
+   whole.add(next, stages.next, stages.dense(h, before));
+  else
+   whole.add(next, stages.next, stages.dense(t, h, before));
+ });
+ if constexpr (std::same_as<M, runge_kutta4>) counts.evaluations += counts.steps;
+ whole.set_counts(counts);
+ return whole;
+}
+}
+
+/// Derivatives of solutions in less memory than the tape of all steps: by checkpoints, and by the adjoint equation.
+
+namespace tapegraph::ode {
+
+namespace detail {
+template <class T>
+std::vector<T> values_of(const std::vector<real<T>>& numbers) {
+ std::vector<T> values;
+ values.reserve(numbers.size());
+ for (const real<T>& each : numbers) values.push_back(each.value());
+ return values;
+}
+template <class M, class F, class T>
+struct repeated_step {
+ F f;
+ std::vector<T> times, sizes;
+ template <class N>
+ void operator()(std::vector<N>& state, const std::vector<N>& parameters, std::size_t i) const {
+  const with_parameters<F, std::vector<N>> rates{f, parameters};
+  const auto move = [&](auto stages) {
+   stages.begin(times[i], state);
+   stages.run(times[i], sizes[i], state);
+   state = std::move(stages.next);
+  };
+  if constexpr (std::same_as<M, dormand_prince>)
+   move(dormand_prince_stages<with_parameters<F, std::vector<N>>, std::vector<N>>(rates, state));
+  else
+   move(runge_kutta4_stages<with_parameters<F, std::vector<N>>, std::vector<N>>(rates, state));
+ }
+};
+template <class F, class T>
+struct adjoint_rates {
+ const F& f;
+ const solution<std::vector<T>>& states;
+ const std::vector<T>& parameters;
+ void operator()(T t, const std::vector<T>& z, std::vector<T>& dz) const {
+  const auto [first, last] = std::minmax(states.times().front(), states.times().back());
+  const std::vector<T> at = states(std::clamp(t, first, last));
+  real_tape<T> tape;
+  std::vector<real<T>> y(at.begin(), at.end()), p(parameters.begin(), parameters.end()), dy(y.size());
+  tape.watch(y);
+  tape.watch(p);
+  with_parameters<F, std::vector<real<T>>>{f, p}(t, std::as_const(y), dy);
+  tape.clear_adjoints();
+  for (std::size_t i = 0; i < y.size(); ++i) tape.add_adjoint(dy[i], -z[i]);
+  tape.sweep();
+  for (std::size_t i = 0; i < y.size(); ++i) dz[i] = tape.adjoint(y[i]);
+  for (std::size_t i = 0; i < p.size(); ++i) dz[y.size() + i] = tape.adjoint(p[i]);
+ }
+};
+}
+
+/// integrate for numbers on the tape, with the derivatives of the discrete solution, as by taping all steps; but at
+/// most `kept` states and the tape of one step are kept, and steps run again when a gradient is taken
+/// (checkpointed_steps). f(t, y, parameters) is a template of the numbers' type, returns a sequence or writes to a
+/// fourth argument, and reads no other numbers of the tape.
+template <class T, class F, solver M = dormand_prince>
+[[nodiscard]] std::vector<real<T>> checkpointed(real_tape<T>& tape, const F& f, const std::vector<real<T>>& begin_state,
+            const std::vector<real<T>>& parameters, T begin, T end,
+            std::size_t kept, const M& method = {}) {
+ detail::repeated_step<M, F, T> step{f, {}, {}};
+ std::vector<T> y = detail::values_of(begin_state);
+ const std::vector<T> p = detail::values_of(parameters);
+ advance(method, with_parameters<F, std::vector<T>>{f, p}, y, begin, end, [&](T t, T h, const auto&...) {
+  step.times.push_back(t);
+  step.sizes.push_back(h);
+ });
+ const std::size_t steps = step.times.size();
+ return checkpointed_steps(tape, begin_state, parameters, steps, kept, std::move(step));
+}
+
+/// integrate for numbers on the tape, with derivatives by the adjoint equation, which is integrated backward by the
+/// same method along the solution's dense output. They are those of the exact solution, up to the tolerances, and not
+/// those of the steps: a search that needs exact derivatives of what it computes wants checkpointed. The forward
+/// solution is kept until the tape is cleared.
+template <class T, class F, solver M = dormand_prince>
+[[nodiscard]] std::vector<real<T>> adjoint(real_tape<T>& tape, const F& f, const std::vector<real<T>>& begin_state,
+          const std::vector<real<T>>& parameters, T begin, T end,
+          const M& method = {}) {
+ std::vector<T> p = detail::values_of(parameters);
+ auto whole = solve(with_parameters<F, std::vector<T>>{f, p}, detail::values_of(begin_state), begin, end, method);
+ std::vector<real<T>> inputs = begin_state;
+ inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+ const std::vector<T> last = whole.states().back();
+ return tape.external(
+  inputs, last,
+  [f, whole = std::move(whole), p = std::move(p), method, begin, end](std::span<const T> of_last,
+                   std::span<T> of_inputs) {
+   std::vector<T> z(of_inputs.size());
+   std::copy(of_last.begin(), of_last.end(), z.begin());
+   const std::vector<T> result = integrate(detail::adjoint_rates<F, T>{f, whole, p}, z, end, begin, method);
+   for (std::size_t i = 0; i < of_inputs.size(); ++i) of_inputs[i] = result[i];
+  });
+}
+}
+// -- tapegraph/number_program.hpp
+
+/// Functions of numbers that are recorded once and run often, and sparse derivatives. docs/number_programs.md is their page.
+
+// -- tapegraph/scalar/program/number_program.hpp
+
+// -- tapegraph/scalar/program/differentiation.hpp
+
+// -- tapegraph/scalar/program/symbol.hpp
+
+// -- tapegraph/scalar/program/symbol_graph.hpp
+
+// -- tapegraph/scalar/program/operation_row.hpp
+
+/// What a recorded program knows of an operation: its value for one input and for a block of them, and its derivative as
+/// operations on symbols. All of it comes from the operation's one definition.
+
+namespace tapegraph {
+
+template <class T>
+struct symbol;
+template <class T>
+struct symbol_truth;
+
+namespace scalars {
+enum class program_code : std::uint16_t {
+ end,
+ call,
+ guard,
+ add,
+ subtract,
+ multiply,
+ divide,
+ negate,
+ square_root,
+ magnitude,
+ choose,
+ unless_zero,
+ less,
+ less_equal,
+ multiply_add,
+ multiply_subtract,
+ subtract_product,
+ multiply_twice,
+ add_twice,
+ subtract_add,
+ add_subtract,
+ subtract_sum,
+ add_multiply,
+ subtract_multiply
+};
+inline constexpr int program_block_bytes = 64;
+template <class T>
+inline constexpr int program_lanes = program_block_bytes / static_cast<int>(sizeof(T));
+enum class zero_seed : std::uint8_t { passes, is_kept, is_kept_unless_number };
+template <class T>
+struct operation_row {
+ std::string_view name;
+ program_code code;
+ std::uint8_t operands;
+ bool predicate;
+ bool commutes;
+ zero_seed zero;
+ std::array<bool, 3> differentiable;
+ T (*value)(T, T, T);
+ void (*lanes)(T* y, const T* a, const T* b, const T* c);
+ symbol<T> (*slope)(int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y);
+};
+struct unless_zero_op : map_op<2> {
+ static constexpr std::string_view name = "unless_zero";
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
+ template <class V>
+ TG_HD static constexpr V value(V seed, V v) {
+  return tapegraph::detail::choose(seed == V(0), V(0), v);
+ }
+ template <int I>
+  requires(I == 1)
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) { return dy; }
+};
+template <class Op>
+constexpr program_code code_of() {
+ if constexpr (std::is_same_v<Op, add_op>) return program_code::add;
+ if constexpr (std::is_same_v<Op, subtract_op>) return program_code::subtract;
+ if constexpr (std::is_same_v<Op, multiply_op>) return program_code::multiply;
+ if constexpr (std::is_same_v<Op, divide_op>) return program_code::divide;
+ if constexpr (std::is_same_v<Op, negate_op>) return program_code::negate;
+ if constexpr (std::is_same_v<Op, sqrt_op>) return program_code::square_root;
+ if constexpr (std::is_same_v<Op, abs_op>) return program_code::magnitude;
+ if constexpr (std::is_same_v<Op, where_op>) return program_code::choose;
+ if constexpr (std::is_same_v<Op, unless_zero_op>) return program_code::unless_zero;
+ if constexpr (std::is_same_v<Op, less_op>) return program_code::less;
+ if constexpr (std::is_same_v<Op, less_equal_op>) return program_code::less_equal;
+ return program_code::call;
+}
+template <class Op, std::size_t I, class T>
+TG_INLINE constexpr auto plain_operand(T x) {
+ if constexpr (static_cast<int>(I) < Op::condition_operands)
+  return x != T(0);
+ else
+  return x;
+}
+template <class Op, std::size_t I, class T>
+using symbolic_operand = std::conditional_t<(static_cast<int>(I) < Op::condition_operands), symbol_truth<T>, symbol<T>>;
+template <class Op, class T, std::size_t... I>
+TG_INLINE T operation_value(std::index_sequence<I...>, const std::array<T, 3>& x) {
+ return static_cast<T>(scalar_rule<Op, T>::value(plain_operand<Op, I>(x[I])...));
+}
+template <class Op, class T>
+T operation_value_of(T a, T b, T c) {
+ return operation_value<Op, T>(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{}, {a, b, c});
+}
+template <class Op, class T>
+struct operation_lanes {
+ template <std::size_t... I>
+ TG_INLINE static T one(std::index_sequence<I...>, T a, T b, T c) {
+  const T x[]{a, b, c};
+  return static_cast<T>(Op::value(plain_operand<Op, I>(x[I])...));
+ }
+ template <class Isa>
+ TG_INLINE static void run(T* y, const T* a, const T* b, const T* c) {
+  constexpr auto places = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
+#pragma omp simd
+  for (int i = 0; i < program_lanes<T>; ++i) y[i] = one(places, a[i], b[i], c[i]);
+ }
+ static void dispatched(T* y, const T* a, const T* b, const T* c) {
+  cpu::dispatch<operation_lanes, T*, const T*, const T*, const T*>(y, a, b, c);
+ }
+};
+template <class Op>
+struct symbolic_rule {
+ template <int I>
+ static auto slope(const auto& dy, const auto&... x_and_value) {
+  return vjp_for<Op, I>(dy, x_and_value...);
+ }
+};
+template <class Op, class T, std::size_t... I>
+symbol<T> symbolic_slope(int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y,
+      std::index_sequence<I...>);
+template <class Op, class T, std::size_t... I>
+constexpr bool gives_truth(std::index_sequence<I...>) {
+ return std::is_same_v<decltype(Op::value(plain_operand<Op, I>(T(0))...)), bool>;
+}
+template <class Op, class T>
+inline constexpr bool
+ is_predicate = gives_truth<Op, T>(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+template <class Op, class T, std::size_t... I>
+constexpr operation_row<T> row_for(std::index_sequence<I...>) {
+ operation_row<T> row{};
+ row.name = Op::name;
+ row.code = code_of<Op>();
+ row.operands = static_cast<std::uint8_t>(sizeof...(I));
+ row.predicate = is_predicate<Op, T>;
+ row.commutes = std::is_same_v<Op, add_op> || std::is_same_v<Op, multiply_op>;
+ row.zero = Op::finite_slopes || Op::zeros == zero_adjoint::passes ? zero_seed::passes
+   : Op::zeros == zero_adjoint::may_be_lost ? zero_seed::is_kept
+                 : zero_seed::is_kept_unless_number;
+ ((row.differentiable[I] =
+  static_cast<int>(I) >= Op::condition_operands &&
+  differentiable<Op, static_cast<int>(I), symbol<T>, symbolic_operand<Op, I, T>..., symbol<T>>),
+ ...);
+ row.value = &operation_value_of<Op, T>;
+ row.lanes = &operation_lanes<Op, T>::dispatched;
+ row.slope = [](int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y) {
+  return symbolic_slope<Op, T>(operand, seed, x, y, std::index_sequence<I...>{});
+ };
+ return row;
+}
+template <class Op, class T>
+inline constexpr operation_row<T>
+ row_of = row_for<Op, T>(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+}
+}
+
+/// The operations of a recorded program, in order. An operation on the same operands is one node, however often it is
+/// recorded (value numbering), and what can be computed or left out without changing a bit is.
+
+namespace tapegraph::scalars {
+struct program_guard {
+ std::uint32_t condition;
+ bool expected;
+ std::uint64_t statement;
+};
+template <class T>
+class symbol_graph {
+public:
+ using row = operation_row<T>;
+ struct node {
+  const row* operation;
+  std::array<std::uint32_t, 3> operand;
+ };
+ static constexpr std::uint32_t is_input = 1, is_constant_number = 2;
+ explicit symbol_graph(bool values) : values_(values), number_(new_tape_number()) {
+  nodes_.push_back({nullptr, {0, 0, 0}});
+  table_.resize(64);
+ }
+ explicit symbol_graph(const symbol_graph& other, bool values)
+  : nodes_(other.nodes_),
+  table_(other.table_),
+  guards_(other.guards_),
+  inputs_(other.inputs_),
+  recorded_(other.recorded_),
+  values_(values),
+  number_(new_tape_number()) {}
+ symbol_graph(const symbol_graph&) = delete;
+ symbol_graph& operator=(const symbol_graph&) = delete;
+ std::uint32_t number() const { return number_; }
+ bool has_values() const { return values_; }
+ std::size_t size() const { return nodes_.size(); }
+ const node& operator[](std::uint32_t at) const { return nodes_[at]; }
+ const std::vector<std::uint32_t>& inputs() const { return inputs_; }
+ const std::vector<program_guard>& guards() const { return guards_; }
+ bool is_constant(std::uint32_t at) const {
+  return nodes_[at].operation == nullptr && nodes_[at].operand[2] == is_constant_number;
+ }
+ T constant_value(std::uint32_t at) const {
+  const std::uint64_t bits = nodes_[at].operand[0] | static_cast<std::uint64_t>(nodes_[at].operand[1]) << 32;
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+ }
+ std::uint32_t constant(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return interned(
+   {nullptr, {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32), is_constant_number}});
+ }
+ std::uint32_t add_input() {
+  const auto index = static_cast<std::uint32_t>(inputs_.size());
+  inputs_.push_back(interned({nullptr, {index, 0, is_input}}));
+  return inputs_.back();
+ }
+ std::uint32_t operation(const row& op, std::array<std::uint32_t, 3> x) {
+  if (op.commutes && x[1] < x[0]) std::swap(x[0], x[1]);
+  bool constants = true;
+  for (std::size_t i = 0; i < op.operands; ++i) constants &= is_constant(x[i]);
+  if (constants) {
+   std::array<T, 3> v{};
+   for (std::size_t i = 0; i < op.operands; ++i) v[i] = constant_value(x[i]);
+   return constant(op.value(v[0], v[1], v[2]));
+  }
+  if (const std::uint32_t simpler = simplified(op, x)) return simpler;
+  return interned({&op, x});
+ }
+ template <class Op>
+ std::uint32_t operation(std::uint32_t a, std::uint32_t b = 0, std::uint32_t c = 0) {
+  return operation(row_of<Op, T>, {a, b, c});
+ }
+ void count_statement() { ++recorded_; }
+ void guard(std::uint32_t condition, bool expected) {
+  for (std::size_t i = guards_.size(), last = i > 8 ? i - 8 : 0; i-- > last;)
+   if (guards_[i].condition == condition) return;
+  guards_.push_back({condition, expected, recorded_});
+ }
+private:
+ bool is_number(std::uint32_t at, T value) const {
+  return is_constant(at) && constant_value(at) == value &&
+   std::signbit(constant_value(at)) == std::signbit(value);
+ }
+ bool is(std::uint32_t at, program_code code) const {
+  return nodes_[at].operation != nullptr && nodes_[at].operation->code == code;
+ }
+ bool is_negated(std::uint32_t at) const { return is(at, program_code::negate); }
+ std::uint32_t under(std::uint32_t at) const { return nodes_[at].operand[0]; }
+ std::uint32_t simplified(const row& op, const std::array<std::uint32_t, 3>& x) {
+  const auto [a, b, c] = x;
+  switch (op.code) {
+  case program_code::add:
+   if (is_number(a, T(-0.0))) return b;
+   if (is_number(b, T(-0.0))) return a;
+   if (is_negated(b)) return operation<subtract_op>(a, under(b));
+   if (is_negated(a)) return operation<subtract_op>(b, under(a));
+   return 0;
+  case program_code::subtract:
+   if (is_number(b, T(0))) return a;
+   if (is_negated(b)) return operation<add_op>(a, under(b));
+   return 0;
+  case program_code::multiply:
+   if (is_number(a, T(1))) return b;
+   if (is_number(b, T(1))) return a;
+   if (is_number(a, T(-1))) return operation<negate_op>(b);
+   if (is_number(b, T(-1))) return operation<negate_op>(a);
+   if (is_negated(a) && is_negated(b)) return operation<multiply_op>(under(a), under(b));
+   if (is_negated(a) && is_constant(b)) return operation<multiply_op>(under(a), constant(-constant_value(b)));
+   if (is_negated(b) && is_constant(a)) return operation<multiply_op>(under(b), constant(-constant_value(a)));
+   if (is_negated(a)) return operation<negate_op>(operation<multiply_op>(under(a), b));
+   if (is_negated(b)) return operation<negate_op>(operation<multiply_op>(a, under(b)));
+   return 0;
+  case program_code::divide: {
+   if (is_negated(a) && is_negated(b)) return operation<divide_op>(under(a), under(b));
+   if (is_negated(a)) return operation<negate_op>(operation<divide_op>(under(a), b));
+   if (!is_constant(b)) return 0;
+   const T divisor = constant_value(b), reciprocal = T(1) / divisor;
+   int exponent = 0;
+   if (!std::isnormal(divisor) || !std::isnormal(reciprocal)) return 0;
+   if (std::fabs(std::frexp(divisor, &exponent)) != T(0.5)) return 0;
+   return operation<multiply_op>(a, constant(reciprocal));
+  }
+  case program_code::negate: return is_negated(a) ? under(a) : 0;
+  case program_code::choose:
+   if (b == c) return b;
+   return is_constant(a) ? (constant_value(a) != T(0) ? b : c) : 0;
+  case program_code::unless_zero: return is_constant(a) ? (constant_value(a) == T(0) ? constant(T(0)) : b) : 0;
+  default: break;
+  }
+  if (&op == &row_of<pow_op, T>) {
+   if (is_number(b, T(1))) return a;
+   if (is_number(b, T(0)) || is_number(b, T(-0.0))) return constant(T(1));
+  }
+  return 0;
+ }
+ static std::size_t hash(const node& n) {
+  std::uint64_t h = reinterpret_cast<std::uintptr_t>(n.operation);
+  for (const std::uint32_t x : n.operand) h = (h ^ x) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+  return static_cast<std::size_t>(h);
+ }
+ static bool same(const node& x, const node& y) { return x.operation == y.operation && x.operand == y.operand; }
+ std::uint32_t interned(const node& n) {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t place = hash(n) & mask;
+  for (; table_[place] != 0; place = (place + 1) & mask)
+   if (same(nodes_[table_[place]], n)) return table_[place];
+  if (nodes_.size() > 0xFFFFFFF0u) throw range_error("tg::record: more than 4294967280 operations");
+  const auto at = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back(n);
+  table_[place] = at;
+  if (2 * nodes_.size() > table_.size()) rehash();
+  return at;
+ }
+ void rehash() {
+  table_.assign(2 * table_.size(), 0);
+  const std::size_t mask = table_.size() - 1;
+  for (std::uint32_t at = 1; at < nodes_.size(); ++at) {
+   std::size_t place = hash(nodes_[at]) & mask;
+   while (table_[place] != 0) place = (place + 1) & mask;
+   table_[place] = at;
+  }
+ }
+ std::vector<node> nodes_;
+ std::vector<std::uint32_t> table_;
+ std::vector<program_guard> guards_;
+ std::vector<std::uint32_t> inputs_;
+ std::uint64_t recorded_ = 0;
+ bool values_;
+ std::uint32_t number_;
+};
+template <class T>
+inline constinit thread_local symbol_graph<T>* active_graph = nullptr;
+template <class T>
+class active_graph_scope {
+public:
+ explicit active_graph_scope(symbol_graph<T>& graph) : outer_(active_graph<T>) { active_graph<T> = &graph; }
+ ~active_graph_scope() { active_graph<T> = outer_; }
+ active_graph_scope(const active_graph_scope&) = delete;
+ active_graph_scope& operator=(const active_graph_scope&) = delete;
+private:
+ symbol_graph<T>* outer_;
+};
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_symbol() {
+ throw argument_error(
+  "tg::symbol: a number of another recording, or of one that has ended; a constant is x.value()");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_branch_on_derivative() {
+ throw argument_error("tg::number_program: the derivative of an operation branches on a symbol; use where()");
+}
+}
+
+namespace tapegraph {
+
+/// A number whose operations are recorded, for tg::record: it takes the place of double in code that is a template of its
+/// number's type. It has the value of the input that is recorded at, by which branches are taken.
+template <class T = double>
+struct symbol {
+ using value_type = T;
+ T number{};
+ std::uint32_t at = 0; ///< the node, 0 of a constant
+ std::uint32_t graph = 0; ///< the number of its graph
+
+ constexpr symbol() = default;
+ template <arithmetic N>
+ constexpr symbol(N constant) : number(static_cast<T>(constant)) {}
+ constexpr symbol(T value, std::uint32_t node, std::uint32_t graph_number)
+  : number(value), at(node), graph(graph_number) {}
+
+ /// The value while it is recorded. What is computed from it is a constant of the program, and not checked.
+ constexpr T value() const { return number; }
+ /// A conversion makes a constant, so the program checks that it is the same for other inputs: for integers that
+ /// the number without its fraction is, for bool that it is 0 or not, for others that the number is.
+ template <arithmetic N>
+ explicit operator N() const;
+
+ symbol& operator+=(const symbol& x) { return *this = *this + x; }
+ symbol& operator-=(const symbol& x) { return *this = *this - x; }
+ symbol& operator*=(const symbol& x) { return *this = *this * x; }
+ symbol& operator/=(const symbol& x) { return *this = *this / x; }
+ symbol& operator++() { return *this = *this + 1; }
+ symbol& operator--() { return *this = *this - 1; }
+ symbol operator++(int) {
+  const symbol before = *this;
+  ++*this;
+  return before;
+ }
+ symbol operator--(int) {
+  const symbol before = *this;
+  --*this;
+  return before;
+ }
+};
+
+/// The result of a comparison of symbols. As the condition of `where` it is part of the program. As a bool, in `if` and
+/// `?:`, it is what it was when it was recorded, and the program checks that it is the same for other inputs.
+template <class T>
+struct symbol_truth {
+ bool truth = false;
+ std::uint32_t at = 0, graph = 0;
+
+ operator bool() const {
+  if (at == 0) return truth;
+  scalars::symbol_graph<T>* const active = scalars::active_graph<T>;
+  if (active == nullptr || active->number() != graph) scalars::refuse_symbol();
+  if (!active->has_values()) scalars::refuse_branch_on_derivative();
+  active->guard(at, truth);
+  return truth;
+ }
+};
+
+namespace scalars {
+template <class T>
+inline constexpr bool is_symbolic<symbol<T>> = true;
+template <class T>
+inline constexpr bool is_symbolic<symbol_truth<T>> = true;
+template <class T>
+inline constexpr bool is_symbol<symbol<T>> = true;
+template <class... X>
+struct symbol_value {};
+template <class First, class... Rest>
+struct symbol_value<First, Rest...> : symbol_value<Rest...> {};
+template <class T, class... Rest>
+struct symbol_value<symbol<T>, Rest...> {
+ using type = T;
+};
+template <class T, class... Rest>
+struct symbol_value<symbol_truth<T>, Rest...> {
+ using type = T;
+};
+template <class... X>
+using symbol_value_t = typename symbol_value<X...>::type;
+template <class T>
+struct symbol_operand {
+ T value;
+ std::uint32_t at, graph;
+};
+template <class T, class X>
+symbol_operand<T> operand_of_symbol(const X& x) {
+ if constexpr (is_symbol<X>)
+  return {x.number, x.at, x.graph};
+ else if constexpr (is_symbolic<X>)
+  return {static_cast<T>(x.truth), x.at, x.graph};
+ else
+  return {static_cast<T>(x), 0, 0};
+}
+template <class T>
+symbol_operand<T> apply_to_symbols(const operation_row<T>& row, std::array<symbol_operand<T>, 3> x) {
+ if (x[0].at == 0 && x[1].at == 0 && x[2].at == 0) return {row.value(x[0].value, x[1].value, x[2].value), 0, 0};
+ symbol_graph<T>* const graph = active_graph<T>;
+ std::array<std::uint32_t, 3> at{};
+ for (std::size_t i = 0; i < row.operands; ++i) {
+  if (x[i].at != 0 && (graph == nullptr || x[i].graph != graph->number())) refuse_symbol();
+  at[i] = x[i].at != 0 ? x[i].at : graph->constant(x[i].value);
+ }
+ if (graph->has_values()) graph->count_statement();
+ const std::uint32_t y = graph->operation(row, at);
+ if (graph->is_constant(y)) return {graph->constant_value(y), 0, 0};
+ const T value = graph->has_values() ? row.value(x[0].value, x[1].value, x[2].value) : T(0);
+ return {value, y, graph->number()};
+}
+template <class Op, class T>
+using symbolic_result = std::conditional_t<is_predicate<Op, T>, symbol_truth<T>, symbol<T>>;
+template <class Op, class T, class... X>
+symbolic_result<Op, T> apply_symbolic(const X&... x) {
+ const auto y = apply_to_symbols<T>(row_of<Op, T>, {operand_of_symbol<T>(x)...});
+ if constexpr (is_predicate<Op, T>)
+  return symbol_truth<T>{y.value != T(0), y.at, y.graph};
+ else
+  return symbol<T>(y.value, y.at, y.graph);
+}
+template <class Op, std::size_t I, class T>
+symbolic_operand<Op, I, T> symbolic_operand_of(const symbol<T>& x) {
+ if constexpr (static_cast<int>(I) < Op::condition_operands)
+  return {x.number != T(0), x.at, x.graph};
+ else
+  return x;
+}
+template <class Op, class T, std::size_t... I>
+symbol<T> symbolic_slope(int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y,
+      std::index_sequence<I...>) {
+ symbol<T> slope;
+ const auto try_operand = [&]<int K>(std::integral_constant<int, K>) {
+  if constexpr (differentiable<Op, K, symbol<T>, symbolic_operand<Op, I, T>..., symbol<T>>)
+   if (operand == K)
+    slope = symbol<T>(symbolic_rule<Op>::template slope<K>(seed, symbolic_operand_of<Op, I>(x[I])..., y));
+ };
+ (try_operand(std::integral_constant<int, static_cast<int>(I)>{}), ...);
+ return slope;
+}
+}
+
+template <class T>
+inline constexpr bool is_conditional_scalar<symbol<T>> = true;
+template <class T>
+inline constexpr bool is_conditional_scalar<symbol_truth<T>> = true;
+
+/// Applies an elementwise operation to numbers, some of which are symbols.
+template <class Op, scalar... X>
+ requires(scalars::is_symbolic<X> || ...)
+scalars::symbolic_result<Op, scalars::symbol_value_t<X...>> apply_scalar(const X&... x) {
+ return scalars::apply_symbolic<Op, scalars::symbol_value_t<X...>>(x...);
+}
+
+#define TG_COMPARES(sign, word) \
+ template <class A, class B> \
+  requires(scalars::is_symbol<A> && scalar<B>) \
+ || (scalars::is_symbol<B> && scalar<A>)inline auto operator sign(const A& x, const B& y) { \
+  return apply<word##_op>(x, y); \
+ }
+TG_COMPARES(<, less)
+TG_COMPARES(<=, less_equal)
+TG_COMPARES(>, greater)
+TG_COMPARES(>=, greater_equal)
+TG_COMPARES(==, equal)
+TG_COMPARES(!=, not_equal)
+#undef TG_COMPARES
+
+template <class T>
+template <arithmetic N>
+symbol<T>::operator N() const {
+ if (at == 0) return static_cast<N>(number);
+ if constexpr (std::is_same_v<N, bool>)
+  return static_cast<bool>(*this != 0);
+ else if constexpr (std::is_integral_v<N>)
+  static_cast<void>(static_cast<bool>(trunc(*this) == std::trunc(number)));
+ else
+  static_cast<void>(static_cast<bool>(*this == number));
+ return static_cast<N>(number);
+}
+}
+// -- tapegraph/scalar/program/symbol_functions.hpp
+
+/// Functions of <cmath> of symbols that scalar/rounding.hpp answers for numbers whose values are known. A program has to
+/// compute them again; integers that they give are constants that it checks.
+
+namespace tapegraph {
+
+/// To the nearest integer, halves away from 0, as std::round; tapegraph's own `round` is to even.
+struct round_away_op : map_op<1> {
+ static constexpr std::string_view name = "round";
+ template <class V>
+ static V value(V x) {
+  return std::round(x);
+ }
+};
+struct logb_op : map_op<1> {
+ static constexpr std::string_view name = "logb";
+ template <class V>
+ static V value(V x) {
+  return std::logb(x);
+ }
+};
+/// The next number from x toward y, which moves as x does.
+struct nextafter_op : map_op<2> {
+ static constexpr std::string_view name = "nextafter";
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
+ template <class V>
+ static V value(V x, V y) {
+  return std::nextafter(x, y);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(auto dy, auto, auto, auto) { return dy; }
+};
+struct is_normal_op : predicate_op<1> {
+ static constexpr std::string_view name = "isnormal";
+ template <class V>
+ static bool value(V x) {
+  return std::isnormal(x);
+ }
+};
+struct signbit_op : predicate_op<1> {
+ static constexpr std::string_view name = "signbit";
+ template <class V>
+ static bool value(V x) {
+  return std::signbit(x);
+ }
+};
+
+/// pow's derivatives. Where the exponent is a number, as it mostly is, the base's is one power more.
+template <>
+struct scalars::symbolic_rule<pow_op> {
+ template <int I>
+ static auto slope(const auto& dy, const auto& x, const auto& exponent, const auto& y) {
+  if constexpr (I == 0) {
+   const auto slope = dy * (exponent * apply<pow_op>(x, exponent - 1));
+   return exponent.at == 0 && exponent.number != 0 ? slope : where(exponent != 0, slope, 0);
+  } else {
+   return where(logical_or(y == 0, x == 0), 0, dy * (y * apply<log_op>(x)));
+  }
+ }
+};
+
+#define TG_STEP(word, operation) \
+ template <class T> \
+ symbol<T> word(const symbol<T>& x) { \
+  return apply<operation>(x); \
+ }
+TG_STEP(round, round_away_op)
+TG_STEP(rint, round_op)
+TG_STEP(nearbyint, round_op)
+TG_STEP(logb, logb_op)
+#undef TG_STEP
+
+#define TG_INTEGER(word, number, type) \
+ template <class T> \
+ type word(const symbol<T>& x) { \
+  return static_cast<type>(number(x)); \
+ }
+TG_INTEGER(lround, round, long)
+TG_INTEGER(llround, round, long long)
+TG_INTEGER(lrint, rint, long)
+TG_INTEGER(llrint, rint, long long)
+#undef TG_INTEGER
+template <class T>
+int ilogb(const symbol<T>& x) {
+ static_cast<void>(static_cast<bool>(logb(x) == std::logb(x.value())));
+ return std::ilogb(x.value());
+}
+
+#define TG_QUESTION(word, operation) \
+ template <class T> \
+ symbol_truth<T> word(const symbol<T>& x) { \
+  return apply<operation>(x); \
+ }
+TG_QUESTION(isnan, is_nan_op)
+TG_QUESTION(isinf, is_inf_op)
+TG_QUESTION(isfinite, is_finite_op)
+TG_QUESTION(isnormal, is_normal_op)
+TG_QUESTION(signbit, signbit_op)
+#undef TG_QUESTION
+template <class T>
+int fpclassify(const symbol<T>& x) {
+ if (isnan(x)) return FP_NAN;
+ if (isinf(x)) return FP_INFINITE;
+ if (isnormal(x)) return FP_NORMAL;
+ return x == 0 ? FP_ZERO : FP_SUBNORMAL;
+}
+
+/// x = fraction 2^exponent with 0.5 <= |fraction| < 1; the exponent is a constant that the program checks.
+template <class T>
+symbol<T> frexp(const symbol<T>& x, int* exponent) {
+ const T fraction = std::frexp(x.value(), exponent);
+ if (!isfinite(x) || x == 0) return x;
+ static_cast<void>(static_cast<bool>(logb(x) == std::logb(x.value())));
+ static_cast<void>(fraction);
+ const int half = -*exponent / 2;
+ return ldexp(ldexp(x, half), -*exponent - half);
+}
+/// x = whole + rest, both with the sign of x
+template <class T>
+symbol<T> modf(const symbol<T>& x, symbol<T>* whole) {
+ *whole = trunc(x);
+ return where(is_inf(x), copysign(symbol<T>(0), x), x - *whole);
+}
+template <class T, scalar Y>
+symbol<T> nextafter(const symbol<T>& x, const Y& y) {
+ return apply<nextafter_op>(x, y);
+}
+template <scalar X, class T>
+ requires arithmetic<X> symbol<T> nextafter(const X& x, const symbol<T>& y) { return apply<nextafter_op>(x, y); }
+
+/// What std::max and std::min do: the first of equal numbers. They branch; `maximum` and `minimum` do not.
+template <class X, class Y>
+ requires(scalars::is_symbol<X>&& scalar<Y>)
+|| (scalars::is_symbol<Y> && scalar<X>)auto max(const X& x, const Y& y) {
+ using result = symbol<scalars::symbol_value_t<X, Y>>;
+ return x < y ? result(y) : result(x);
+}
+template <class X, class Y>
+ requires(scalars::is_symbol<X>&& scalar<Y>)
+|| (scalars::is_symbol<Y> && scalar<X>)auto min(const X& x, const Y& y) {
+ using result = symbol<scalars::symbol_value_t<X, Y>>;
+ return y < x ? result(y) : result(x);
+}
+
+template <class C, class Traits, class T>
+ requires requires(std::basic_ostream<C, Traits>& stream, const T& number) { stream << number; }
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const symbol<T>& x) {
+ return out << x.number;
+}
+}
+
+template <class T>
+struct std::numeric_limits<tapegraph::symbol<T>> : tapegraph::scalars::limits_as<tapegraph::symbol<T>, T> {};
+
+/// Derivatives of recorded programs, which are operations added to them: the operations' own vjps on symbols, backward
+/// from results or forward from inputs. Node 0 stands for a derivative that is 0 whatever the inputs are.
+
+namespace tapegraph::scalars {
+template <class T>
+class graph_differentiation {
+public:
+ explicit graph_differentiation(symbol_graph<T>& graph)
+  : graph_(graph), scope_(graph), end_(static_cast<std::uint32_t>(graph.size())) {}
+ void backward(std::vector<std::uint32_t>& adjoints) {
+  const std::vector<bool> moves = depending_on_inputs();
+  std::vector<bool> selected(end_, false);
+  for (std::uint32_t at = end_; at-- > 1;) {
+   if (adjoints[at] == 0 || !moves[at] || graph_[at].operation == nullptr) continue;
+   const auto n = graph_[at];
+   const int operands = n.operation->operands, later = operands == 2 && n.operand[0] > n.operand[1] ? 1 : 0;
+   for (int i = 0; i < operands; ++i) {
+    const int k = later == 1 ? 1 - i : i;
+    const std::uint32_t x = n.operand[static_cast<std::size_t>(k)];
+    if (!n.operation->differentiable[static_cast<std::size_t>(k)] || !moves[x]) continue;
+    const std::uint32_t amount = contribution(at, k, adjoints[at], selected[at]);
+    selected[x] = selected[x] || selected[at] || is_choice(amount);
+    add(adjoints[x], amount);
+   }
+  }
+ }
+ void forward(std::vector<std::uint32_t>& tangents) {
+  for (std::uint32_t at = 1; at < end_; ++at) {
+   const auto n = graph_[at];
+   if (n.operation == nullptr) continue;
+   for (int k = 0; k < n.operation->operands; ++k) {
+    const std::uint32_t x = n.operand[static_cast<std::size_t>(k)];
+    if (!n.operation->differentiable[static_cast<std::size_t>(k)] || tangents[x] == 0) continue;
+    add(tangents[at], contribution(at, k, tangents[x], false));
+   }
+  }
+ }
+ std::vector<std::uint32_t> seeds() const { return std::vector<std::uint32_t>(end_, 0); }
+ void add(std::uint32_t& to, std::uint32_t amount) {
+  if (amount == 0) return;
+  to = to == 0 ? amount : graph_.template operation<add_op>(to, amount);
+ }
+private:
+ std::vector<bool> depending_on_inputs() const {
+  std::vector<bool> moves(end_, false);
+  for (const std::uint32_t at : graph_.inputs()) moves[at] = true;
+  for (std::uint32_t at = 1; at < end_; ++at) {
+   const auto& n = graph_[at];
+   if (n.operation == nullptr) continue;
+   for (std::size_t k = 0; k < n.operation->operands; ++k)
+    if (n.operation->differentiable[k] && moves[n.operand[k]]) moves[at] = true;
+  }
+  return moves;
+ }
+ symbol<T> symbol_at(std::uint32_t at) const {
+  if (at == 0) return {};
+  if (graph_.is_constant(at)) return {graph_.constant_value(at), 0, 0};
+  return {T(0), at, graph_.number()};
+ }
+ bool is_choice(std::uint32_t at) const {
+  return graph_[at].operation != nullptr && graph_[at].operation->code == program_code::choose;
+ }
+ std::uint32_t contribution(std::uint32_t at, int k, std::uint32_t seed, bool selected) {
+  const auto n = graph_[at];
+  const operation_row<T>& op = *n.operation;
+  const std::array<symbol<T>, 3> x{symbol_at(n.operand[0]), symbol_at(n.operand[1]), symbol_at(n.operand[2])};
+  const symbol<T> slope = op.slope(k, symbol_at(seed), x.data(), symbol_at(at));
+  if (slope.at == 0) return slope.number == T(0) ? 0 : graph_.constant(slope.number);
+  const bool kept = op.zero == zero_seed::is_kept ||
+      (selected && op.code == program_code::multiply && !graph_.is_constant(n.operand[0]) &&
+      !graph_.is_constant(n.operand[1])) ||
+      (op.zero == zero_seed::is_kept_unless_number && !graph_.is_constant(n.operand[1]));
+  return kept ? graph_.template operation<unless_zero_op>(seed, slope.at) : slope.at;
+ }
+ symbol_graph<T>& graph_;
+ active_graph_scope<T> scope_;
+ std::uint32_t end_;
+};
+template <class T, class See>
+void for_dependences(const symbol_graph<T>& graph, std::uint32_t end, const See& see) {
+ const std::size_t inputs = graph.inputs().size();
+ std::vector<std::uint64_t> masks(end);
+ for (std::size_t first = 0; first < inputs; first += 64) {
+  std::fill(masks.begin(), masks.end(), 0);
+  for (std::size_t i = first; i < inputs && i < first + 64; ++i)
+   masks[graph.inputs()[i]] = std::uint64_t{1} << (i - first);
+  for (std::uint32_t at = 1; at < end; ++at) {
+   const auto& n = graph[at];
+   if (n.operation == nullptr) continue;
+   std::uint64_t mask = 0;
+   for (std::size_t k = 0; k < n.operation->operands; ++k)
+    if (n.operation->differentiable[k]) mask |= masks[n.operand[k]];
+   masks[at] = mask;
+  }
+  see(first, masks);
+ }
+}
+template <class T, class See>
+void for_influences(const symbol_graph<T>& graph, const std::vector<std::uint32_t>& results, std::uint32_t end,
+     const See& see) {
+ std::vector<std::uint64_t> masks(end);
+ for (std::size_t first = 0; first < results.size(); first += 64) {
+  std::fill(masks.begin(), masks.end(), 0);
+  for (std::size_t i = first; i < results.size() && i < first + 64; ++i)
+   masks[results[i]] |= std::uint64_t{1} << (i - first);
+  for (std::uint32_t at = end; at-- > 1;) {
+   const auto& n = graph[at];
+   if (n.operation == nullptr || masks[at] == 0) continue;
+   for (std::size_t k = 0; k < n.operation->operands; ++k)
+    if (n.operation->differentiable[k]) masks[n.operand[k]] |= masks[at];
+  }
+  see(first, masks);
+ }
+}
+}
+// -- tapegraph/scalar/program/interpreter.hpp
+
+// -- tapegraph/scalar/program/program_code.hpp
+
+/// A graph as instructions: what the results and guards need, in order, pairs of operations joined, values in slots that
+/// are used again.
+
+namespace tapegraph::scalars {
+struct program_instruction {
+ program_code code;
+ std::uint16_t extra;
+ std::uint32_t out;
+ std::uint32_t a, b, c;
+};
+inline constexpr unsigned operand_shift = 8, operand_mask = (1u << operand_shift) - 1;
+template <class T>
+struct compiled_program {
+ std::vector<program_instruction> instructions;
+ std::vector<const operation_row<T>*> functions;
+ std::vector<T> constants;
+ std::vector<std::uint32_t> results;
+ std::size_t inputs = 0, slots = 1;
+};
+constexpr program_code joined_code(program_code first, program_code second, int side) {
+ using enum program_code;
+ switch (second) {
+ case add:
+  return first == multiply ? multiply_add : first == add ? add_twice : first == subtract ? subtract_add : call;
+ case multiply:
+  return first == multiply ? multiply_twice
+   : first == add ? add_multiply
+   : first == subtract ? subtract_multiply
+        : call;
+ case subtract:
+  if (first == multiply) return side == 0 ? multiply_subtract : subtract_product;
+  if (first == add) return side == 0 ? add_subtract : subtract_sum;
+  return call;
+ default: return call;
+ }
+}
+template <class T>
+class program_compiler {
+public:
+ program_compiler(const symbol_graph<T>& graph, const std::vector<std::uint32_t>& results) : graph_(graph) {
+  program_.inputs = graph.inputs().size();
+  find_uses(results);
+  join_pairs();
+  place_leaves();
+  emit();
+  for (const std::uint32_t at : results) program_.results.push_back(slot_[at]);
+ }
+ compiled_program<T> take() { return std::move(program_); }
+private:
+ using node = typename symbol_graph<T>::node;
+ static constexpr std::uint32_t nothing = 0xFFFFFFFFu;
+ static std::size_t operands_of(const node& n) { return n.operation == nullptr ? 0 : n.operation->operands; }
+ void find_uses(const std::vector<std::uint32_t>& results) {
+  uses_.assign(graph_.size(), 0);
+  last_.assign(graph_.size(), 0);
+  for (const std::uint32_t at : results) uses_[at] += 2, last_[at] = nothing;
+  for (const program_guard& guard : graph_.guards()) {
+   uses_[guard.condition] += 2;
+   const node& n = graph_[guard.condition];
+   for (std::size_t i = 0; i < operands_of(n); ++i) uses_[n.operand[i]] += 2;
+  }
+  for (std::size_t at = graph_.size(); at-- > 1;) {
+   if (uses_[at] == 0) continue;
+   const node& n = graph_[static_cast<std::uint32_t>(at)];
+   for (std::size_t i = 0; i < operands_of(n); ++i) ++uses_[n.operand[i]];
+  }
+ }
+ void join_pairs() {
+  part_of_.assign(graph_.size(), 0);
+  for (std::size_t i = graph_.size(); i-- > 1;) {
+   const auto at = static_cast<std::uint32_t>(i);
+   const node& n = graph_[at];
+   if (uses_[at] == 0 || operands_of(n) != 2 || part_of_[at] != 0) continue;
+   for (int side = 0; side < 2; ++side) {
+    const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
+    const node& f = graph_[first];
+    if (uses_[first] != 1 || operands_of(f) != 2) continue;
+    if (joined_code(f.operation->code, n.operation->code, side) == program_code::call) continue;
+    part_of_[first] = at;
+    break;
+   }
+  }
+ }
+ void place_leaves() {
+  slot_.assign(graph_.size(), nothing);
+  for (std::size_t i = 0; i < program_.inputs; ++i)
+   slot_[graph_.inputs()[i]] = static_cast<std::uint32_t>(i), last_[graph_.inputs()[i]] = nothing;
+  for (std::uint32_t at = 1; at < graph_.size(); ++at)
+   if (uses_[at] != 0 && graph_.is_constant(at)) {
+    slot_[at] = static_cast<std::uint32_t>(program_.inputs + program_.constants.size());
+    last_[at] = nothing;
+    program_.constants.push_back(graph_.constant_value(at));
+   }
+  program_.slots = program_.inputs + program_.constants.size();
+ }
+ program_instruction operands(std::uint32_t at) const {
+  const node& n = graph_[at];
+  program_instruction x{n.operation->code, 0, at, n.operand[0], n.operand[1], n.operand[2]};
+  for (int side = 0; side < 2 && operands_of(n) == 2; ++side) {
+   const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
+   if (part_of_[first] != at) continue;
+   const node& f = graph_[first];
+   x.code = joined_code(f.operation->code, n.operation->code, side);
+   x.a = f.operand[0], x.b = f.operand[1], x.c = n.operand[static_cast<std::size_t>(1 - side)];
+   break;
+  }
+  return x;
+ }
+ void emit() {
+  std::vector<program_instruction>& all = program_.instructions;
+  std::size_t next_guard = 0;
+  const std::vector<std::uint32_t> guard_order = guards_in_order();
+  for (std::uint32_t at = 1; at < graph_.size(); ++at) {
+   if (uses_[at] != 0 && graph_[at].operation != nullptr && part_of_[at] == 0) all.push_back(operands(at));
+   for (; next_guard < guard_order.size(); ++next_guard) {
+    const std::uint32_t index = guard_order[next_guard];
+    const program_guard& guard = graph_.guards()[index];
+    if (guard.condition != at) break;
+    const node& n = graph_[at];
+    const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : at; };
+    all.push_back({program_code::guard, guard.expected, index, at, operand(0), operand(1)});
+   }
+  }
+  bring_equals_together();
+  for (std::size_t i = 0; i < all.size(); ++i)
+   for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c})
+    if (x != 0 && last_[x] != nothing) last_[x] = static_cast<std::uint32_t>(i);
+  std::vector<std::uint32_t> free;
+  std::uint32_t last_out = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+   program_instruction& x = all[i];
+   const std::uint32_t at = x.out;
+   const std::array<std::uint32_t, 3> read{x.a, x.b, x.c};
+   if (x.code < program_code::multiply_add && x.code != program_code::guard)
+    x.extra = function(*graph_[at].operation);
+   if (i > 0 && all[i - 1].code != program_code::guard) mark_last(x, last_out);
+   for (std::uint32_t* const place : {&x.a, &x.b, &x.c}) *place = *place == 0 ? 0 : slot_[*place];
+   for (std::size_t k = 0; k < 3; ++k) {
+    const std::uint32_t r = read[k];
+    if (r == 0 || last_[r] != i || (k > 0 && r == read[0]) || (k > 1 && r == read[1])) continue;
+    free.push_back(slot_[r]);
+   }
+   if (x.code == program_code::guard) continue;
+   last_out = at;
+   if (free.empty()) {
+    slot_[at] = static_cast<std::uint32_t>(program_.slots++);
+   } else {
+    slot_[at] = free.back();
+    free.pop_back();
+   }
+   x.out = slot_[at];
+  }
+  if (program_.slots == 0) program_.slots = 1;
+  all.push_back({program_code::end, 0, 0, 0, 0, 0});
+ }
+ void bring_equals_together() {
+  constexpr std::size_t window = 1024, least_mean = 3;
+  std::vector<program_instruction>& all = program_.instructions;
+  std::vector<std::uint32_t> level(graph_.size(), 0);
+  struct staged {
+   std::uint64_t order;
+   program_instruction instruction;
+  };
+  std::vector<staged> order;
+  for (std::size_t first = 0; first < all.size(); first += window) {
+   const std::size_t end = std::min(first + window, all.size());
+   order.clear();
+   for (std::size_t i = first; i < end; ++i) {
+    const program_instruction& x = all[i];
+    const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c]}) + std::uint64_t{1};
+    const std::uint64_t kind = x.code == program_code::call ? function(*graph_[x.out].operation) : 0;
+    if (x.code != program_code::guard) level[x.out] = static_cast<std::uint32_t>(own);
+    order.push_back({own << 32 | static_cast<std::uint64_t>(x.code) << 16 | kind, x});
+   }
+   for (const staged& x : order)
+    if (x.instruction.code != program_code::guard) level[x.instruction.out] = 0;
+   std::stable_sort(order.begin(), order.end(),
+       [](const staged& x, const staged& y) { return x.order < y.order; });
+   std::size_t runs = 1;
+   for (std::size_t i = 1; i < order.size(); ++i)
+    runs += static_cast<std::uint32_t>(order[i].order) != static_cast<std::uint32_t>(order[i - 1].order);
+   if (order.size() < least_mean * runs) continue;
+   for (std::size_t i = first; i < end; ++i) all[i] = order[i - first].instruction;
+  }
+ }
+ static void mark_last(program_instruction& x, std::uint32_t last) {
+  const auto code = static_cast<unsigned>(x.code);
+  if (x.code == program_code::call || x.code == program_code::guard || x.code == program_code::choose) return;
+  const bool one =
+   x.code == program_code::negate || x.code == program_code::square_root || x.code == program_code::magnitude;
+  const bool three = x.code >= program_code::multiply_add;
+  const unsigned which = x.a == last ? 1u : !one && x.b == last ? 2u : three && x.c == last ? 3u : 0u;
+  x.code = static_cast<program_code>(code | which << operand_shift);
+ }
+ std::vector<std::uint32_t> guards_in_order() const {
+  std::vector<std::uint32_t> order(graph_.guards().size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) {
+   return graph_.guards()[x].condition < graph_.guards()[y].condition;
+  });
+  return order;
+ }
+ std::uint16_t function(const operation_row<T>& row) {
+  std::vector<const operation_row<T>*>& all = program_.functions;
+  for (std::size_t i = 0; i < all.size(); ++i)
+   if (all[i] == &row) return static_cast<std::uint16_t>(i);
+  if (all.size() == 0xFFFF) throw range_error("tg::number_program: more than 65535 kinds of operations");
+  all.push_back(&row);
+  return static_cast<std::uint16_t>(all.size() - 1);
+ }
+ const symbol_graph<T>& graph_;
+ compiled_program<T> program_;
+ std::vector<std::uint32_t> uses_, last_, part_of_, slot_;
+};
+}
+
+/// Runs compiled programs: for one input, with the standard library's functions, and for a block of inputs in lanes, with
+/// the library's own.
+
+namespace tapegraph::scalars {
+template <class T>
+struct broken_guard {
+ static constexpr std::uint32_t none = 0xFFFFFFFFu;
+ std::uint32_t guard = none;
+ T left = T(0), right = T(0);
+ explicit operator bool() const { return guard != none; }
+};
+template <class T>
+T* slots_of_thread(std::size_t count) {
+ struct release {
+  void operator()(T* p) const { ::operator delete (p, std::align_val_t{program_block_bytes}); }
+ };
+ static thread_local std::unique_ptr<T, release> kept;
+ static thread_local std::size_t size = 0;
+ if (count > size) {
+  kept.reset();
+  size = 0;
+  kept.reset(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{program_block_bytes})));
+  size = count;
+ }
+ return kept.get();
+}
+template <class T>
+broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
+ using tapegraph::math::detail::product;
+ using enum program_code;
+ broken_guard<T> broken;
+ const operation_row<T>* const* const functions = p.functions.data();
+#define TG_READS(flag, word, u, v, w, ...) \
+ case (flag << operand_shift) | static_cast<unsigned>(program_code::word): \
+  do { \
+   [[maybe_unused]] const T a = u, b = v, c = w; \
+   last = __VA_ARGS__; \
+   s[i->out] = last; \
+   ++i; \
+  } while (static_cast<unsigned>(i->code) == \
+    ((flag << operand_shift) | static_cast<unsigned>(program_code::word))); \
+  break;
+#define TG_ONE(word, ...) \
+ TG_READS(0u, word, s[i->a], T(0), T(0), __VA_ARGS__) \
+ TG_READS(1u, word, last, T(0), T(0), __VA_ARGS__)
+#define TG_TWO(word, ...) \
+ TG_READS(0u, word, s[i->a], s[i->b], T(0), __VA_ARGS__) \
+ TG_READS(1u, word, last, s[i->b], T(0), __VA_ARGS__) \
+ TG_READS(2u, word, s[i->a], last, T(0), __VA_ARGS__)
+#define TG_THREE(word, ...) \
+ TG_READS(0u, word, s[i->a], s[i->b], s[i->c], __VA_ARGS__) \
+ TG_READS(1u, word, last, s[i->b], s[i->c], __VA_ARGS__) \
+ TG_READS(2u, word, s[i->a], last, s[i->c], __VA_ARGS__) \
+ TG_READS(3u, word, s[i->a], s[i->b], last, __VA_ARGS__)
+ T last = T(0);
+ for (const program_instruction* i = p.instructions.data();;) {
+  switch (static_cast<unsigned>(i->code)) {
+  case static_cast<unsigned>(program_code::end):
+   return broken;
+   TG_READS(0u, call, s[i->a], s[i->b], s[i->c], functions[i->extra]->value(a, b, c))
+  case static_cast<unsigned>(program_code::guard):
+   if ((s[i->a] != T(0)) != (i->extra != 0) && i->out < broken.guard) broken = {i->out, s[i->b], s[i->c]};
+   ++i;
+   break;
+   TG_TWO(add, a + b)
+   TG_TWO(subtract, a - b)
+   TG_TWO(multiply, product(a, b))
+   TG_TWO(divide, a / b)
+   TG_ONE(negate, -a)
+   TG_ONE(square_root, std::sqrt(a))
+   TG_ONE(magnitude, std::fabs(a))
+   TG_READS(0u, choose, s[i->a], s[i->b], s[i->c], a != T(0) ? b : c)
+   TG_TWO(unless_zero, a == T(0) ? T(0) : b)
+   TG_TWO(less, static_cast<T>(a < b))
+   TG_TWO(less_equal, static_cast<T>(a <= b))
+   TG_THREE(multiply_add, product(a, b) + c)
+   TG_THREE(multiply_subtract, product(a, b) - c)
+   TG_THREE(subtract_product, c - product(a, b))
+   TG_THREE(multiply_twice, product(product(a, b), c))
+   TG_THREE(add_twice, a + b + c)
+   TG_THREE(subtract_add, a - b + c)
+   TG_THREE(add_subtract, a + b - c)
+   TG_THREE(subtract_sum, c - (a + b))
+   TG_THREE(add_multiply, product(a + b, c))
+   TG_THREE(subtract_multiply, product(a - b, c))
+  default: __builtin_unreachable();
+  }
+ }
+#undef TG_READS
+#undef TG_ONE
+#undef TG_TWO
+#undef TG_THREE
+}
+template <class T>
+struct program_block {
+ static constexpr int lanes = program_lanes<T>;
+ template <class Isa>
+ TG_INLINE static void run(const compiled_program<T>* p, T* slots, broken_guard<T>* broken) {
+  using enum program_code;
+  const operation_row<T>* const* const functions = p->functions.data();
+  for (const program_instruction& i : p->instructions) {
+   T* const y = slots + std::size_t{i.out} * lanes;
+   const T* const a = slots + std::size_t{i.a} * lanes;
+   const T* const b = slots + std::size_t{i.b} * lanes;
+   const T* const c = slots + std::size_t{i.c} * lanes;
+#define TG_LANES(code, ...) \
+ case code: \
+  each<Isa>( \
+   y, a, b, c, [](auto& r, const auto& u, const auto& v, const auto& w) __attribute__((always_inline)) { \
+    static_cast<void>(w), static_cast<void>(v); \
+    __VA_ARGS__; \
+   }); \
+  break;
+   switch (static_cast<program_code>(static_cast<unsigned>(i.code) & operand_mask)) {
+   case end:
+    return;
+    TG_LANES(add, r = u + v)
+    TG_LANES(subtract, r = u - v)
+    TG_LANES(multiply, r = u * v)
+    TG_LANES(divide, r = u / v)
+    TG_LANES(negate, r = -u)
+    TG_LANES(multiply_add, r = u * v; r = r + w)
+    TG_LANES(multiply_subtract, r = u * v; r = r - w)
+    TG_LANES(subtract_product, r = u * v; r = w - r)
+    TG_LANES(multiply_twice, r = u * v * w)
+    TG_LANES(add_twice, r = u + v + w)
+    TG_LANES(subtract_add, r = u - v + w)
+    TG_LANES(add_subtract, r = u + v - w)
+    TG_LANES(subtract_sum, r = w - (u + v))
+    TG_LANES(add_multiply, r = (u + v) * w)
+    TG_LANES(subtract_multiply, r = (u - v) * w)
+#undef TG_LANES
+   case guard:
+    for (int lane = 0; lane < lanes; ++lane)
+     if ((a[lane] != T(0)) != (i.extra != 0) && i.out < broken[lane].guard)
+      broken[lane] = {i.out, b[lane], c[lane]};
+    break;
+   default: functions[i.extra]->lanes(y, a, b, c);
+   }
+  }
+ }
+private:
+ template <class Isa, class F>
+ TG_INLINE static void each(T* y, const T* a, const T* b, const T* c, const F& f) {
+  using pack = cpu::vector<T, Isa::vector_bytes>;
+  for (int k = 0; k < lanes; k += pack::lanes) {
+   typename pack::type u, v, w, r;
+   pack::load(u, a + k);
+   pack::load(v, b + k);
+   pack::load(w, c + k);
+   f(r, u, v, w);
+   pack::store(y + k, r);
+  }
+ }
+};
+template <class T>
+void run_program_block(const compiled_program<T>& p, T* slots, broken_guard<T>* broken) {
+ cpu::dispatch<program_block<T>, const compiled_program<T>*, T*, broken_guard<T>*>(&p, slots, broken);
+}
+}
+
+namespace tapegraph {
+
+/// A comparison that has another answer at new inputs than it had when the program was recorded.
+struct changed_branch {
+ std::size_t comparison; ///< of the program's comparisons, in order
+ std::uint64_t statement; ///< of the recorded operations, counted from 1
+ std::string text; ///< `x < y`
+ double left, right; ///< what is compared now
+ bool recorded; ///< the answer when it was recorded
+ std::size_t input = 0; ///< of a batch, the input
+};
+
+/// Thrown where a program would go another way than the one that was recorded.
+struct branch_error : error {
+ branch_error(const std::string& what, changed_branch which) : error(what), branch(std::move(which)) {}
+ changed_branch branch;
+};
+
+namespace scalars {
+template <class T>
+class program_builder;
+}
+
+/// A function of numbers, recorded once (tg::record), as straight-line code for new inputs. Its derivatives are programs,
+/// too. Programs do not change, are copied cheaply, and may run in several threads at once.
+///
+/// A program stands for the branches that were taken when it was recorded. Each comparison that was branched on is checked
+/// in every run; where one has another answer, functions throw branch_error and what they have written is not to be used.
+/// Inputs and results are in the order of the recorded function's.
+template <class T = double>
+class number_program {
+public:
+ /// The program of some nodes of a graph.
+ number_program(std::shared_ptr<const scalars::symbol_graph<T>> graph, std::vector<std::uint32_t> results)
+  : graph_(std::move(graph)),
+  nodes_(std::move(results)),
+  code_(std::make_shared<scalars::compiled_program<T>>(scalars::program_compiler<T>(*graph_, nodes_).take())) {}
+
+ std::size_t inputs() const { return code_->inputs; }
+ std::size_t results() const { return nodes_.size(); }
+ /// How much a run executes, and the numbers that it keeps at once.
+ std::size_t instructions() const { return code_->instructions.size() - 1; }
+ std::size_t slots() const { return code_->slots; }
+ /// The comparisons that are checked.
+ std::size_t comparisons() const { return graph_->guards().size(); }
+
+ /// The results at x.
+ std::vector<T> operator()(std::span<const T> x) const {
+  std::vector<T> y(results());
+  run(x, y);
+  return y;
+ }
+ /// The same into y; nothing is allocated once a thread has run a program of this size.
+ void run(std::span<const T> x, std::span<T> y) const {
+  require(x.size(), inputs(), "run: inputs");
+  require(y.size(), results(), "run: results");
+  T* const slots = scalars::slots_of_thread<T>(code_->slots);
+  if (const auto broken = run(slots, x)) refuse(branch_of(broken, 0));
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = slots[code_->results[i]];
+ }
+ /// The result of a program that has one.
+ T value(std::span<const T> x) const {
+  T y;
+  run(x, {&y, 1});
+  return y;
+ }
+ /// The first comparison that has another answer at x; none if the program stands for x.
+ std::optional<changed_branch> check(std::span<const T> x) const {
+  require(x.size(), inputs(), "check: inputs");
+  const auto broken = run(scalars::slots_of_thread<T>(code_->slots), x);
+  if (!broken) return std::nullopt;
+  return branch_of(broken, 0);
+ }
+
+ /// The results of `count` inputs in vector lanes: x has shape [count, inputs()], y [count, results()]. Functions like
+ /// sin are the library's here, which differ from the standard library's in the last bits; results do not depend on
+ /// an input's place. branch_error names the first input that takes another branch.
+ void run_batch(std::size_t count, std::span<const T> x, std::span<T> y) const {
+  batch(count, x, y, [this](std::size_t input, const scalars::broken_guard<T>& broken) {
+   if (broken) refuse(branch_of(broken, input));
+  });
+ }
+ /// The same without an exception: stands[i] is 1 if the program stands for input i, otherwise 0, and the results of i
+ /// are not to be used.
+ void run_batch(std::size_t count, std::span<const T> x, std::span<T> y, std::span<std::uint8_t> stands) const {
+  require(stands.size(), count, "run_batch: flags");
+  batch(count, x, y,
+   [&](std::size_t input, const scalars::broken_guard<T>& broken) { stands[input] = broken ? 0 : 1; });
+ }
+
+ /// The derivatives of the one result by all inputs.
+ number_program gradient() const { return reverse(false); }
+ /// The result, then its derivatives.
+ number_program with_gradient() const { return reverse(true); }
+ /// The derivatives of all results by all inputs, [results(), inputs()], row by row.
+ number_program jacobian() const;
+ /// The second derivatives of the one result, [inputs(), inputs()].
+ number_program hessian() const { return gradient().jacobian(); }
+ /// Of inputs x and t, one after the other: the derivatives of all results along t.
+ number_program jvp() const;
+ /// Of inputs x and u: the derivatives of the results, weighted with u, by all inputs.
+ number_program vjp() const;
+ /// Of inputs x and v: the product of the one result's second derivatives with v.
+ number_program hvp() const { return gradient().jvp(); }
+
+ const std::shared_ptr<const scalars::symbol_graph<T>>& graph() const { return graph_; }
+ const std::vector<std::uint32_t>& nodes() const { return nodes_; }
+
+private:
+ static void require(std::size_t given, std::size_t expected, const char* what) {
+  scalars::require_as_many(given, expected, (std::string("number_program::") + what).c_str());
+ }
+ scalars::broken_guard<T> run(T* slots, std::span<const T> x) const {
+  std::copy(x.begin(), x.end(), slots);
+  std::copy(code_->constants.begin(), code_->constants.end(), slots + x.size());
+  return scalars::run_program(*code_, slots);
+ }
+ template <class Report>
+ void batch(std::size_t count, std::span<const T> x, std::span<T> y, const Report& report) const {
+  constexpr std::size_t lanes = static_cast<std::size_t>(scalars::program_lanes<T>);
+  const std::size_t n = inputs(), m = results();
+  require(x.size(), count * n, "run_batch: inputs");
+  require(y.size(), count * m, "run_batch: results");
+  T* const slots = scalars::slots_of_thread<T>(code_->slots * lanes);
+  for (std::size_t i = 0; i < code_->constants.size(); ++i)
+   std::fill_n(slots + (n + i) * lanes, lanes, code_->constants[i]);
+  for (std::size_t first = 0; first < count; first += lanes) {
+   const std::size_t used = std::min(lanes, count - first);
+   for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const T* const from = x.data() + (first + std::min(lane, used - 1)) * n;
+    for (std::size_t i = 0; i < n; ++i) slots[i * lanes + lane] = from[i];
+   }
+   scalars::broken_guard<T> broken[lanes];
+   scalars::run_program_block(*code_, slots, broken);
+   for (std::size_t lane = 0; lane < used; ++lane) {
+    report(first + lane, broken[lane]);
+    T* const to = y.data() + (first + lane) * m;
+    for (std::size_t i = 0; i < m; ++i) to[i] = slots[code_->results[i] * lanes + lane];
+   }
+  }
+ }
+
+ changed_branch branch_of(const scalars::broken_guard<T>& broken, std::size_t input) const;
+ [[noreturn, gnu::cold]] void refuse(changed_branch which) const;
+ number_program reverse(bool with_value) const;
+
+ std::shared_ptr<const scalars::symbol_graph<T>> graph_;
+ std::vector<std::uint32_t> nodes_; ///< of the results
+ std::shared_ptr<const scalars::compiled_program<T>> code_;
+};
+
+namespace scalars {
+inline std::string comparison_text(std::string_view name, const std::string& left, const std::string& right) {
+ constexpr std::pair<std::string_view, const char*> signs[]{{"less", "<"},    {"less_equal", "<="},
+               {"greater", ">"}, {"greater_equal", ">="},
+               {"equal", "=="},  {"not_equal", "!="}};
+ for (const auto& [word, sign] : signs)
+  if (word == name) return left + " " + sign + " " + right;
+ return std::string(name) + "(" + left + ")";
+}
+inline std::string exact_text(double x) {
+ char text[32];
+ std::snprintf(text, sizeof text, "%.17g", x);
+ return text;
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_results(const char* what, std::size_t results) {
+ throw argument_error(std::string("number_program::") + what + ": the program has " + std::to_string(results) +
+      " results, where one is expected; take jacobian() or vjp()");
+}
+template <class T>
+std::pair<std::uint64_t, std::uint64_t> costs_of_jacobian(const symbol_graph<T>& graph,
+              const std::vector<std::uint32_t>& results) {
+ const auto end = static_cast<std::uint32_t>(graph.size());
+ std::uint64_t forward = 0, reverse = 0;
+ const auto count = [](std::uint64_t& to) {
+  return [&to](std::size_t, const std::vector<std::uint64_t>& masks) {
+   for (const std::uint64_t mask : masks) to += static_cast<std::uint64_t>(std::popcount(mask));
+  };
+ };
+ for_dependences(graph, end, count(forward));
+ for_influences(graph, results, end, count(reverse));
+ return {forward, reverse};
+}
+}
+
+template <class T>
+changed_branch number_program<T>::branch_of(const scalars::broken_guard<T>& broken, std::size_t input) const {
+ const scalars::program_guard& guard = graph_->guards()[broken.guard];
+ const double left = static_cast<double>(broken.left), right = static_cast<double>(broken.right);
+ return {broken.guard,
+   guard.statement,
+   scalars::comparison_text((*graph_)[guard.condition].operation->name, scalars::exact_text(left),
+         scalars::exact_text(right)),
+   left,
+   right,
+   guard.expected,
+   input};
+}
+
+template <class T>
+void number_program<T>::refuse(changed_branch which) const {
+ std::string text = "tg::number_program: comparison " + std::to_string(which.comparison) + " (statement " +
+     std::to_string(which.statement) + "), " + which.text + ", is " +
+     (which.recorded ? "false, and was true" : "true, and was false") +
+     " when the program was recorded";
+ if (which.input != 0) text += "; input " + std::to_string(which.input) + " of the batch";
+ throw branch_error(text + "; record the function at this input", std::move(which));
+}
+
+template <class T>
+number_program<T> number_program<T>::reverse(bool with_value) const {
+ if (results() != 1) scalars::refuse_results("gradient", results());
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ std::vector<std::uint32_t> adjoints = derivatives.seeds();
+ adjoints[nodes_[0]] = graph->constant(T(1));
+ derivatives.backward(adjoints);
+ std::vector<std::uint32_t> nodes;
+ if (with_value) nodes.push_back(nodes_[0]);
+ for (const std::uint32_t x : graph->inputs())
+  nodes.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
+ return {std::move(graph), std::move(nodes)};
+}
+
+template <class T>
+number_program<T> number_program<T>::jacobian() const {
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ const std::size_t n = inputs(), m = results();
+ std::vector<std::uint32_t> nodes(m * n, graph->constant(T(0)));
+ const std::uint32_t one = graph->constant(T(1));
+ const auto [forward, backward] = scalars::costs_of_jacobian(*graph_, nodes_);
+ if (forward <= backward) {
+  for (std::size_t j = 0; j < n; ++j) {
+   std::vector<std::uint32_t> tangents = derivatives.seeds();
+   tangents[graph->inputs()[j]] = one;
+   derivatives.forward(tangents);
+   for (std::size_t i = 0; i < m; ++i)
+    if (const std::uint32_t t = tangents[nodes_[i]]) nodes[i * n + j] = t;
+  }
+ } else {
+  for (std::size_t i = 0; i < m; ++i) {
+   std::vector<std::uint32_t> adjoints = derivatives.seeds();
+   adjoints[nodes_[i]] = one;
+   derivatives.backward(adjoints);
+   for (std::size_t j = 0; j < n; ++j)
+    if (const std::uint32_t a = adjoints[graph->inputs()[j]]) nodes[i * n + j] = a;
+  }
+ }
+ return {std::move(graph), std::move(nodes)};
+}
+
+template <class T>
+number_program<T> number_program<T>::jvp() const {
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ std::vector<std::uint32_t> tangents = derivatives.seeds(), nodes;
+ for (std::size_t i = 0; i < inputs(); ++i) tangents[graph_->inputs()[i]] = graph->add_input();
+ derivatives.forward(tangents);
+ for (const std::uint32_t y : nodes_) nodes.push_back(tangents[y] != 0 ? tangents[y] : graph->constant(T(0)));
+ return {std::move(graph), std::move(nodes)};
+}
+
+template <class T>
+number_program<T> number_program<T>::vjp() const {
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ std::vector<std::uint32_t> adjoints = derivatives.seeds(), nodes;
+ for (const std::uint32_t y : nodes_) derivatives.add(adjoints[y], graph->add_input());
+ derivatives.backward(adjoints);
+ for (const std::uint32_t x : graph_->inputs())
+  nodes.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
+ return {std::move(graph), std::move(nodes)};
+}
+
+// -- tapegraph/scalar/program/record.hpp
+
+namespace scalars {
+template <class... X>
+struct recorded_number {
+ using common = std::common_type_t<X...>;
+ using type = std::conditional_t<std::is_integral_v<common>, double, common>;
+};
+template <class... X>
+ requires(number_sequence<X> || ...)
+struct recorded_number<X...> {
+ template <class First, class... Rest>
+ struct first_sequence : first_sequence<Rest...> {};
+ template <number_sequence First, class... Rest>
+ struct first_sequence<First, Rest...> {
+  using type = typename sequence_of<First>::element;
+ };
+ using type = typename first_sequence<X...>::type;
+};
+template <class T, class X>
+auto symbols_for(symbol_graph<T>& graph, const X& x) {
+ const auto one = [&](const auto& value) {
+  return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number());
+ };
+ if constexpr (sequence<X>)
+  return mapped_sequence(x, one);
+ else
+  return one(x);
+}
+template <class T, class... X>
+std::vector<T> flat_numbers(const X&... x) {
+ std::vector<T> all;
+ (for_each_number([&](const auto& number) { all.push_back(static_cast<T>(number)); }, x), ...);
+ return all;
+}
+}
+
+/// The program of f, which runs once, at x: numbers, and vectors, arrays and spans of them, whose numbers become symbols.
+/// f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence of numbers, or a tuple of
+/// such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
+/// throws, and argument_error for symbols of other recordings.
+template <class F, class... X>
+auto record(const F& f, const X&... x) {
+ using T = typename scalars::recorded_number<X...>::type;
+ static_assert(std::is_floating_point_v<T>, "tg::record takes functions of double or float");
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(true);
+ std::vector<std::uint32_t> results;
+ {
+  const scalars::active_graph_scope<T> scope(*graph);
+  std::tuple<decltype(scalars::symbols_for<T>(*graph, x))...> symbols{
+   scalars::symbols_for<T>(*graph, x)...};
+  const auto y = std::apply(f, symbols);
+  scalars::for_each_number(
+   [&](const auto& number) {
+    const auto s = scalars::operand_of_symbol<T>(number);
+    if (s.at != 0 && s.graph != graph->number()) scalars::refuse_symbol();
+    results.push_back(s.at != 0 ? s.at : graph->constant(s.value));
+   },
+   y);
+ }
+ return number_program<T>(std::move(graph), std::move(results));
+}
+}
+// -- tapegraph/scalar/sparse/colouring.hpp
+
+// -- tapegraph/scalar/sparse/pattern.hpp
+
+/// Sparse matrices by compressed rows: what Eigen, SciPy and direct solvers take.
+
+namespace tapegraph {
+
+/// The places that may be nonzero, row by row, columns ascending: those of row i are columns[starts[i]] up to
+/// columns[starts[i + 1]].
+struct sparsity_pattern {
+ std::size_t row_count = 0, column_count = 0;
+ std::vector<std::int32_t> starts{0}, columns;
+
+ std::size_t nonzeros() const { return columns.size(); }
+ bool operator==(const sparsity_pattern&) const = default;
+};
+
+/// The rows and columns exchanged.
+inline sparsity_pattern transposed(const sparsity_pattern& p) {
+ sparsity_pattern t{p.column_count, p.row_count, std::vector<std::int32_t>(p.column_count + 1, 0), {}};
+ for (const std::int32_t j : p.columns) ++t.starts[static_cast<std::size_t>(j) + 1];
+ for (std::size_t j = 0; j < p.column_count; ++j) t.starts[j + 1] += t.starts[j];
+ t.columns.resize(p.columns.size());
+ std::vector<std::int32_t> next(t.starts.begin(), t.starts.end() - 1);
+ for (std::size_t i = 0; i < p.row_count; ++i)
+  for (auto k = static_cast<std::size_t>(p.starts[i]); k < static_cast<std::size_t>(p.starts[i + 1]); ++k)
+   t.columns[static_cast<std::size_t>(next[static_cast<std::size_t>(p.columns[k])]++)] =
+    static_cast<std::int32_t>(i);
+ return t;
+}
+
+/// A pattern with values, one for each of its places. In coordinates: row_indices(), pattern.columns, values.
+template <class T = double>
+struct sparse_matrix {
+ sparsity_pattern pattern;
+ std::vector<T> values;
+
+ std::size_t rows() const { return pattern.row_count; }
+ std::size_t columns() const { return pattern.column_count; }
+ /// The row of each value.
+ std::vector<std::int32_t> row_indices() const {
+  std::vector<std::int32_t> indices;
+  indices.reserve(values.size());
+  for (std::size_t i = 0; i < rows(); ++i)
+   indices.insert(indices.end(), static_cast<std::size_t>(pattern.starts[i + 1] - pattern.starts[i]),
+      static_cast<std::int32_t>(i));
+  return indices;
+ }
+ /// All elements, row by row.
+ std::vector<T> dense() const {
+  std::vector<T> elements(rows() * columns(), T(0));
+  for (std::size_t i = 0; i < rows(); ++i)
+   for (auto k = static_cast<std::size_t>(pattern.starts[i]);
+    k < static_cast<std::size_t>(pattern.starts[i + 1]); ++k)
+    elements[i * columns() + static_cast<std::size_t>(pattern.columns[k])] = values[k];
+  return elements;
+ }
+};
+
+namespace scalars {
+inline sparsity_pattern pattern_of_rows(const std::vector<std::vector<std::int32_t>>& rows, std::size_t columns) {
+ sparsity_pattern p{rows.size(), columns, {0}, {}};
+ for (const auto& row : rows) {
+  p.columns.insert(p.columns.end(), row.begin(), row.end());
+  if (p.columns.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+   throw range_error("sparsity_pattern: more than 2147483647 nonzeros");
+  p.starts.push_back(static_cast<std::int32_t>(p.columns.size()));
+ }
+ return p;
+}
+}
+}
+
+/// Colourings of sparse matrices, which say what columns a single direction can compute together. Greedy, in two orders, of
+/// which the one with fewer colours is taken. Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? Graph Coloring for
+/// Computing Derivatives, SIAM Review 47 (2005).
+
+namespace tapegraph {
+
+/// A colour for each column (row, vertex), from 0 on; -1 where there is no nonzero.
+struct colouring {
+ std::vector<std::int32_t> colours;
+ std::int32_t count = 0;
+};
+
+namespace scalars {
+inline std::span<const std::int32_t> row_of_pattern(const sparsity_pattern& p, std::int32_t row) {
+ const auto i = static_cast<std::size_t>(row);
+ return {p.columns.data() + p.starts[i], static_cast<std::size_t>(p.starts[i + 1] - p.starts[i])};
+}
+template <class Forbid>
+colouring greedy_colouring(std::size_t count, const std::vector<std::int32_t>& order, const Forbid& forbid) {
+ colouring result{std::vector<std::int32_t>(count, -1), 0};
+ std::vector<std::int32_t> forbidden_for;
+ for (const std::int32_t v : order) {
+  forbid(v, result.colours, [&](std::int32_t colour) {
+   if (colour >= 0) forbidden_for[static_cast<std::size_t>(colour)] = v;
+  });
+  std::int32_t c = 0;
+  while (c < result.count && forbidden_for[static_cast<std::size_t>(c)] == v) ++c;
+  if (c == result.count) {
+   forbidden_for.push_back(-1);
+   ++result.count;
+  }
+  result.colours[static_cast<std::size_t>(v)] = c;
+ }
+ return result;
+}
+template <class Colour>
+colouring better_order(const sparsity_pattern& p, const Colour& colour) {
+ std::vector<std::int32_t> order;
+ for (std::size_t i = 0; i < p.row_count; ++i)
+  if (p.starts[i + 1] != p.starts[i]) order.push_back(static_cast<std::int32_t>(i));
+ const colouring natural = colour(order);
+ std::stable_sort(order.begin(), order.end(), [&](std::int32_t x, std::int32_t y) {
+  return row_of_pattern(p, x).size() > row_of_pattern(p, y).size();
+ });
+ colouring sorted = colour(order);
+ return sorted.count < natural.count ? sorted : natural;
+}
+inline void require_symmetric(const sparsity_pattern& p, const char* where) {
+ if (p.row_count != p.column_count || transposed(p) != p)
+  throw argument_error(std::string(where) + ": the pattern of " + std::to_string(p.row_count) + " by " +
+       std::to_string(p.column_count) + " is not symmetric");
+}
+}
+
+/// Rows of one colour share no column, so that one sweep in reverse mode gives all of them.
+inline colouring colour_rows(const sparsity_pattern& p) {
+ const sparsity_pattern columns = transposed(p);
+ return scalars::better_order(p, [&](const std::vector<std::int32_t>& order) {
+  return scalars::greedy_colouring(p.row_count, order,
+          [&](std::int32_t v, const auto& colours, const auto& mark) {
+           for (const std::int32_t j : scalars::row_of_pattern(p, v))
+            for (const std::int32_t w : scalars::row_of_pattern(columns, j))
+             mark(colours[static_cast<std::size_t>(w)]);
+          });
+ });
+}
+/// Columns of one colour share no row, so that one direction in forward mode gives all of them.
+inline colouring colour_columns(const sparsity_pattern& p) { return colour_rows(transposed(p)); }
+
+/// Of a symmetric matrix: neighbours have different colours, and no path of four vertices has two. Each nonzero, or the
+/// one across the diagonal, is then by itself in a row of the product with its column's colour.
+inline colouring colour_star(const sparsity_pattern& p) {
+ scalars::require_symmetric(p, "colour_star");
+ const auto neighbours = [&](std::int32_t v) { return scalars::row_of_pattern(p, v); };
+ return scalars::better_order(p, [&](const std::vector<std::int32_t>& order) {
+  std::vector<std::int32_t> seen_by(p.row_count + 1, -1);
+  std::vector<std::int32_t> twice_by(p.row_count + 1, -1);
+  return scalars::greedy_colouring(
+   p.row_count, order, [&](std::int32_t v, const auto& colours, const auto& mark) {
+    const auto colour = [&](std::int32_t w) { return colours[static_cast<std::size_t>(w)]; };
+    for (const std::int32_t w : neighbours(v)) {
+     if (w == v || colour(w) < 0) continue;
+     const auto c = static_cast<std::size_t>(colour(w));
+     if (seen_by[c] == v) twice_by[c] = v;
+     seen_by[c] = v;
+    }
+    for (const std::int32_t w : neighbours(v)) {
+     if (w == v || colour(w) < 0) continue;
+     mark(colour(w));
+     const bool between = twice_by[static_cast<std::size_t>(colour(w))] == v;
+     for (const std::int32_t x : neighbours(w)) {
+      if (x == v || x == w || colour(x) < 0) continue;
+      bool ends = between;
+      for (const std::int32_t y : neighbours(x)) {
+       if (ends) break;
+       ends = y != w && y != x && colour(y) == colour(w);
+      }
+      if (ends) mark(colour(x));
+     }
+    }
+   });
+ });
+}
+
+/// Of a symmetric matrix: neighbours have different colours, and no cycle has two. Nonzeros are then found one from
+/// another, along trees. Fewer colours than colour_star's, but differences lose digits.
+inline colouring colour_acyclic(const sparsity_pattern& p) {
+ scalars::require_symmetric(p, "colour_acyclic");
+ const auto neighbours = [&](std::int32_t v) { return scalars::row_of_pattern(p, v); };
+ const auto edge = [&](std::int32_t v, std::int32_t w) {
+  const auto row = neighbours(std::max(v, w));
+  return p.starts[static_cast<std::size_t>(std::max(v, w))] +
+   static_cast<std::int32_t>(std::lower_bound(row.begin(), row.end(), std::min(v, w)) - row.begin());
+ };
+ return scalars::better_order(p, [&](const std::vector<std::int32_t>& order) {
+  std::vector<std::int32_t> parent(p.columns.size());
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](std::int32_t e) {
+   const auto up = [&](std::int32_t x) -> std::int32_t& { return parent[static_cast<std::size_t>(x)]; };
+   while (up(e) != e) e = up(e) = up(up(e));
+   return e;
+  };
+  std::vector<std::int32_t> visitor(p.columns.size(), -1),
+   entered(p.columns.size());
+  std::vector<std::int32_t> first_of(p.row_count + 1, -1);
+  std::int32_t coloured = -1;
+  const auto join = [&](const auto& colours) {
+   if (coloured < 0) return;
+   const std::int32_t v = coloured;
+   const auto colour = [&](std::int32_t w) { return colours[static_cast<std::size_t>(w)]; };
+   std::vector<std::int32_t> used;
+   for (const std::int32_t w : neighbours(v)) {
+    if (w == v || colour(w) < 0) continue;
+    const std::int32_t e = edge(v, w);
+    std::int32_t& first = first_of[static_cast<std::size_t>(colour(w))];
+    if (first < 0)
+     first = e, used.push_back(colour(w));
+    else
+     parent[static_cast<std::size_t>(root(e))] = root(first);
+    for (const std::int32_t x : neighbours(w))
+     if (x != v && x != w && colour(x) == colour(v))
+      parent[static_cast<std::size_t>(root(edge(w, x)))] = root(e);
+   }
+   for (const std::int32_t c : used) first_of[static_cast<std::size_t>(c)] = -1;
+  };
+  return scalars::greedy_colouring(
+   p.row_count, order, [&](std::int32_t v, const auto& colours, const auto& mark) {
+    const auto colour = [&](std::int32_t w) { return colours[static_cast<std::size_t>(w)]; };
+    join(colours);
+    coloured = v;
+    for (const std::int32_t w : neighbours(v)) {
+     if (w == v || colour(w) < 0) continue;
+     mark(colour(w));
+     for (const std::int32_t x : neighbours(w)) {
+      if (x == v || x == w || colour(x) < 0) continue;
+      const auto tree = static_cast<std::size_t>(root(edge(w, x)));
+      if (visitor[tree] != v)
+       visitor[tree] = v, entered[tree] = w;
+      else if (entered[tree] != w)
+       mark(colour(x));
+     }
+    }
+   });
+ });
+}
+
+// -- tapegraph/scalar/sparse/sparse_derivatives.hpp
+
+/// How the nonzeros of a Hessian are told apart: each by itself (star), or fewer directions and differences (acyclic).
+enum class hessian_colouring : std::uint8_t { star, acyclic };
+
+/// A sparse Jacobian or Hessian, planned once for all inputs: its pattern, and a program of its nonzeros.
+template <class T = double>
+class sparse_derivative {
+public:
+ sparse_derivative(sparsity_pattern pattern, number_program<T> values, std::int32_t directions)
+  : pattern_(std::move(pattern)), program_(std::move(values)), directions_(directions) {}
+
+ const sparsity_pattern& pattern() const { return pattern_; }
+ /// The program whose results are the nonzeros, in the pattern's order: run, run_batch, jvp and so on are its.
+ const number_program<T>& program() const { return program_; }
+ /// The number of colours: directions that are computed together.
+ std::int32_t directions() const { return directions_; }
+
+ sparse_matrix<T> operator()(std::span<const T> x) const { return {pattern_, program_(x)}; }
+ /// The nonzeros alone, into memory that is there.
+ void run(std::span<const T> x, std::span<T> nonzeros) const { program_.run(x, nonzeros); }
+
+private:
+ sparsity_pattern pattern_;
+ number_program<T> program_;
+ std::int32_t directions_;
+};
+
+/// Where the Jacobian of a program may have nonzeros, whatever the inputs are.
+template <class T>
+sparsity_pattern jacobian_pattern(const number_program<T>& f) {
+ std::vector<std::vector<std::int32_t>> rows(f.results());
+ scalars::for_dependences(
+  *f.graph(), static_cast<std::uint32_t>(f.graph()->size()),
+  [&](std::size_t first, const std::vector<std::uint64_t>& masks) {
+   for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::uint64_t m = masks[f.nodes()[i]]; m != 0; m &= m - 1)
+     rows[i].push_back(static_cast<std::int32_t>(first + static_cast<std::size_t>(std::countr_zero(m))));
+  });
+ return scalars::pattern_of_rows(rows, f.inputs());
+}
+
+namespace scalars {
+inline sparsity_pattern symmetric_pattern(const sparsity_pattern& p) {
+ const sparsity_pattern t = transposed(p);
+ if (t == p) return p;
+ std::vector<std::vector<std::int32_t>> rows(p.row_count);
+ for (std::size_t i = 0; i < rows.size(); ++i) {
+  const auto a = row_of_pattern(p, static_cast<std::int32_t>(i)),
+    b = row_of_pattern(t, static_cast<std::int32_t>(i));
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rows[i]));
+ }
+ return pattern_of_rows(rows, p.column_count);
+}
+template <class T, class Take>
+void for_directions(graph_differentiation<T>& derivatives, symbol_graph<T>& graph, const colouring& columns,
+     const Take& take) {
+ const std::uint32_t one = graph.constant(T(1));
+ for (std::int32_t c = 0; c < columns.count; ++c) {
+  std::vector<std::uint32_t> tangents = derivatives.seeds();
+  for (std::size_t j = 0; j < columns.colours.size(); ++j)
+   if (columns.colours[j] == c) tangents[graph.inputs()[j]] = one;
+  derivatives.forward(tangents);
+  take(c, tangents);
+ }
+}
+template <class T>
+std::vector<std::uint32_t> recovered(symbol_graph<T>& graph, const sparsity_pattern& p, const colouring& vertices,
+         std::vector<std::uint32_t> products) {
+ const auto colours = static_cast<std::size_t>(vertices.count);
+ const auto colour = [&](std::size_t v) { return static_cast<std::size_t>(vertices.colours[v]); };
+ const std::uint32_t zero = graph.constant(T(0));
+ const auto or_zero = [&](std::uint32_t at) { return at == 0 ? zero : at; };
+ std::vector<std::uint32_t> values(p.nonzeros(), 0), left(products.size(), 0);
+ std::vector<std::size_t> ready;
+ for (std::size_t v = 0; v < p.row_count; ++v)
+  for (const std::int32_t w : row_of_pattern(p, static_cast<std::int32_t>(v)))
+   ++left[v * colours + colour(static_cast<std::size_t>(w))];
+ for (std::size_t i = 0; i < left.size(); ++i)
+  if (left[i] == 1) ready.push_back(i);
+ for (std::size_t next = 0; next < ready.size(); ++next) {
+  const std::size_t place = ready[next], v = place / colours, c = place % colours;
+  if (left[place] != 1) continue;
+  for (auto k = static_cast<std::size_t>(p.starts[v]); k < static_cast<std::size_t>(p.starts[v + 1]); ++k) {
+   const auto w = static_cast<std::size_t>(p.columns[k]);
+   if (colour(w) != c || values[k] != 0) continue;
+   values[k] = or_zero(products[place]);
+   left[place] = 0;
+   if (w == v) break;
+   const auto row = row_of_pattern(p, static_cast<std::int32_t>(w));
+   const auto across = static_cast<std::size_t>(
+    p.starts[w] + (std::lower_bound(row.begin(), row.end(), static_cast<std::int32_t>(v)) - row.begin()));
+   values[across] = values[k];
+   const std::size_t other = w * colours + colour(v);
+   if (products[place] != 0)
+    products[other] = products[other] == 0
+         ? graph.template operation<negate_op>(products[place])
+         : graph.template operation<subtract_op>(products[other], products[place]);
+   if (--left[other] == 1) ready.push_back(other);
+   break;
+  }
+ }
+ return values;
+}
+}
+
+/// The plan of a program's Jacobian: columns together in forward mode, or rows in reverse mode, whichever needs fewer
+/// colours.
+template <class T>
+sparse_derivative<T> sparse_jacobian(const number_program<T>& f) {
+ sparsity_pattern p = jacobian_pattern(f);
+ const colouring columns = colour_columns(p), rows = colour_rows(p);
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*f.graph(), false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ const std::uint32_t zero = graph->constant(T(0));
+ std::vector<std::uint32_t> values(p.nonzeros(), zero);
+ const auto take = [&](const auto& has_colour, const auto& at) {
+  for (std::size_t i = 0; i < p.row_count; ++i)
+   for (auto k = static_cast<std::size_t>(p.starts[i]); k < static_cast<std::size_t>(p.starts[i + 1]); ++k) {
+    const auto j = static_cast<std::size_t>(p.columns[k]);
+    if (has_colour(i, j) && at(i, j) != 0) values[k] = at(i, j);
+   }
+ };
+ if (columns.count <= rows.count) {
+  scalars::for_directions(derivatives, *graph, columns, [&](std::int32_t c, const auto& tangents) {
+   take([&](std::size_t, std::size_t j) { return columns.colours[j] == c; },
+    [&](std::size_t i, std::size_t) { return tangents[f.nodes()[i]]; });
+  });
+ } else {
+  const std::uint32_t one = graph->constant(T(1));
+  for (std::int32_t c = 0; c < rows.count; ++c) {
+   std::vector<std::uint32_t> adjoints = derivatives.seeds();
+   for (std::size_t i = 0; i < p.row_count; ++i)
+    if (rows.colours[i] == c) adjoints[f.nodes()[i]] = one;
+   derivatives.backward(adjoints);
+   take([&](std::size_t i, std::size_t) { return rows.colours[i] == c; },
+    [&](std::size_t, std::size_t j) { return adjoints[graph->inputs()[j]]; });
+  }
+ }
+ return {std::move(p), number_program<T>(std::move(graph), std::move(values)), std::min(columns.count, rows.count)};
+}
+
+/// The plan of the second derivatives of a program's one result. The pattern, both triangles, is that of the gradient's
+/// Jacobian.
+template <class T>
+sparse_derivative<T> sparse_hessian(const number_program<T>& f, hessian_colouring how = hessian_colouring::star) {
+ const number_program<T> gradient = f.gradient();
+ sparsity_pattern p = scalars::symmetric_pattern(jacobian_pattern(gradient));
+ const colouring vertices = how == hessian_colouring::star ? colour_star(p) : colour_acyclic(p);
+ auto graph = std::make_shared<scalars::symbol_graph<T>>(*gradient.graph(), false);
+ scalars::graph_differentiation<T> derivatives(*graph);
+ const auto colours = static_cast<std::size_t>(vertices.count);
+ std::vector<std::uint32_t> products(p.row_count * colours, 0);
+ scalars::for_directions(derivatives, *graph, vertices, [&](std::int32_t c, const auto& tangents) {
+  for (std::size_t i = 0; i < p.row_count; ++i)
+   products[i * colours + static_cast<std::size_t>(c)] = tangents[gradient.nodes()[i]];
+ });
+ std::vector<std::uint32_t> values = scalars::recovered(*graph, p, vertices, std::move(products));
+ return {std::move(p), number_program<T>(std::move(graph), std::move(values)), vertices.count};
+}
+
+/// The Jacobian of f at x...: the results' derivatives by all numbers in x. To evaluate it often, plan it once:
+/// `const auto plan = tg::sparse_jacobian(tg::record(f, x)); plan(x)`.
+template <class F, class First, class... X>
+ requires(!std::is_same_v<First, hessian_colouring>)
+auto sparse_jacobian(const F& f, const First& first, const X&... x) {
+ using T = typename scalars::recorded_number<First, X...>::type;
+ return sparse_jacobian(record(f, first, x...))(scalars::flat_numbers<T>(first, x...));
+}
+/// The second derivatives of f, which has one result, at x...
+template <class F, class First, class... X>
+ requires(!std::is_same_v<First, hessian_colouring>)
+auto sparse_hessian(const F& f, const First& first, const X&... x) {
+ using T = typename scalars::recorded_number<First, X...>::type;
+ return sparse_hessian(record(f, first, x...))(scalars::flat_numbers<T>(first, x...));
 }
 }
 // -- tapegraph/traced.hpp
@@ -2210,7 +6625,8 @@ private:
 };
 class waiting_registration {
 public:
- constexpr waiting_registration(const operation* op, void (*function)()) : op_(op), run_(function) {}
+ constexpr waiting_registration(const operation* op, int variant, void (*function)())
+  : op_(op), variant_(variant), run_(function) {}
  void enlist() {
   if (listed_.exchange(true)) return;
   next_ = first_.load();
@@ -2221,8 +6637,23 @@ public:
    if (each->op_ == op) return each->run_(), true;
   return false;
  }
+ static const operation* named(std::string_view name, int variant) {
+  const operation* found = nullptr;
+  for (const waiting_registration* each = first_.load(); each != nullptr; each = each->next_)
+   if (each->op_->name == name && each->variant_ == variant) {
+    if (found != nullptr) return nullptr;
+    found = each->op_;
+   }
+  return found;
+ }
+ static int variant_of(const operation* op) {
+  for (const waiting_registration* each = first_.load(); each != nullptr; each = each->next_)
+   if (each->op_ == op) return each->variant_;
+  return 0;
+ }
 private:
  const operation* op_;
+ int variant_;
  void (*run_)();
  std::atomic<bool> listed_{false};
  waiting_registration* next_ = nullptr;
@@ -2244,6 +6675,16 @@ public:
   const std::shared_lock lock(mutex_);
   const auto found = regions_.find(code);
   return found == regions_.end() ? nullptr : found->second;
+ }
+ const operation* named(std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  const operation* found = nullptr;
+  for (const auto& [registered, kernel] : kernels_) {
+   if (registered.op->name != name || registered.op == found) continue;
+   if (found != nullptr) return nullptr;
+   found = registered.op;
+  }
+  return found;
  }
  const registered_kernel* find(const operation* op, dtype type) const {
   const registered_kernel* found = look_up(op, type);
@@ -2332,8 +6773,15 @@ void register_where_used() {
 }
 template <class Op>
 struct kernel_registration {
+ static constexpr int variant() {
+  if constexpr (requires { Op::variant; })
+   return Op::variant;
+  else
+   return 0;
+ }
  static constexpr bool wanted() { return detail::has_per_node_kernel<Op>() || detail::registers_where_used<Op>(); }
- static inline constinit waiting_registration waiting{&descriptor_of<Op>, &detail::register_where_used<Op>};
+ static inline constinit waiting_registration waiting{&descriptor_of<Op>, variant(),
+              &detail::register_where_used<Op>};
  [[gnu::constructor(200)]] static void enlist() { waiting.enlist(); }
 };
 }
@@ -2687,6 +7135,7 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*bui
  return p;
 }
 TG_DEFINITION void traced_program::finish(bool lowers) {
+ if (!cells_->all.empty()) refuse_values_of_cells(trace_);
  throw_if_ill_formed();
  if (lowers) {
   const scan_cells_now cells(*cells_, trace_);
@@ -3159,11 +7608,6 @@ private:
  std::unique_ptr<detail::placed_part_programs> parts_ = std::make_unique<detail::placed_part_programs>();
  bool placed_ = false;
 };
-template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
- requires std::is_same_v<Mode, traced>
-auto compile_step(const Step& step, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
- return compiled_step<traced, Step, Spec, optimizers<Each...>>(step, options, them);
-}
 
 // -- tapegraph/compile/traced_function.hpp
 
@@ -3590,6 +8034,235 @@ auto make_session(const Model& model, Options&&... options) {
 template <class Mode, class Model, class... Options>
  requires std::is_same_v<Mode, graph>
 auto make_session(const Model&, Options&&... options) { return session<Model>(std::forward<Options>(options)...); }
+}
+// -- tapegraph/train/minimize.hpp
+
+/// minimize over tensors, and over the trainable variables of a model.
+
+namespace tapegraph {
+
+namespace minimizers {
+
+template <class Y>
+concept gives_gradient = requires(const Y& y) {
+ y.value;
+ y.gradient;
+};
+
+/// A function of a tensor as an objective: f(x) -> scalar, differentiated by the eager tape, or f(x) -> value and
+/// gradient, such as a compiled tg::value_and_gradient(f).
+template <class F, class T>
+class tensor_objective final : public objective<T> {
+public:
+ tensor_objective(F& f, const shape& dims) : f_(f), dims_(dims) {}
+
+private:
+ using function = std::remove_const_t<F>;
+ using result = std::remove_cvref_t<std::invoke_result_t<F&, const tensor<T>&>>;
+
+ T compute_value(std::span<const T> x) override {
+  if constexpr (gives_gradient<result>)
+   return number(f_(at(x)).value);
+  else
+   return number(f_(at(x)));
+ }
+ T compute_gradient(std::span<const T> x, std::span<T> gradient) override {
+  const auto take = [&](const auto& y) {
+   const tensor<T> slope(y.gradient);
+   if (!(slope.shape() == dims_))
+    throw shape_error("minimize: x has shape " + to_string(dims_) + ", and its gradient " +
+        to_string(slope.shape()));
+   std::copy_n(slope.data(), gradient.size(), gradient.begin());
+   return number(y.value);
+  };
+  if constexpr (gives_gradient<result>)
+   return take(f_(at(x)));
+  else
+   return take(value_and_gradient_of<function>{f_}(at(x)));
+ }
+ void compute_product(std::span<const T> x, std::span<const T> gradient, std::span<const T> v,
+      std::span<T> product) override {
+  if constexpr (gives_gradient<result>) {
+   objective<T>::compute_product(x, gradient, v, product);
+  } else {
+   const auto y = hvp_of<function>{f_}(at(x), at(v));
+   const tensor<T> along(y.product);
+   std::copy_n(along.data(), product.size(), product.begin());
+  }
+ }
+ tensor<T> at(std::span<const T> x) const { return tensor<T>(x.data(), dims_); }
+ static T number(const auto& y) {
+  const tensor<T> value(y);
+  if (value.size() != 1)
+   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+  return *value.data();
+ }
+ F& f_;
+ shape dims_;
+};
+
+/// A function of a tensor whose value's elements are residuals.
+template <class F, class T>
+class tensor_residuals final : public residual_function<T> {
+public:
+ tensor_residuals(F& f, const shape& dims) : f_(f), dims_(dims) {}
+
+private:
+ void compute_residuals(std::span<const T> x, std::vector<T>& r) override {
+  const tensor<T> y(f_(at(x)));
+  r.assign(y.data(), y.data() + y.size());
+ }
+ void compute_jacobian(std::span<const T> x, std::vector<T>& jacobian) override {
+  const tensor<T> rows(jacobian_of<std::remove_const_t<F>>{f_}(at(x)));
+  jacobian.assign(rows.data(), rows.data() + rows.size());
+ }
+ tensor<T> at(std::span<const T> x) const { return tensor<T>(x.data(), dims_); }
+ F& f_;
+ shape dims_;
+};
+
+/// A model's loss, as a function of its trainable variables one after the other. T is float if a variable is.
+template <class F, class T>
+class variables_objective final : public objective<T> {
+public:
+ variables_objective(const F& f, variable_list& variables) : f_(f), at_(sgd{}, variables) {
+  for (variable& v : variables)
+   if (v.trainable() && !v.optimizer_state()) variables_.push_back(&v);
+ }
+ void read(std::vector<T>& x) const {
+  for (const variable* v : variables_)
+   with_elements(*v, [&](const auto* from) {
+    for (std::int64_t i = 0; i < v->size(); ++i) x.push_back(static_cast<T>(from[i]));
+   });
+ }
+ void write(std::span<const T> x) {
+  std::size_t first = 0;
+  for (variable* v : variables_) {
+   if (v->type() == dtype::f64)
+    copy_to(static_cast<double*>(v->own_data()), x.subspan(first), v->size());
+   else
+    copy_to(static_cast<float*>(v->own_data()), x.subspan(first), v->size());
+   first += static_cast<std::size_t>(v->size());
+  }
+ }
+
+private:
+ using result = std::remove_cvref_t<std::invoke_result_t<const F&>>;
+
+ T compute_value(std::span<const T> x) override {
+  write(x);
+  if constexpr (std::same_as<result, gradient_list>)
+   return static_cast<T>(f_().loss);
+  else
+   return number(eval(f_()));
+ }
+ T compute_gradient(std::span<const T> x, std::span<T> gradient) override {
+  write(x);
+  std::size_t first = 0;
+  const auto take = [&](const any_tensor& g, const variable& v) {
+   if (g.type() == dtype::f64)
+    copy_from(static_cast<const double*>(g.read()), gradient.subspan(first), v.size());
+   else
+    copy_from(static_cast<const float*>(g.read()), gradient.subspan(first), v.size());
+   first += static_cast<std::size_t>(v.size());
+  };
+  if constexpr (std::same_as<result, gradient_list>) {
+   const gradient_list slopes = f_();
+   for (const variable* v : variables_) take(slopes[v->path()], *v);
+   return static_cast<T>(slopes.loss);
+  } else {
+   const auto [value, slopes] = at_.value_and_gradients(f_);
+   for (std::size_t i = 0; i < slopes.size(); ++i) take(slopes[i], *variables_[i]);
+   return number(value);
+  }
+ }
+ template <class E>
+ static T number(const tensor<E>& value) {
+  if (value.size() != 1)
+   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+  return static_cast<T>(*value.data());
+ }
+ static void with_elements(const variable& v, const auto& f) {
+  if (v.type() == dtype::f64)
+   f(static_cast<const double*>(v.data().read()));
+  else
+   f(static_cast<const float*>(v.data().read()));
+ }
+ template <class E>
+ static void copy_to(E* to, std::span<const T> x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<E>(x[static_cast<std::size_t>(i)]);
+ }
+ template <class E>
+ static void copy_from(const E* from, std::span<T> x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[static_cast<std::size_t>(i)] = static_cast<T>(from[i]);
+ }
+
+ const F& f_;
+ applied<sgd> at_;
+ std::vector<variable*> variables_;
+};
+
+template <class T, class F, class M>
+minimization_result<std::vector<T>, T> minimize_variables(const F& f, variable_list& variables, const M& method,
+              const minimization_options& options) {
+ variables_objective<F, T> objective(f, variables);
+ std::vector<T> x;
+ objective.read(x);
+ require_start<T>(x);
+ struct writes_back {
+  variables_objective<F, T>& to;
+  const std::vector<T>& x;
+  ~writes_back() { to.write(x); }
+ } const back{objective, x};
+ const outcome<T> end = run(method, objective, x, options);
+ return result_of(x, end, objective);
+}
+}
+
+/// Minimizes a function of a tensor: f(x) -> scalar; f(x) -> value and gradient, such as a compiled
+/// tg::value_and_gradient(f); or, for levenberg_marquardt and gauss_newton, f(x) -> a tensor of residuals. Bounds count
+/// x's elements in row-major order. Errors are those of minimize over vectors, and shape_error where a result has
+/// another shape.
+template <class F, std::floating_point T, class M = lbfgs>
+ requires minimizers::value_method<M> || minimizers::residual_method<M>
+[[nodiscard]] minimization_result<tensor<T>, T> minimize(F&& f, const tensor<T>& start, const M& method = {},
+              const minimization_options& options = {}) {
+ std::vector<T> x = start.to_vector();
+ minimizers::require_start<T>(x);
+ const auto run_with = [&](auto&& function) {
+  const auto end = run(method, function, x, options);
+  return minimizers::result_of(tensor<T>(x.data(), start.shape()), end, function);
+ };
+ if constexpr (minimizers::value_method<M>)
+  return run_with(minimizers::tensor_objective<std::remove_reference_t<F>, T>(f, start.shape()));
+ else
+  return run_with(minimizers::tensor_residuals<std::remove_reference_t<F>, T>(f, start.shape()));
+}
+
+/// Minimizes a loss by a model's variables that are trainable and not frozen, in place; `x` of the result has them one
+/// after the other, in the list's order. The loss is a function without arguments: it gives a model's gradients on the
+/// whole of the data, `[&] { return model.gradients(x, y); }`, in any mode, or a scalar that is computed from the
+/// variables in eager mode, `[&] { return mean(square(net(x) - y)); }`. The method is lbfgs, or newton_cg, whose
+/// products are differences of gradients. The loss must be the same function each time: dropout and statistics of
+/// batches have no place in it.
+template <class F, class M = lbfgs>
+ requires minimizers::value_method<M> && std::invocable<const F&>
+auto minimize(const F& f, variable_list& variables, const M& method = {}, const minimization_options& options = {}) {
+ bool narrow = false;
+ for (const variable& v : variables) narrow |= v.trainable() && !v.optimizer_state() && v.type() == dtype::f32;
+ const auto widened = [](const auto& r) {
+  return minimization_result<std::vector<double>, double>{{r.x.begin(), r.x.end()},
+                r.value,
+                r.gradient_norm,
+                r.iterations,
+                r.evaluations,
+                r.gradients,
+                r.products,
+                r.reason};
+ };
+ return narrow ? widened(minimizers::minimize_variables<float>(f, variables, method, options))
+    : widened(minimizers::minimize_variables<double>(f, variables, method, options));
+}
 }
 
 // -- tapegraph/any_model/hidden_model.hpp
@@ -7760,15 +12433,15 @@ template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, clas
  return detail::make_model<detail::sharded_mode<Mode>, Model, Spec>(model, how, loss, optimizer);
 }
 template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics>
+  detail::metrics_like Metrics>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-      const metrics<Metrics...>& measured_by, const sharded& how) ->
+      const Metrics& measures, const sharded& how) ->
  typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
         decltype(detail::called_loss<Loss>::template call<Loss>(0)),
-        detail::sharded_mode<Mode>, Model, Spec, measured<Loss, Metrics...>,
-        Optimizer>::type {
+        detail::sharded_mode<Mode>, Model, Spec,
+        typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
  return detail::make_model<detail::sharded_mode<Mode>, Model, Spec>(
-  model, how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+  model, how, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
 [[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how) ->
@@ -7780,15 +12453,15 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
                        optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics>
-[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+  detail::metrics_like Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const Metrics& measures,
       const sharded& how) ->
  typename detail::checked_model<
   decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
   decltype(detail::called_loss<Loss>::template call<Loss>(0)), detail::sharded_mode<Mode>,
-  detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>::type {
+  detail::model_constant<Model>, Spec, typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
  return detail::make_model<detail::sharded_mode<Mode>, detail::model_constant<Model>, Spec>(
-  Model, how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+  Model, how, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 }
 
@@ -15138,6 +19811,8 @@ struct operator_rule {
 };
 /// Returns the rule of an operator, or null.
 rule_function rule_of(std::string_view type);
+/// The rule of all operators of the library's own domain.
+rule_function rule_of_own_operators();
 /// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
@@ -15229,6 +19904,8 @@ public:
  /// Any node, for functions that take an example of the mode.
  graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
  std::map<std::string, int>& reads() { return reads_; }
+ /// The trace's number for a group of the file: `fresh` for the first node of it.
+ int group(std::int64_t of_file, int fresh) { return groups_.try_emplace(of_file, fresh).first->second; }
 
  /// Computes the outputs of a node whose operands are all known.
  std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
@@ -15295,6 +19972,7 @@ private:
  std::map<std::string, graph_node> weights_;
  std::map<std::size_t, graph_node> constants_;
  std::map<std::string, int> reads_;
+ std::map<std::int64_t, int> groups_;
  std::vector<std::string> problems_;
  bool by_symbols_ = true;
 };
@@ -15579,6 +20257,443 @@ inline bool compute_extents(call& c) {
   return c.give_known(0, array::integers(items)), true;
  }
  return false;
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULE_OWN_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULE_OWN_HPP
+// -- tapegraph/io/onnx_import/rule_own.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+// -- tapegraph/graph/operation_names.hpp
+#include <string_view>
+namespace tapegraph::ir {
+struct operation_name {
+ std::string_view name;
+ int variant = 0;
+ const operation* op = nullptr;
+ int ordinal_word = -1;
+};
+operation_name operation_named(std::string_view name, int variant);
+operation_name name_of_operation(const operation* op);
+namespace detail {
+template <class Op>
+consteval operation_name named_operation() {
+ int word = -1;
+ if constexpr (requires { &Op::attributes::ordinal; }) {
+  typename Op::attributes marked{}, plain{};
+  marked.ordinal = plain.ordinal + 1;
+  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
+  for (int i = 0; i < attribute_words<Op>; ++i)
+   if (a.value[i] != b.value[i]) word = i;
+ }
+ return {Op::name, 0, &descriptor_of<Op>, word};
+}
+#define TG_NAMED(...) named_operation<__VA_ARGS__>(),
+#define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_2(a, b, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_4(a, b, c, d, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_5(a, b, c, d, e, ...) TG_NAMED(__VA_ARGS__)
+inline const list<operation_name>& library_operations() {
+ using namespace runtime;
+ static const list<operation_name> all = [] {
+  list<operation_name> made;
+  for (const operation_name& each : {TG_ELEMENTWISE_OPERATIONS(TG_NAMED) TG_TYPED_ELEMENTWISE_OPERATIONS(
+    TG_NAMED_AFTER_1) TG_VIEW_OPERATIONS(TG_NAMED) TG_FORMULA_REDUCTIONS(TG_NAMED_AFTER_2)
+           TG_WHOLE_REDUCTIONS(TG_NAMED_AFTER_4) TG_OPERATIONS(TG_NAMED_AFTER_5)}) {
+   operation_name numbered = each;
+   for (int i = 0; i < made.size(); ++i) numbered.variant += made[i].name == each.name ? 1 : 0;
+   made.push_back(numbered);
+  }
+  return made;
+ }();
+ return all;
+}
+#undef TG_NAMED
+#undef TG_NAMED_AFTER_1
+#undef TG_NAMED_AFTER_2
+#undef TG_NAMED_AFTER_4
+#undef TG_NAMED_AFTER_5
+}
+TG_DEFINITION operation_name operation_named(std::string_view name, int variant) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].name == name && library[i].variant == variant) return library[i];
+ const operation* op = waiting_registration::named(name, variant);
+ if (op == nullptr && variant == 0) op = kernel_registry::instance().named(name);
+ return {name, variant, op};
+}
+TG_DEFINITION operation_name name_of_operation(const operation* op) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].op == op) return library[i];
+ return operation_named(op->name, waiting_registration::variant_of(op));
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_PASSES_VERIFY_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_PASSES_VERIFY_HPP
+// -- tapegraph/graph/passes/verify.hpp
+namespace tapegraph::ir {
+struct finding {
+ const char* what = nullptr;
+ int at = -1;
+ constexpr bool ok() const { return what == nullptr; }
+};
+namespace detail {
+constexpr bool within(int first, int count, int size) { return first >= 0 && count >= 0 && first + count <= size; }
+constexpr bool valid_extents(const trace& t, int i) {
+ const entry& e = t.nodes[i];
+ for (int axis = 0; axis < e.rank; ++axis) {
+  const std::int64_t value = t.pool[e.dims + axis];
+  if (is_symbolic(value) ? tapegraph::detail::symbolic_index(value) >= t.extents.polynomials.size() : value < 0)
+   return false;
+ }
+ return true;
+}
+constexpr const char* leaf_problem(const trace& t, int i) {
+ const entry& e = t.nodes[i];
+ if (e.arguments != 0) return "a leaf has arguments";
+ const std::int64_t word = t.words[e.words];
+ if (t.is(i, descriptor_of<input_op>)) {
+  if (word < 0 || word >= t.inputs.size()) return "an input's index is outside the table";
+  if (t.inputs[static_cast<int>(word)].node != i) return "the table of inputs names another node";
+ } else if (t.is(i, descriptor_of<variable_op>)) {
+  if (word < 0 || word >= t.variables.size()) return "a variable's index is outside the table";
+  if (t.variables[static_cast<int>(word)].node != i) return "the table of variables names another node";
+  for (int axis = 0; axis < e.rank; ++axis)
+   if (is_symbolic(t.pool[e.dims + axis])) return "a variable's extents are not numbers";
+ } else if (t.is(i, descriptor_of<constant_op>)) {
+  if (e.rank != 0) return "a constant is not a scalar";
+ } else if (t.is(i, descriptor_of<extent_op>)) {
+  if (e.rank != 0) return "an extent is not a scalar";
+  if (is_symbolic(word) && tapegraph::detail::symbolic_index(word) >= t.extents.polynomials.size())
+   return "an extent is unknown to the table";
+ } else {
+  return "a leaf of unknown kind";
+ }
+ return nullptr;
+}
+constexpr const char* map_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ const int first = e.op->conditions < e.arguments ? e.op->conditions : 0;
+ const dtype common = t.nodes[t.argument(i, first)].type;
+ shape result = t.dims(t.argument(i, 0));
+ bool valid = true;
+ for (int k = 0; k < e.arguments; ++k) {
+  const int argument = t.argument(i, k);
+  if (t.nodes[argument].type != (k < e.op->conditions ? dtype::boolean : common))
+   return "element types of operands differ";
+  result = broadcast(result, t.dims(argument), valid);
+ }
+ if (!valid) return "shapes do not broadcast";
+ if (e.type != e.op->result_type(common)) return "the element type is not the operation's";
+ if (t.is(i, descriptor_of<broadcast_op>)) result = broadcast(result, t.dims(i), valid);
+ return valid && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
+}
+constexpr const char* rule_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ list<operand_info> in(e.arguments);
+ for (int k = 0; k < e.arguments; ++k) in[k] = t.info(t.argument(i, k));
+ const shape own = t.dims(i);
+ inference io{in.begin(), e.arguments, &own, e.arguments > 0 ? in[0].type : e.type, {}, nullptr};
+ e.op->infer(t.words_of(i), io);
+ if (io.error != nullptr) return io.error;
+ if (io.type != e.type) return "the element type is not that of the shape rule";
+ return io.result == own ? nullptr : "the shape is not that of the shape rule";
+}
+constexpr const char* node_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ if (!within(e.first_argument, e.arguments, t.arguments.size())) return "arguments are outside the pool";
+ if (e.rank > max_rank || !within(e.dims, e.rank, t.pool.size())) return "extents are outside the pool";
+ const bool leaf = e.op->kind == operation_kind::leaf;
+ if (!within(e.words, leaf ? 1 : e.op->words, t.words.size()) && (leaf || e.op->words > 0))
+  return "attributes are outside the pool";
+ if (!within(e.scope, 1, t.scopes.size())) return "the scope is unknown";
+ if (!within(e.line, 1, t.lines.size())) return "the source line is unknown";
+ if (!within(e.group, 1, t.groups)) return "the group is unknown";
+ if (!valid_extents(t, i)) return "an extent is neither a number nor known to the table";
+ for (int k = 0; k < e.arguments; ++k)
+  if (t.argument(i, k) < 0 || t.argument(i, k) >= i) return "an argument does not precede its user";
+ if (leaf) return leaf_problem(t, i);
+ if (e.op->arity != any_arity && e.arguments != e.op->arity) return "the number of arguments is not the operation's";
+ if (e.op->kind != operation_kind::map && !e.sealed) return "a value that is not elementwise is not sealed";
+ if (t.is(i, descriptor_of<slice_view_op>) && !in_one_piece(t, i)) return "a view's elements are not in one piece";
+ return e.op->kind == operation_kind::map ? map_problem(t, i) : rule_problem(t, i);
+}
+constexpr finding table_problem(const trace& t) {
+ const int count = t.nodes.size();
+ for (const input_entry& input : t.inputs)
+  if (!within(input.node, 1, count) || !t.is(input.node, descriptor_of<input_op>))
+   return {"an entry of the inputs is not an input", input.node};
+ for (const variable_entry& variable : t.variables) {
+  if (!within(variable.node, 1, count) || !t.is(variable.node, descriptor_of<variable_op>))
+   return {"an entry of the variables is not a variable", variable.node};
+  if (!within(variable.scope, 1, t.scopes.size())) return {"a variable's scope is unknown", variable.node};
+ }
+ for (const output_entry& output : t.outputs)
+  if (!within(output.node, 1, count)) return {"an output is not a node", output.node};
+ for (int i = 0; i < t.assignments.size(); ++i) {
+  const assignment_entry update = t.assignments[i];
+  if (!within(update.node, 1, count)) return {"an assigned value is not a node", update.node};
+  if (!within(update.variable, 1, t.variables.size())) return {"an assigned variable is unknown", update.node};
+  const int target = t.variables[update.variable].node;
+  if (!t.same_shape(target, update.node) || t.nodes[target].type != t.nodes[update.node].type)
+   return {"an assigned value does not have the variable's shape and type", update.node};
+  for (int k = 0; k < i; ++k)
+   if (t.assignments[k].variable == update.variable) return {"a variable is assigned twice", update.node};
+ }
+ for (int i = 1; i < t.scopes.size(); ++i)
+  if (t.scopes[i].parent < 0 || t.scopes[i].parent >= i) return {"a scope does not follow its parent", -1};
+ return {};
+}
+}
+constexpr finding verify(trace& t) {
+ const extent_table symbols = t.extents;
+ finding result;
+ for (int i = 0; result.ok() && i < t.nodes.size(); ++i) result = {detail::node_problem(t, i), i};
+ if (result.ok()) result = detail::table_problem(t);
+ t.extents = symbols;
+ return result;
+}
+namespace detail {
+constexpr finding step_problem(const trace& t, const schedule& s, int at, list<int>& ready) {
+ const step_entry step = s.steps[at];
+ const int count = t.nodes.size();
+ if (!within(step.kernel, 1, s.kernels.size())) return {"a step's kernel is unknown", at};
+ if (!within(step.first_value, step.inputs + step.outputs, s.values.size()))
+  return {"values are outside the pool", at};
+ if (step.outputs < 1) return {"a step has no result", at};
+ for (int k = 0; k < step.inputs + step.outputs; ++k)
+  if (!within(s.values[step.first_value + k], 1, count)) return {"a value of a step is not a node", at};
+ for (int k = 0; k < step.inputs; ++k)
+  if (ready[s.alias[s.values[step.first_value + k]]] == 0) return {"a step reads what has not been computed", at};
+ if (!within(step.node, 1, count) || s.values[step.first_value + step.inputs] != step.node)
+  return {"a step's node is not its first result", at};
+ if (!within(step.domain, 1, count)) return {"a step's domain is not a node", at};
+ const kernel_entry kernel = s.kernels[step.kernel];
+ if (!within(kernel.first_word, kernel.words, s.kernel_words.size())) return {"a region is outside the pool", at};
+ if (kernel.kind != static_cast<int>(kernel_kind::region) && s.ops[kernel.op] != t.nodes[step.node].op)
+  return {"a step's kernel is another operation's", at};
+ if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
+  const region_view region{&s.kernel_words[kernel.first_word]};
+  if (region.slots() != step.inputs) return {"a region has another number of slots", at};
+  for (int k = 0; k < step.inputs; ++k)
+   if (region.slot_type(k) != t.nodes[s.values[step.first_value + k]].type)
+    return {"a region's slot has another element type", at};
+  if (region.results() != step.outputs) return {"a region has another number of results", at};
+ }
+ for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+  int& mark = ready[s.values[step.first_value + k]];
+  if (mark != 0) return {"a value is computed twice", at};
+  mark = 1;
+ }
+ return {};
+}
+}
+constexpr finding verify(const trace& t, const schedule& s) {
+ const int count = t.nodes.size();
+ if (s.alias.size() != count) return {"aliases and nodes differ in number", -1};
+ list<int> ready(count, 0);
+ for (int i = 0; i < count; ++i) {
+  const int root = s.alias[i];
+  if (root < 0 || root > i) return {"an alias does not precede its view", i};
+  if (s.alias[root] != root) return {"an alias is itself a view", i};
+  if (root != i && t.nodes[i].op->kind != operation_kind::view) return {"only views share a buffer", i};
+  if (t.nodes[i].op->kind == operation_kind::leaf) ready[i] = 1;
+ }
+ for (int at = 0; at < s.steps.size(); ++at)
+  if (const finding f = detail::step_problem(t, s, at, ready); !f.ok()) return f;
+ for (const output_entry& output : t.outputs)
+  if (ready[s.alias[output.node]] == 0) return {"an output is not computed", output.node};
+ for (const assignment_entry& update : t.assignments)
+  if (ready[s.alias[update.node]] == 0) return {"an assigned value is not computed", update.node};
+ return {};
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+// -- tapegraph/io/own_operators.hpp
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+/// The library's operations as operators of a domain in ONNX files, which save_program writes and
+/// load_onnx reads. docs/onnx.md describes them.
+
+namespace tapegraph::io::own_operators {
+
+inline constexpr std::string_view domain = "tapegraph";
+/// Grows when files of the new form cannot be read by the old reader.
+inline constexpr std::int64_t version = 1;
+
+/// Writes an extent that may depend on those of inputs, in reverse Polish notation:
+/// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
+/// and axis the i-th symbol of the table is: "@0.1".
+inline std::string extent_text(const extent_table& table, std::int64_t value,
+       const std::function<std::string(int)>& axis_of) {
+ if (!is_symbolic(value)) return std::to_string(value);
+ std::string sum;
+ const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+ for (int i = p.first; i < p.first + p.count; ++i) {
+  const extent_table::monomial term = table.monomials[i];
+  std::string product = std::to_string(term.coefficient);
+  for (std::uint64_t rest = term.atoms; rest != 0; rest <<= extent_table::atom_bits) {
+   const int index = extent_table::first_atom(rest);
+   const extent_table::atom& factor = table.atoms[index];
+   product += ' ';
+   product += factor.divisor == 0
+      ? axis_of(index)
+      : extent_text(table, factor.dividend, axis_of) + ' ' + std::to_string(factor.divisor) + " /";
+   product += " *";
+  }
+  sum = sum.empty() ? product : sum + ' ' + product + " +";
+ }
+ return sum;
+}
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+      extent& result) {
+ constexpr std::size_t most = 64;
+ extent stack[most];
+ std::size_t depth = 0;
+ const auto number = [](std::string_view digits, auto& to) {
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+  return status == std::errc{} && end == digits.data() + digits.size();
+ };
+ while (!text.empty()) {
+  const std::string_view token = text.substr(0, text.find(' '));
+  text.remove_prefix(token.size() < text.size() ? token.size() + 1 : text.size());
+  if (token == "+" || token == "*" || token == "/") {
+   if (depth < 2) return false;
+   const extent right = stack[--depth];
+   extent& left = stack[depth - 1];
+   if (token == "/" && (!right.known() || right.value <= 0)) return false;
+   std::int64_t exact = 0;
+   if (left.known() && right.known() && token != "/" &&
+    ((token == "+" ? __builtin_add_overflow(left.value, right.value, &exact)
+       : __builtin_mul_overflow(left.value, right.value, &exact)) ||
+    is_symbolic(exact)))
+    return false;
+   left = token == "+" ? left + right : token == "*" ? left * right : left / right.value;
+   continue;
+  }
+  if (depth == most) return false;
+  if (token.starts_with('@')) {
+   const std::size_t dot = token.find('.');
+   int input = 0, axis = 0;
+   if (dot == token.npos || !number(token.substr(1, dot - 1), input) || !number(token.substr(dot + 1), axis))
+    return false;
+   stack[depth++] = extent_of(input, axis);
+   continue;
+  }
+  std::int64_t value = 0;
+  if (!number(token, value) || is_symbolic(value)) return false;
+  stack[depth++] = extent(value, &table);
+ }
+ if (depth == 1) result = stack[0];
+ return depth == 1;
+}
+}
+#endif
+
+/// The library's own operators, as save_program writes them: each is a node of the trace as it was.
+
+namespace tapegraph::io::onnx_import::rules {
+
+/// Recurrent layers are in no list of operations. A program that only loads has these of them: with a
+/// bias or without anything, with a mask, an initial state (recurrence in ops/recurrent/recurrent.hpp).
+template <class Cell, int... Extras>
+constexpr bool has_recurrences(std::integer_sequence<int, Extras...>) {
+ return ((ir::operation_binding<recurrent_op<Cell, Extras>>::bound &&
+   ir::operation_binding<recurrent_states_op<Cell, Extras>>::bound &&
+   ir::operation_binding<recurrent_result_op<Cell, Extras>>::bound) &&
+   ...);
+}
+template <class... Cells>
+constexpr bool has_all_recurrences = (has_recurrences<Cells>(std::integer_sequence<int, 0, 8, 9, 12, 13>{}) && ...);
+static_assert(has_all_recurrences<tapegraph::detail::lstm_layer_cell, tapegraph::detail::gru_layer_cell,
+        tapegraph::detail::simple_rnn_layer_cell>);
+
+/// The extent that a text gives for the inputs of this trace.
+inline extent own_extent(call& c, const std::string& text) {
+ extent_table& table = c.on.trace().extents;
+ const auto extent_of = [&](int input, int axis) {
+  const auto& inputs = c.on.shared().model.graph.inputs;
+  const value_pointer x = input >= 0 && input < static_cast<int>(inputs.size())
+         ? c.around().find(inputs[static_cast<std::size_t>(input)].name)
+         : nullptr;
+  if (x == nullptr || axis < 0 || axis >= x->rank())
+   refuse("extent '" + text + "' of an input that there is not");
+  return extent(x->dims()[axis].value, &table);
+ };
+ extent result;
+ if (!own_operators::read_extent(text, table, extent_of, result)) refuse("extent '" + text + "'");
+ return result;
+}
+
+inline dtype own_type(call& c) {
+ const auto number = static_cast<int>(c.integer("type", 0));
+ const auto type = element_type(number);
+ if (!type || carrier_of(*type) != *type) refuse("elements of type " + element_type_name(number));
+ return *type;
+}
+
+/// Appends a node of any operation, and checks it as a whole: files may lie.
+inline void own_operation(call& c) {
+ ir::model_trace& t = c.on.trace();
+ const std::string& name = c.node().type;
+ const ir::operation_name known = ir::operation_named(name, static_cast<int>(c.integer("variant", 0)));
+ if (known.op == nullptr)
+  refuse(
+   "this program has no operation of that name, or several; tg::register_kernels<Op, float>() registers it");
+ const ir::operation& op = *known.op;
+ std::vector<std::int64_t> words = c.integers("words");
+ if (static_cast<int>(words.size()) != op.words) refuse("attribute words of another number than the operation's");
+ if (known.ordinal_word >= 0) words[static_cast<std::size_t>(known.ordinal_word)] = t.ordinals++;
+ if (op.arity != any_arity && c.inputs() != op.arity) refuse("with " + std::to_string(c.inputs()) + " operands");
+ if (op.kind == operation_kind::map && c.inputs() == 0) refuse("without an operand");
+ std::vector<int> operands;
+ for (int i = 0; i < c.inputs(); ++i) operands.push_back(c.plain(i).id());
+ const std::vector<std::string> extents = c.texts("shape");
+ if (extents.size() > static_cast<std::size_t>(max_rank)) refuse("a result with too many axes");
+ shape dims;
+ dims.attach(&t.extents);
+ for (const std::string& each : extents) dims.push_back(own_extent(c, each));
+ const dtype type = own_type(c);
+ const int first_word = t.words.size();
+ for (const std::int64_t word : words) t.words.push_back(word);
+ const int made = t.append(op, type, dims.rank(), t.store(dims), operands.data(), c.inputs(), first_word);
+ t.nodes[made].group = c.on.group(c.integer("group", -1), t.nodes[made].group);
+ t.nodes[made].sealed = c.integer("open", 0) == 0;
+ if (const char* const problem = ir::detail::node_problem(t, made)) refuse(problem);
+ c.give(graph_node(&t, made));
+}
+
+inline void own_rule(call& c) {
+ ir::model_trace& t = c.on.trace();
+ const std::string& name = c.node().type;
+ if (name == ir::variable_op::name) {
+  c.integer("trainable", 0); // which model.hpp reads
+  if (own_type(c) != c.type(0)) refuse("of another element type than its initializer");
+  c.plain(0);
+  return c.give(0, c.pointer(0));
+ }
+ if (name == ir::extent_op::name)
+  return c.give(graph_node(&t, t.extent_value(own_extent(c, c.text("value", "")), own_type(c))));
+ if (name == ir::constant_op::name) {
+  const std::vector<std::int64_t> words = c.integers("words");
+  if (words.size() != 1) refuse("attribute words of another number than 1");
+  return c.give(graph_node(&t, t.constant(std::bit_cast<double>(words[0]), own_type(c))));
+ }
+ own_operation(c);
 }
 }
 #endif
@@ -17179,11 +22294,28 @@ inline std::vector<int> axes_from(int first, int rank) {
  for (int k = first; k < rank; ++k) over.push_back(k);
  return over;
 }
+/// Normalizes over the axes from `first` on by the operation for it, where the parameters have their
+/// extents. Returns false for others, which broadcast.
+inline bool normalized_records(call& c, const node& x, int first, bool centered, double epsilon) {
+ const bool offset = c.has(2);
+ const node gamma = wide_of(c, 1), beta = offset ? wide_of(c, 2) : gamma;
+ const auto fits = [&](const node& p) {
+  bool same = p.rank() == x.rank() - first && p.type() == x.type();
+  for (int i = 0; same && i < p.rank(); ++i) same = p.shape()[i] == x.shape()[first + i];
+  return same;
+ };
+ if (!fits(gamma) || !fits(beta)) return false;
+ const normalization_attributes parts{.first = first, .last = first, .centered = centered, .epsilon = epsilon};
+ const node y = tapegraph::detail::normalized(x, parts, true, gamma, offset, beta, std::source_location::current());
+ c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
+ return true;
+}
 inline void layer_normalization_rule(call& c) {
  const int first = c.axis(c.integer("axis", -1), c.rank(0));
  const double epsilon = c.number("epsilon", 1e-5f);
  if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
  const node x = wide_of(c, 0);
+ if (!c.wants(1) && !c.wants(2) && normalized_records(c, x, first, true, epsilon)) return;
  const axes over = axes_of(axes_from(first, x.rank()));
  const node m = mean(x, over, {.keepdims = true});
  const node inverse = eval(1 / sqrt(mean(square(x - m), over, {.keepdims = true}) + epsilon));
@@ -17198,6 +22330,7 @@ inline void rms_normalization_rule(call& c) {
  const double epsilon = c.number("epsilon", 1e-5f);
  if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
  const node x = wide_of(c, 0);
+ if (normalized_records(c, x, first, false, epsilon)) return;
  const node m = mean(square(x), axes_of(axes_from(first, x.rank())), {.keepdims = true});
  const node y = eval(x / sqrt(m + epsilon) * wide_of(c, 1));
  c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
@@ -18554,6 +23687,8 @@ inline rule_function rule_of(std::string_view type) {
    if (rule.type == type) return rule.apply;
  return nullptr;
 }
+
+inline rule_function rule_of_own_operators() { return &rules::own_rule; }
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_WALK_HPP
@@ -18628,7 +23763,10 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
 
 inline void importer::run_node(const file_node& n, environment& env) {
  const file_function* const function = detail::function_of(store_.model, n);
- const rule_function rule = detail::ruled_domain(n.domain) ? rule_of(n.type) : nullptr;
+ const bool of_library = n.domain == own_operators::domain;
+ const rule_function rule = of_library ? rule_of_own_operators()
+       : detail::ruled_domain(n.domain) ? rule_of(n.type)
+                : nullptr;
  const auto spoil = [&](const std::string& why, bool by_symbols) {
   problems_.push_back(detail::called(n) + (why.empty() ? "" : ": " + why));
   by_symbols_ = by_symbols_ && by_symbols;
@@ -18676,7 +23814,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
    for (const std::string& name : function->outputs) results.push_back(inside.find(name));
   } else {
    call c(*this, n, in, env);
-   const bool foldable = all_known && !none && !weights && !detail::draws(n.type);
+   const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
    if (foldable && compute_extents(c)) {
     results = c.results();
    } else {
@@ -18812,6 +23950,11 @@ struct state : tapegraph::detail::model_base {
  model_base& base() { return origin ? origin->base() : *this; }
 
  void describe() {
+  const auto own = shared.model.opsets.find(std::string(own_operators::domain));
+  if (own != shared.model.opsets.end() && own->second > own_operators::version)
+   throw argument_error(one_line("'" + file() + "': version " + std::to_string(own->second) +
+          " of the domain 'tapegraph'; this program reads up to version " +
+          std::to_string(own_operators::version)));
   std::set<std::string> given;
   for (const initializer_info& i : shared.model.graph.initializers) given.insert(i.name);
   const auto described = [&](const value_info& v) {
@@ -18832,12 +23975,20 @@ struct state : tapegraph::detail::model_base {
 
  /// Decides which float initializers are weights, and in which order of axes they are kept.
  void find_weights() {
+  std::map<std::string, bool> stated;
+  for (const file_node& n : shared.model.graph.nodes)
+   if (n.domain == own_operators::domain && n.type == ir::variable_op::name && n.inputs.size() == 1)
+    for (const attribute& a : n.attributes)
+     if (a.name == "trainable") stated[n.inputs[0]] = a.i != 0;
   std::set<std::string> paths;
   for (const initializer_info& i : shared.model.graph.initializers) {
-   if (!is_floating(i.value->type()) || i.value->rank() == 0 || i.value->rank() > max_rank) continue;
+   const auto known = stated.find(i.name);
+   if (i.value->rank() > max_rank || carrier_of(i.value->type()) != i.value->type()) continue;
+   if (known == stated.end() && (!is_floating(i.value->type()) || i.value->rank() == 0)) continue;
    weight w;
    w.name = i.name;
-   w.trainable = i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
+   w.trainable =
+    known != stated.end() ? known->second : i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
    w.path = path_of(i.name);
    for (int k = 1; !paths.insert(w.path).second; ++k) w.path = path_of(i.name) + "_" + std::to_string(k);
    shared.weights[i.name] = w;
@@ -20298,6 +25449,7 @@ struct node_entry {
  std::string name, op_type;
  std::vector<std::string> inputs, outputs;
  attributes settings;
+ std::string domain{}; ///< empty: ONNX's own
 
  template <class Writer>
  void append_to(Writer& graph) const {
@@ -20307,6 +25459,7 @@ struct node_entry {
   for (const std::string& each : outputs) m.add_string(2, each);
   m.add_string(3, name);
   m.add_string(4, op_type);
+  if (!domain.empty()) m.add_string(7, domain);
   message += settings.bytes();
   graph.add_message(1, message);
  }
@@ -20793,8 +25946,100 @@ inline void graph::finish() {
  std::erase_if(weights, [&](const weight& w) { return read.count(w.name) == 0; });
 }
 }
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+// -- tapegraph/io/own_operators.hpp
 
+#include <charconv>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+
+/// The library's operations as operators of a domain in ONNX files, which save_program writes and
+/// load_onnx reads. docs/onnx.md describes them.
+
+namespace tapegraph::io::own_operators {
+
+inline constexpr std::string_view domain = "tapegraph";
+/// Grows when files of the new form cannot be read by the old reader.
+inline constexpr std::int64_t version = 1;
+
+/// Writes an extent that may depend on those of inputs, in reverse Polish notation:
+/// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
+/// and axis the i-th symbol of the table is: "@0.1".
+inline std::string extent_text(const extent_table& table, std::int64_t value,
+       const std::function<std::string(int)>& axis_of) {
+ if (!is_symbolic(value)) return std::to_string(value);
+ std::string sum;
+ const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+ for (int i = p.first; i < p.first + p.count; ++i) {
+  const extent_table::monomial term = table.monomials[i];
+  std::string product = std::to_string(term.coefficient);
+  for (std::uint64_t rest = term.atoms; rest != 0; rest <<= extent_table::atom_bits) {
+   const int index = extent_table::first_atom(rest);
+   const extent_table::atom& factor = table.atoms[index];
+   product += ' ';
+   product += factor.divisor == 0
+      ? axis_of(index)
+      : extent_text(table, factor.dividend, axis_of) + ' ' + std::to_string(factor.divisor) + " /";
+   product += " *";
+  }
+  sum = sum.empty() ? product : sum + ' ' + product + " +";
+ }
+ return sum;
+}
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+      extent& result) {
+ constexpr std::size_t most = 64;
+ extent stack[most];
+ std::size_t depth = 0;
+ const auto number = [](std::string_view digits, auto& to) {
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+  return status == std::errc{} && end == digits.data() + digits.size();
+ };
+ while (!text.empty()) {
+  const std::string_view token = text.substr(0, text.find(' '));
+  text.remove_prefix(token.size() < text.size() ? token.size() + 1 : text.size());
+  if (token == "+" || token == "*" || token == "/") {
+   if (depth < 2) return false;
+   const extent right = stack[--depth];
+   extent& left = stack[depth - 1];
+   if (token == "/" && (!right.known() || right.value <= 0)) return false;
+   std::int64_t exact = 0;
+   if (left.known() && right.known() && token != "/" &&
+    ((token == "+" ? __builtin_add_overflow(left.value, right.value, &exact)
+       : __builtin_mul_overflow(left.value, right.value, &exact)) ||
+    is_symbolic(exact)))
+    return false;
+   left = token == "+" ? left + right : token == "*" ? left * right : left / right.value;
+   continue;
+  }
+  if (depth == most) return false;
+  if (token.starts_with('@')) {
+   const std::size_t dot = token.find('.');
+   int input = 0, axis = 0;
+   if (dot == token.npos || !number(token.substr(1, dot - 1), input) || !number(token.substr(dot + 1), axis))
+    return false;
+   stack[depth++] = extent_of(input, axis);
+   continue;
+  }
+  std::int64_t value = 0;
+  if (!number(token, value) || is_symbolic(value)) return false;
+  stack[depth++] = extent(value, &table);
+ }
+ if (depth == 1) result = stack[0];
+ return depth == 1;
+}
+}
+#endif
+
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20913,11 +26158,14 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
  before.add_string(3, version_text());
  front += onnx::message_head(7, length);
  protozero::pbf_writer after(back);
- {
+ const auto uses = [&after](std::string_view domain, std::int64_t version) {
   protozero::pbf_writer opset(after, 8);
-  opset.add_string(1, "");
-  opset.add_int64(2, onnx::opset_version);
- }
+  opset.add_string(1, domain.data(), domain.size());
+  opset.add_int64(2, version);
+ };
+ uses("", onnx::opset_version);
+ if (std::any_of(g.nodes.begin(), g.nodes.end(), [](const auto& n) { return n.domain == own_operators::domain; }))
+  uses(own_operators::domain, own_operators::version);
  std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
  metadata.insert(metadata.end(), options.metadata.begin(), options.metadata.end());
  for (const auto& [key, value] : metadata) {
@@ -20937,8 +26185,77 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
 }
 }
 }
+// -- tapegraph/io/onnx/prediction.hpp
+
+/// The graph by which a model predicts, as it was traced: what files of models are written from.
+
+namespace tapegraph::onnx::detail {
+template <class Model>
+struct prediction_of;
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct prediction_of<compiled_model<Mode, Model, Spec, Loss, Optimizer>> {
+ using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
+};
+template <class Model, class Spec, class Elements>
+struct prediction_of<model_instance<Model, Spec, Elements>> {
+ using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
+};
+template <class Model>
+concept compiled_prediction = !requires(const Model& model, ir::model_trace& t) {
+ model.trace_prediction(t);
+};
+template <class Model>
+void trace_prediction(const Model& model, ir::model_trace& t) {
+ if constexpr (compiled_prediction<Model>) {
+  ir::schedule unused;
+  ir::thaw(prediction_of<Model>::stage::value, t, unused);
+ } else {
+  model.trace_prediction(t);
+ }
+}
+
 // -- tapegraph/io/onnx/rules.hpp
 
+// -- tapegraph/io/onnx/normalization.hpp
+
+template <class G>
+void write_normalization(G& g, int node) {
+ const auto a = g.template attributes_of<normalization_op>(node);
+ const int x = g.t.argument(node, 0), gamma = g.t.argument(node, 1), beta = g.t.argument(node, 2);
+ if (a.own != 0) return g.refuse(node, "with parameters per example");
+ const dtype type = g.at(node).type;
+ const int rank = g.rank(x), first = static_cast<int>(a.first), last = static_cast<int>(a.last);
+ if (a.centered != 0 && first == last && a.groups == 1 && first < rank) {
+  order axes = g.get(x).axes;
+  for (int i = first; i < rank && !axes.empty(); ++i)
+   if (axes[static_cast<std::size_t>(i)] != i) axes.clear();
+  const attributes settings = attributes().set("axis", first).set("epsilon", a.epsilon);
+  return g.define(
+   node, g.emit("LayerNormalization", {g.in_order(x, axes), g.plain(gamma), g.plain(beta)}, settings), axes);
+ }
+ const std::vector<std::int64_t> dims = g.dims(x);
+ const auto product = [&](int from, int to) {
+  std::int64_t count = 1;
+  for (int i = from; i < to; ++i) {
+   const std::int64_t e = dims[static_cast<std::size_t>(i)];
+   count = is_symbolic(e) || is_symbolic(count) ? g.t.extents.multiply(count, e) : count * e;
+  }
+  return count;
+ };
+ const std::int64_t channels = product(last, rank);
+ if (is_symbolic(channels)) return g.refuse(node, "with channels whose number is not known");
+ const std::int64_t each = channels / a.groups;
+ const std::vector<std::int64_t> parts{product(0, first), product(first, last), a.groups, each};
+ const attributes over = attributes().set("axes", std::vector<std::int64_t>{1, 3}).set("keepdims", 1);
+ std::string v = g.reshape(g.plain(x), dims, parts);
+ if (a.centered != 0) v = g.emit("Sub", {v, g.emit("ReduceMean", {v}, over)});
+ const std::string power = g.emit("ReduceMean", {g.emit("Mul", {v, v})}, over);
+ v = g.emit("Div", {v, g.emit("Sqrt", {g.emit("Add", {power, g.constant(a.epsilon, type)})})});
+ const auto parameter = [&](int p) { return g.reshape(g.plain(p), g.dims(p), {a.groups, each}); };
+ v = g.emit("Add", {g.emit("Mul", {v, parameter(gamma)}), parameter(beta)});
+ g.define(node, g.reshape(v, parts, dims));
+}
+}
 // -- tapegraph/io/onnx/patterns.hpp
 
 // -- tapegraph/io/onnx/reduction.hpp
@@ -22392,6 +27709,7 @@ inline constexpr node_rule<G> node_rules[] = {
  {"cumulative_sum", &write_cumulative_sum<G>},
  {"softmax", &write_softmax<"Softmax", G>},
  {"log_softmax", &write_softmax<"LogSoftmax", G>},
+ {"normalization", &write_normalization<G>},
  {"sum", &write_sum_or_mean<G>},
  {"prod", &write_reduction<"ReduceProd", G>},
  {"max", &write_reduction<"ReduceMax", G>},
@@ -22525,16 +27843,6 @@ std::vector<user_rule> rules_of() {
  (std::make_integer_sequence<int, unknown_nodes<Stage>().size>{});
  return all;
 }
-template <class Model>
-struct prediction_of;
-template <class Mode, class Model, class Spec, class Loss, class Optimizer>
-struct prediction_of<compiled_model<Mode, Model, Spec, Loss, Optimizer>> {
- using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
-};
-template <class Model, class Spec, class Elements>
-struct prediction_of<model_instance<Model, Spec, Elements>> {
- using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
-};
 template <class G>
 void fill(G& g, ir::model_trace& t) {
  for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
@@ -22566,16 +27874,9 @@ template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
  ir::model_trace t;
  std::vector<onnx::user_rule> rules;
- if constexpr (requires {
-     model.trace_prediction(t);
-    }) {
-  model.trace_prediction(t);
- } else {
-  using stage = typename onnx::detail::prediction_of<Model>::stage;
-  ir::schedule unused;
-  ir::thaw(stage::value, t, unused);
-  rules = onnx::detail::rules_of<stage>();
- }
+ onnx::detail::trace_prediction(model, t);
+ if constexpr (onnx::detail::compiled_prediction<Model>)
+  rules = onnx::detail::rules_of<typename onnx::detail::prediction_of<Model>::stage>();
  ir::simplify(t);
  ir::eliminate_common_subexpressions(t);
  ir::eliminate_dead_nodes(t);
@@ -22583,6 +27884,188 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
  g.prefix_masks = options.prefix_masks;
  onnx::detail::fill(g, t);
  detail::write_onnx(path, g, options);
+}
+}
+// -- tapegraph/io/save_program.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+// -- tapegraph/graph/operation_names.hpp
+#include <string_view>
+namespace tapegraph::ir {
+struct operation_name {
+ std::string_view name;
+ int variant = 0;
+ const operation* op = nullptr;
+ int ordinal_word = -1;
+};
+operation_name operation_named(std::string_view name, int variant);
+operation_name name_of_operation(const operation* op);
+namespace detail {
+template <class Op>
+consteval operation_name named_operation() {
+ int word = -1;
+ if constexpr (requires { &Op::attributes::ordinal; }) {
+  typename Op::attributes marked{}, plain{};
+  marked.ordinal = plain.ordinal + 1;
+  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
+  for (int i = 0; i < attribute_words<Op>; ++i)
+   if (a.value[i] != b.value[i]) word = i;
+ }
+ return {Op::name, 0, &descriptor_of<Op>, word};
+}
+#define TG_NAMED(...) named_operation<__VA_ARGS__>(),
+#define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_2(a, b, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_4(a, b, c, d, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_5(a, b, c, d, e, ...) TG_NAMED(__VA_ARGS__)
+inline const list<operation_name>& library_operations() {
+ using namespace runtime;
+ static const list<operation_name> all = [] {
+  list<operation_name> made;
+  for (const operation_name& each : {TG_ELEMENTWISE_OPERATIONS(TG_NAMED) TG_TYPED_ELEMENTWISE_OPERATIONS(
+    TG_NAMED_AFTER_1) TG_VIEW_OPERATIONS(TG_NAMED) TG_FORMULA_REDUCTIONS(TG_NAMED_AFTER_2)
+           TG_WHOLE_REDUCTIONS(TG_NAMED_AFTER_4) TG_OPERATIONS(TG_NAMED_AFTER_5)}) {
+   operation_name numbered = each;
+   for (int i = 0; i < made.size(); ++i) numbered.variant += made[i].name == each.name ? 1 : 0;
+   made.push_back(numbered);
+  }
+  return made;
+ }();
+ return all;
+}
+#undef TG_NAMED
+#undef TG_NAMED_AFTER_1
+#undef TG_NAMED_AFTER_2
+#undef TG_NAMED_AFTER_4
+#undef TG_NAMED_AFTER_5
+}
+TG_DEFINITION operation_name operation_named(std::string_view name, int variant) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].name == name && library[i].variant == variant) return library[i];
+ const operation* op = waiting_registration::named(name, variant);
+ if (op == nullptr && variant == 0) op = kernel_registry::instance().named(name);
+ return {name, variant, op};
+}
+TG_DEFINITION operation_name name_of_operation(const operation* op) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].op == op) return library[i];
+ return operation_named(op->name, waiting_registration::variant_of(op));
+}
+}
+#endif
+
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Saves the graph by which a model predicts, operation by operation, so that load_onnx makes the
+/// same graph again: `tg::io::save_program(model, "m.onnx")`. Not part of tapegraph.hpp; needs
+/// protozero.
+
+namespace tapegraph::io {
+
+namespace detail {
+class program_writer {
+public:
+ program_writer(ir::model_trace& t, const variable_list& variables)
+  : graph(t, variables, no_rules),
+  t_(t),
+  variables_(variables),
+  names_(static_cast<std::size_t>(t.nodes.size())) {
+  for (const ir::input_entry& input : t.inputs) graph.add_input(std::string(input.name));
+  for (int i = 0; i < t.nodes.size(); ++i) write(i);
+  for (const ir::output_entry& output : t.outputs) graph.name_of_output(name_of(output.node), output.name);
+  if (!refused_.empty())
+   throw argument_error(
+    "save_program: no other program would find " + refused_ +
+    " again: scans have types for names; names of custom operations must be unique, and elementwise ones "
+    "registered by tg::register_kernels");
+  graph.finish();
+ }
+ onnx::graph graph;
+private:
+ const std::string& name_of(int node) const { return names_[static_cast<std::size_t>(node)]; }
+ void write(int node) {
+  const ir::entry& e = t_.nodes[node];
+  std::string& name = names_[static_cast<std::size_t>(node)];
+  const std::int64_t* const words = t_.words_of(node);
+  onnx::attributes settings;
+  std::vector<std::string> operands;
+  if (t_.is(node, ir::descriptor_of<ir::input_op>)) {
+   name = t_.inputs[static_cast<int>(words[0])].name;
+   return;
+  }
+  if (e.op->identity || e.op->kind == operation_kind::effect) {
+   name = name_of(t_.argument(node, 0));
+   return;
+  }
+  if (t_.is(node, ir::descriptor_of<ir::variable_op>)) {
+   const variable& v = variables_[tapegraph::detail::path_of_variable(t_, static_cast<int>(words[0]))];
+   operands.push_back(graph.initializer(onnx::strided_view::whole(v.data())));
+   settings.set("trainable", v.trainable() ? 1 : 0);
+  } else if (t_.is(node, ir::descriptor_of<ir::extent_op>)) {
+   settings.set("value", extent_text(words[0]));
+  } else if (t_.is(node, ir::descriptor_of<ir::constant_op>)) {
+   settings.set("words", std::vector<std::int64_t>{words[0]});
+  } else {
+   const ir::operation_name known = ir::name_of_operation(e.op);
+   if (known.op != e.op || e.op->per_node_kernel) return refuse(e);
+   for (int k = 0; k < e.arguments; ++k) operands.push_back(name_of(t_.argument(node, k)));
+   if (known.variant != 0) settings.set("variant", known.variant);
+   if (e.op->words > 0) settings.set("words", std::vector<std::int64_t>(words, words + e.op->words));
+   std::vector<std::string> shape;
+   for (int axis = 0; axis < e.rank; ++axis) shape.push_back(extent_text(t_.pool[e.dims + axis]));
+   if (!shape.empty()) settings.set("shape", shape);
+   if (!e.sealed) settings.set("open", 1);
+   settings.set("group", e.group);
+  }
+  settings.set("type", onnx::type_number(e.type));
+  const std::string scope = tapegraph::detail::path_of(t_.scopes, e.scope);
+  name = (scope.empty() ? "" : scope + "/") + std::string(e.op->name) + ":" + std::to_string(node);
+  graph.nodes.push_back({name,
+       std::string(e.op->name),
+       std::move(operands),
+       {name},
+       std::move(settings),
+       std::string(own_operators::domain)});
+ }
+ std::string extent_text(std::int64_t value) const {
+  return own_operators::extent_text(t_.extents, value, [this](int symbol) {
+   for (int i = 0; i < t_.inputs.size(); ++i)
+    for (int axis = 0; axis < t_.nodes[t_.inputs[i].node].rank; ++axis)
+     if (t_.extents.symbol_of(t_.pool[t_.nodes[t_.inputs[i].node].dims + axis]) == symbol)
+      return "@" + std::to_string(i) + "." + std::to_string(axis);
+   throw argument_error("save_program: an extent is that of no input");
+  });
+ }
+ void refuse(const ir::entry& e) {
+  refused_ += (refused_.empty() ? "'" : ", '") + std::string(e.op->name) + "'";
+  if (const ir::source_line& line = t_.lines[e.line]; line.line > 0)
+   refused_ += " (" + std::string(ir::detail::line_text(line).view()) + ")";
+ }
+ inline static const std::vector<onnx::user_rule> no_rules{};
+ ir::model_trace& t_;
+ const variable_list& variables_;
+ std::vector<std::string> names_;
+ std::string refused_;
+};
+}
+
+/// Writes the graph by which a model predicts, and its weights, as an ONNX file of operators in the
+/// domain "tapegraph". load_onnx makes the same graph of it, with the same bits, in any program that
+/// has the custom operations that occur. Other readers of ONNX know none of these operators: for
+/// them there is export_onnx. Options and data_error as of export_onnx. Throws argument_error that
+/// names scans, and custom operations that share a name or are not registered, before there is a file. Custom gradients
+/// and checkpoints are not saved: a loaded model is trained by the derivatives of its operations.
+template <class Model>
+void save_program(const Model& model, const files::path& path, const onnx_options& options = {}) {
+ ir::model_trace t;
+ onnx::detail::trace_prediction(model, t);
+ const detail::program_writer writer(t, model.variables());
+ detail::write_onnx(path, writer.graph, options);
 }
 }
 // -- tapegraph/io/tensorboard/event_reader.hpp
@@ -27100,6 +32583,8 @@ struct operator_rule {
 };
 /// Returns the rule of an operator, or null.
 rule_function rule_of(std::string_view type);
+/// The rule of all operators of the library's own domain.
+rule_function rule_of_own_operators();
 /// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
@@ -27191,6 +32676,8 @@ public:
  /// Any node, for functions that take an example of the mode.
  graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
  std::map<std::string, int>& reads() { return reads_; }
+ /// The trace's number for a group of the file: `fresh` for the first node of it.
+ int group(std::int64_t of_file, int fresh) { return groups_.try_emplace(of_file, fresh).first->second; }
 
  /// Computes the outputs of a node whose operands are all known.
  std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
@@ -27257,6 +32744,7 @@ private:
  std::map<std::string, graph_node> weights_;
  std::map<std::size_t, graph_node> constants_;
  std::map<std::string, int> reads_;
+ std::map<std::int64_t, int> groups_;
  std::vector<std::string> problems_;
  bool by_symbols_ = true;
 };
@@ -27541,6 +33029,443 @@ inline bool compute_extents(call& c) {
   return c.give_known(0, array::integers(items)), true;
  }
  return false;
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULE_OWN_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULE_OWN_HPP
+// -- tapegraph/io/onnx_import/rule_own.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_OPERATION_NAMES_HPP
+// -- tapegraph/graph/operation_names.hpp
+#include <string_view>
+namespace tapegraph::ir {
+struct operation_name {
+ std::string_view name;
+ int variant = 0;
+ const operation* op = nullptr;
+ int ordinal_word = -1;
+};
+operation_name operation_named(std::string_view name, int variant);
+operation_name name_of_operation(const operation* op);
+namespace detail {
+template <class Op>
+consteval operation_name named_operation() {
+ int word = -1;
+ if constexpr (requires { &Op::attributes::ordinal; }) {
+  typename Op::attributes marked{}, plain{};
+  marked.ordinal = plain.ordinal + 1;
+  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
+  for (int i = 0; i < attribute_words<Op>; ++i)
+   if (a.value[i] != b.value[i]) word = i;
+ }
+ return {Op::name, 0, &descriptor_of<Op>, word};
+}
+#define TG_NAMED(...) named_operation<__VA_ARGS__>(),
+#define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_2(a, b, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_4(a, b, c, d, ...) TG_NAMED(__VA_ARGS__)
+#define TG_NAMED_AFTER_5(a, b, c, d, e, ...) TG_NAMED(__VA_ARGS__)
+inline const list<operation_name>& library_operations() {
+ using namespace runtime;
+ static const list<operation_name> all = [] {
+  list<operation_name> made;
+  for (const operation_name& each : {TG_ELEMENTWISE_OPERATIONS(TG_NAMED) TG_TYPED_ELEMENTWISE_OPERATIONS(
+    TG_NAMED_AFTER_1) TG_VIEW_OPERATIONS(TG_NAMED) TG_FORMULA_REDUCTIONS(TG_NAMED_AFTER_2)
+           TG_WHOLE_REDUCTIONS(TG_NAMED_AFTER_4) TG_OPERATIONS(TG_NAMED_AFTER_5)}) {
+   operation_name numbered = each;
+   for (int i = 0; i < made.size(); ++i) numbered.variant += made[i].name == each.name ? 1 : 0;
+   made.push_back(numbered);
+  }
+  return made;
+ }();
+ return all;
+}
+#undef TG_NAMED
+#undef TG_NAMED_AFTER_1
+#undef TG_NAMED_AFTER_2
+#undef TG_NAMED_AFTER_4
+#undef TG_NAMED_AFTER_5
+}
+TG_DEFINITION operation_name operation_named(std::string_view name, int variant) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].name == name && library[i].variant == variant) return library[i];
+ const operation* op = waiting_registration::named(name, variant);
+ if (op == nullptr && variant == 0) op = kernel_registry::instance().named(name);
+ return {name, variant, op};
+}
+TG_DEFINITION operation_name name_of_operation(const operation* op) {
+ const list<operation_name>& library = detail::library_operations();
+ for (int i = 0; i < library.size(); ++i)
+  if (library[i].op == op) return library[i];
+ return operation_named(op->name, waiting_registration::variant_of(op));
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_PASSES_VERIFY_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_GRAPH_PASSES_VERIFY_HPP
+// -- tapegraph/graph/passes/verify.hpp
+namespace tapegraph::ir {
+struct finding {
+ const char* what = nullptr;
+ int at = -1;
+ constexpr bool ok() const { return what == nullptr; }
+};
+namespace detail {
+constexpr bool within(int first, int count, int size) { return first >= 0 && count >= 0 && first + count <= size; }
+constexpr bool valid_extents(const trace& t, int i) {
+ const entry& e = t.nodes[i];
+ for (int axis = 0; axis < e.rank; ++axis) {
+  const std::int64_t value = t.pool[e.dims + axis];
+  if (is_symbolic(value) ? tapegraph::detail::symbolic_index(value) >= t.extents.polynomials.size() : value < 0)
+   return false;
+ }
+ return true;
+}
+constexpr const char* leaf_problem(const trace& t, int i) {
+ const entry& e = t.nodes[i];
+ if (e.arguments != 0) return "a leaf has arguments";
+ const std::int64_t word = t.words[e.words];
+ if (t.is(i, descriptor_of<input_op>)) {
+  if (word < 0 || word >= t.inputs.size()) return "an input's index is outside the table";
+  if (t.inputs[static_cast<int>(word)].node != i) return "the table of inputs names another node";
+ } else if (t.is(i, descriptor_of<variable_op>)) {
+  if (word < 0 || word >= t.variables.size()) return "a variable's index is outside the table";
+  if (t.variables[static_cast<int>(word)].node != i) return "the table of variables names another node";
+  for (int axis = 0; axis < e.rank; ++axis)
+   if (is_symbolic(t.pool[e.dims + axis])) return "a variable's extents are not numbers";
+ } else if (t.is(i, descriptor_of<constant_op>)) {
+  if (e.rank != 0) return "a constant is not a scalar";
+ } else if (t.is(i, descriptor_of<extent_op>)) {
+  if (e.rank != 0) return "an extent is not a scalar";
+  if (is_symbolic(word) && tapegraph::detail::symbolic_index(word) >= t.extents.polynomials.size())
+   return "an extent is unknown to the table";
+ } else {
+  return "a leaf of unknown kind";
+ }
+ return nullptr;
+}
+constexpr const char* map_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ const int first = e.op->conditions < e.arguments ? e.op->conditions : 0;
+ const dtype common = t.nodes[t.argument(i, first)].type;
+ shape result = t.dims(t.argument(i, 0));
+ bool valid = true;
+ for (int k = 0; k < e.arguments; ++k) {
+  const int argument = t.argument(i, k);
+  if (t.nodes[argument].type != (k < e.op->conditions ? dtype::boolean : common))
+   return "element types of operands differ";
+  result = broadcast(result, t.dims(argument), valid);
+ }
+ if (!valid) return "shapes do not broadcast";
+ if (e.type != e.op->result_type(common)) return "the element type is not the operation's";
+ if (t.is(i, descriptor_of<broadcast_op>)) result = broadcast(result, t.dims(i), valid);
+ return valid && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
+}
+constexpr const char* rule_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ list<operand_info> in(e.arguments);
+ for (int k = 0; k < e.arguments; ++k) in[k] = t.info(t.argument(i, k));
+ const shape own = t.dims(i);
+ inference io{in.begin(), e.arguments, &own, e.arguments > 0 ? in[0].type : e.type, {}, nullptr};
+ e.op->infer(t.words_of(i), io);
+ if (io.error != nullptr) return io.error;
+ if (io.type != e.type) return "the element type is not that of the shape rule";
+ return io.result == own ? nullptr : "the shape is not that of the shape rule";
+}
+constexpr const char* node_problem(trace& t, int i) {
+ const entry e = t.nodes[i];
+ if (!within(e.first_argument, e.arguments, t.arguments.size())) return "arguments are outside the pool";
+ if (e.rank > max_rank || !within(e.dims, e.rank, t.pool.size())) return "extents are outside the pool";
+ const bool leaf = e.op->kind == operation_kind::leaf;
+ if (!within(e.words, leaf ? 1 : e.op->words, t.words.size()) && (leaf || e.op->words > 0))
+  return "attributes are outside the pool";
+ if (!within(e.scope, 1, t.scopes.size())) return "the scope is unknown";
+ if (!within(e.line, 1, t.lines.size())) return "the source line is unknown";
+ if (!within(e.group, 1, t.groups)) return "the group is unknown";
+ if (!valid_extents(t, i)) return "an extent is neither a number nor known to the table";
+ for (int k = 0; k < e.arguments; ++k)
+  if (t.argument(i, k) < 0 || t.argument(i, k) >= i) return "an argument does not precede its user";
+ if (leaf) return leaf_problem(t, i);
+ if (e.op->arity != any_arity && e.arguments != e.op->arity) return "the number of arguments is not the operation's";
+ if (e.op->kind != operation_kind::map && !e.sealed) return "a value that is not elementwise is not sealed";
+ if (t.is(i, descriptor_of<slice_view_op>) && !in_one_piece(t, i)) return "a view's elements are not in one piece";
+ return e.op->kind == operation_kind::map ? map_problem(t, i) : rule_problem(t, i);
+}
+constexpr finding table_problem(const trace& t) {
+ const int count = t.nodes.size();
+ for (const input_entry& input : t.inputs)
+  if (!within(input.node, 1, count) || !t.is(input.node, descriptor_of<input_op>))
+   return {"an entry of the inputs is not an input", input.node};
+ for (const variable_entry& variable : t.variables) {
+  if (!within(variable.node, 1, count) || !t.is(variable.node, descriptor_of<variable_op>))
+   return {"an entry of the variables is not a variable", variable.node};
+  if (!within(variable.scope, 1, t.scopes.size())) return {"a variable's scope is unknown", variable.node};
+ }
+ for (const output_entry& output : t.outputs)
+  if (!within(output.node, 1, count)) return {"an output is not a node", output.node};
+ for (int i = 0; i < t.assignments.size(); ++i) {
+  const assignment_entry update = t.assignments[i];
+  if (!within(update.node, 1, count)) return {"an assigned value is not a node", update.node};
+  if (!within(update.variable, 1, t.variables.size())) return {"an assigned variable is unknown", update.node};
+  const int target = t.variables[update.variable].node;
+  if (!t.same_shape(target, update.node) || t.nodes[target].type != t.nodes[update.node].type)
+   return {"an assigned value does not have the variable's shape and type", update.node};
+  for (int k = 0; k < i; ++k)
+   if (t.assignments[k].variable == update.variable) return {"a variable is assigned twice", update.node};
+ }
+ for (int i = 1; i < t.scopes.size(); ++i)
+  if (t.scopes[i].parent < 0 || t.scopes[i].parent >= i) return {"a scope does not follow its parent", -1};
+ return {};
+}
+}
+constexpr finding verify(trace& t) {
+ const extent_table symbols = t.extents;
+ finding result;
+ for (int i = 0; result.ok() && i < t.nodes.size(); ++i) result = {detail::node_problem(t, i), i};
+ if (result.ok()) result = detail::table_problem(t);
+ t.extents = symbols;
+ return result;
+}
+namespace detail {
+constexpr finding step_problem(const trace& t, const schedule& s, int at, list<int>& ready) {
+ const step_entry step = s.steps[at];
+ const int count = t.nodes.size();
+ if (!within(step.kernel, 1, s.kernels.size())) return {"a step's kernel is unknown", at};
+ if (!within(step.first_value, step.inputs + step.outputs, s.values.size()))
+  return {"values are outside the pool", at};
+ if (step.outputs < 1) return {"a step has no result", at};
+ for (int k = 0; k < step.inputs + step.outputs; ++k)
+  if (!within(s.values[step.first_value + k], 1, count)) return {"a value of a step is not a node", at};
+ for (int k = 0; k < step.inputs; ++k)
+  if (ready[s.alias[s.values[step.first_value + k]]] == 0) return {"a step reads what has not been computed", at};
+ if (!within(step.node, 1, count) || s.values[step.first_value + step.inputs] != step.node)
+  return {"a step's node is not its first result", at};
+ if (!within(step.domain, 1, count)) return {"a step's domain is not a node", at};
+ const kernel_entry kernel = s.kernels[step.kernel];
+ if (!within(kernel.first_word, kernel.words, s.kernel_words.size())) return {"a region is outside the pool", at};
+ if (kernel.kind != static_cast<int>(kernel_kind::region) && s.ops[kernel.op] != t.nodes[step.node].op)
+  return {"a step's kernel is another operation's", at};
+ if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
+  const region_view region{&s.kernel_words[kernel.first_word]};
+  if (region.slots() != step.inputs) return {"a region has another number of slots", at};
+  for (int k = 0; k < step.inputs; ++k)
+   if (region.slot_type(k) != t.nodes[s.values[step.first_value + k]].type)
+    return {"a region's slot has another element type", at};
+  if (region.results() != step.outputs) return {"a region has another number of results", at};
+ }
+ for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+  int& mark = ready[s.values[step.first_value + k]];
+  if (mark != 0) return {"a value is computed twice", at};
+  mark = 1;
+ }
+ return {};
+}
+}
+constexpr finding verify(const trace& t, const schedule& s) {
+ const int count = t.nodes.size();
+ if (s.alias.size() != count) return {"aliases and nodes differ in number", -1};
+ list<int> ready(count, 0);
+ for (int i = 0; i < count; ++i) {
+  const int root = s.alias[i];
+  if (root < 0 || root > i) return {"an alias does not precede its view", i};
+  if (s.alias[root] != root) return {"an alias is itself a view", i};
+  if (root != i && t.nodes[i].op->kind != operation_kind::view) return {"only views share a buffer", i};
+  if (t.nodes[i].op->kind == operation_kind::leaf) ready[i] = 1;
+ }
+ for (int at = 0; at < s.steps.size(); ++at)
+  if (const finding f = detail::step_problem(t, s, at, ready); !f.ok()) return f;
+ for (const output_entry& output : t.outputs)
+  if (ready[s.alias[output.node]] == 0) return {"an output is not computed", output.node};
+ for (const assignment_entry& update : t.assignments)
+  if (ready[s.alias[update.node]] == 0) return {"an assigned value is not computed", update.node};
+ return {};
+}
+}
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_OWN_OPERATORS_HPP
+// -- tapegraph/io/own_operators.hpp
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+/// The library's operations as operators of a domain in ONNX files, which save_program writes and
+/// load_onnx reads. docs/onnx.md describes them.
+
+namespace tapegraph::io::own_operators {
+
+inline constexpr std::string_view domain = "tapegraph";
+/// Grows when files of the new form cannot be read by the old reader.
+inline constexpr std::int64_t version = 1;
+
+/// Writes an extent that may depend on those of inputs, in reverse Polish notation:
+/// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
+/// and axis the i-th symbol of the table is: "@0.1".
+inline std::string extent_text(const extent_table& table, std::int64_t value,
+       const std::function<std::string(int)>& axis_of) {
+ if (!is_symbolic(value)) return std::to_string(value);
+ std::string sum;
+ const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+ for (int i = p.first; i < p.first + p.count; ++i) {
+  const extent_table::monomial term = table.monomials[i];
+  std::string product = std::to_string(term.coefficient);
+  for (std::uint64_t rest = term.atoms; rest != 0; rest <<= extent_table::atom_bits) {
+   const int index = extent_table::first_atom(rest);
+   const extent_table::atom& factor = table.atoms[index];
+   product += ' ';
+   product += factor.divisor == 0
+      ? axis_of(index)
+      : extent_text(table, factor.dividend, axis_of) + ' ' + std::to_string(factor.divisor) + " /";
+   product += " *";
+  }
+  sum = sum.empty() ? product : sum + ' ' + product + " +";
+ }
+ return sum;
+}
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+      extent& result) {
+ constexpr std::size_t most = 64;
+ extent stack[most];
+ std::size_t depth = 0;
+ const auto number = [](std::string_view digits, auto& to) {
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+  return status == std::errc{} && end == digits.data() + digits.size();
+ };
+ while (!text.empty()) {
+  const std::string_view token = text.substr(0, text.find(' '));
+  text.remove_prefix(token.size() < text.size() ? token.size() + 1 : text.size());
+  if (token == "+" || token == "*" || token == "/") {
+   if (depth < 2) return false;
+   const extent right = stack[--depth];
+   extent& left = stack[depth - 1];
+   if (token == "/" && (!right.known() || right.value <= 0)) return false;
+   std::int64_t exact = 0;
+   if (left.known() && right.known() && token != "/" &&
+    ((token == "+" ? __builtin_add_overflow(left.value, right.value, &exact)
+       : __builtin_mul_overflow(left.value, right.value, &exact)) ||
+    is_symbolic(exact)))
+    return false;
+   left = token == "+" ? left + right : token == "*" ? left * right : left / right.value;
+   continue;
+  }
+  if (depth == most) return false;
+  if (token.starts_with('@')) {
+   const std::size_t dot = token.find('.');
+   int input = 0, axis = 0;
+   if (dot == token.npos || !number(token.substr(1, dot - 1), input) || !number(token.substr(dot + 1), axis))
+    return false;
+   stack[depth++] = extent_of(input, axis);
+   continue;
+  }
+  std::int64_t value = 0;
+  if (!number(token, value) || is_symbolic(value)) return false;
+  stack[depth++] = extent(value, &table);
+ }
+ if (depth == 1) result = stack[0];
+ return depth == 1;
+}
+}
+#endif
+
+/// The library's own operators, as save_program writes them: each is a node of the trace as it was.
+
+namespace tapegraph::io::onnx_import::rules {
+
+/// Recurrent layers are in no list of operations. A program that only loads has these of them: with a
+/// bias or without anything, with a mask, an initial state (recurrence in ops/recurrent/recurrent.hpp).
+template <class Cell, int... Extras>
+constexpr bool has_recurrences(std::integer_sequence<int, Extras...>) {
+ return ((ir::operation_binding<recurrent_op<Cell, Extras>>::bound &&
+   ir::operation_binding<recurrent_states_op<Cell, Extras>>::bound &&
+   ir::operation_binding<recurrent_result_op<Cell, Extras>>::bound) &&
+   ...);
+}
+template <class... Cells>
+constexpr bool has_all_recurrences = (has_recurrences<Cells>(std::integer_sequence<int, 0, 8, 9, 12, 13>{}) && ...);
+static_assert(has_all_recurrences<tapegraph::detail::lstm_layer_cell, tapegraph::detail::gru_layer_cell,
+        tapegraph::detail::simple_rnn_layer_cell>);
+
+/// The extent that a text gives for the inputs of this trace.
+inline extent own_extent(call& c, const std::string& text) {
+ extent_table& table = c.on.trace().extents;
+ const auto extent_of = [&](int input, int axis) {
+  const auto& inputs = c.on.shared().model.graph.inputs;
+  const value_pointer x = input >= 0 && input < static_cast<int>(inputs.size())
+         ? c.around().find(inputs[static_cast<std::size_t>(input)].name)
+         : nullptr;
+  if (x == nullptr || axis < 0 || axis >= x->rank())
+   refuse("extent '" + text + "' of an input that there is not");
+  return extent(x->dims()[axis].value, &table);
+ };
+ extent result;
+ if (!own_operators::read_extent(text, table, extent_of, result)) refuse("extent '" + text + "'");
+ return result;
+}
+
+inline dtype own_type(call& c) {
+ const auto number = static_cast<int>(c.integer("type", 0));
+ const auto type = element_type(number);
+ if (!type || carrier_of(*type) != *type) refuse("elements of type " + element_type_name(number));
+ return *type;
+}
+
+/// Appends a node of any operation, and checks it as a whole: files may lie.
+inline void own_operation(call& c) {
+ ir::model_trace& t = c.on.trace();
+ const std::string& name = c.node().type;
+ const ir::operation_name known = ir::operation_named(name, static_cast<int>(c.integer("variant", 0)));
+ if (known.op == nullptr)
+  refuse(
+   "this program has no operation of that name, or several; tg::register_kernels<Op, float>() registers it");
+ const ir::operation& op = *known.op;
+ std::vector<std::int64_t> words = c.integers("words");
+ if (static_cast<int>(words.size()) != op.words) refuse("attribute words of another number than the operation's");
+ if (known.ordinal_word >= 0) words[static_cast<std::size_t>(known.ordinal_word)] = t.ordinals++;
+ if (op.arity != any_arity && c.inputs() != op.arity) refuse("with " + std::to_string(c.inputs()) + " operands");
+ if (op.kind == operation_kind::map && c.inputs() == 0) refuse("without an operand");
+ std::vector<int> operands;
+ for (int i = 0; i < c.inputs(); ++i) operands.push_back(c.plain(i).id());
+ const std::vector<std::string> extents = c.texts("shape");
+ if (extents.size() > static_cast<std::size_t>(max_rank)) refuse("a result with too many axes");
+ shape dims;
+ dims.attach(&t.extents);
+ for (const std::string& each : extents) dims.push_back(own_extent(c, each));
+ const dtype type = own_type(c);
+ const int first_word = t.words.size();
+ for (const std::int64_t word : words) t.words.push_back(word);
+ const int made = t.append(op, type, dims.rank(), t.store(dims), operands.data(), c.inputs(), first_word);
+ t.nodes[made].group = c.on.group(c.integer("group", -1), t.nodes[made].group);
+ t.nodes[made].sealed = c.integer("open", 0) == 0;
+ if (const char* const problem = ir::detail::node_problem(t, made)) refuse(problem);
+ c.give(graph_node(&t, made));
+}
+
+inline void own_rule(call& c) {
+ ir::model_trace& t = c.on.trace();
+ const std::string& name = c.node().type;
+ if (name == ir::variable_op::name) {
+  c.integer("trainable", 0); // which model.hpp reads
+  if (own_type(c) != c.type(0)) refuse("of another element type than its initializer");
+  c.plain(0);
+  return c.give(0, c.pointer(0));
+ }
+ if (name == ir::extent_op::name)
+  return c.give(graph_node(&t, t.extent_value(own_extent(c, c.text("value", "")), own_type(c))));
+ if (name == ir::constant_op::name) {
+  const std::vector<std::int64_t> words = c.integers("words");
+  if (words.size() != 1) refuse("attribute words of another number than 1");
+  return c.give(graph_node(&t, t.constant(std::bit_cast<double>(words[0]), own_type(c))));
+ }
+ own_operation(c);
 }
 }
 #endif
@@ -29141,11 +35066,28 @@ inline std::vector<int> axes_from(int first, int rank) {
  for (int k = first; k < rank; ++k) over.push_back(k);
  return over;
 }
+/// Normalizes over the axes from `first` on by the operation for it, where the parameters have their
+/// extents. Returns false for others, which broadcast.
+inline bool normalized_records(call& c, const node& x, int first, bool centered, double epsilon) {
+ const bool offset = c.has(2);
+ const node gamma = wide_of(c, 1), beta = offset ? wide_of(c, 2) : gamma;
+ const auto fits = [&](const node& p) {
+  bool same = p.rank() == x.rank() - first && p.type() == x.type();
+  for (int i = 0; same && i < p.rank(); ++i) same = p.shape()[i] == x.shape()[first + i];
+  return same;
+ };
+ if (!fits(gamma) || !fits(beta)) return false;
+ const normalization_attributes parts{.first = first, .last = first, .centered = centered, .epsilon = epsilon};
+ const node y = tapegraph::detail::normalized(x, parts, true, gamma, offset, beta, std::source_location::current());
+ c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
+ return true;
+}
 inline void layer_normalization_rule(call& c) {
  const int first = c.axis(c.integer("axis", -1), c.rank(0));
  const double epsilon = c.number("epsilon", 1e-5f);
  if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
  const node x = wide_of(c, 0);
+ if (!c.wants(1) && !c.wants(2) && normalized_records(c, x, first, true, epsilon)) return;
  const axes over = axes_of(axes_from(first, x.rank()));
  const node m = mean(x, over, {.keepdims = true});
  const node inverse = eval(1 / sqrt(mean(square(x - m), over, {.keepdims = true}) + epsilon));
@@ -29160,6 +35102,7 @@ inline void rms_normalization_rule(call& c) {
  const double epsilon = c.number("epsilon", 1e-5f);
  if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
  const node x = wide_of(c, 0);
+ if (normalized_records(c, x, first, false, epsilon)) return;
  const node m = mean(square(x), axes_of(axes_from(first, x.rank())), {.keepdims = true});
  const node y = eval(x / sqrt(m + epsilon) * wide_of(c, 1));
  c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
@@ -30516,6 +36459,8 @@ inline rule_function rule_of(std::string_view type) {
    if (rule.type == type) return rule.apply;
  return nullptr;
 }
+
+inline rule_function rule_of_own_operators() { return &rules::own_rule; }
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_WALK_HPP
@@ -30590,7 +36535,10 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
 
 inline void importer::run_node(const file_node& n, environment& env) {
  const file_function* const function = detail::function_of(store_.model, n);
- const rule_function rule = detail::ruled_domain(n.domain) ? rule_of(n.type) : nullptr;
+ const bool of_library = n.domain == own_operators::domain;
+ const rule_function rule = of_library ? rule_of_own_operators()
+       : detail::ruled_domain(n.domain) ? rule_of(n.type)
+                : nullptr;
  const auto spoil = [&](const std::string& why, bool by_symbols) {
   problems_.push_back(detail::called(n) + (why.empty() ? "" : ": " + why));
   by_symbols_ = by_symbols_ && by_symbols;
@@ -30638,7 +36586,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
    for (const std::string& name : function->outputs) results.push_back(inside.find(name));
   } else {
    call c(*this, n, in, env);
-   const bool foldable = all_known && !none && !weights && !detail::draws(n.type);
+   const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
    if (foldable && compute_extents(c)) {
     results = c.results();
    } else {
@@ -30774,6 +36722,11 @@ struct state : tapegraph::detail::model_base {
  model_base& base() { return origin ? origin->base() : *this; }
 
  void describe() {
+  const auto own = shared.model.opsets.find(std::string(own_operators::domain));
+  if (own != shared.model.opsets.end() && own->second > own_operators::version)
+   throw argument_error(one_line("'" + file() + "': version " + std::to_string(own->second) +
+          " of the domain 'tapegraph'; this program reads up to version " +
+          std::to_string(own_operators::version)));
   std::set<std::string> given;
   for (const initializer_info& i : shared.model.graph.initializers) given.insert(i.name);
   const auto described = [&](const value_info& v) {
@@ -30794,12 +36747,20 @@ struct state : tapegraph::detail::model_base {
 
  /// Decides which float initializers are weights, and in which order of axes they are kept.
  void find_weights() {
+  std::map<std::string, bool> stated;
+  for (const file_node& n : shared.model.graph.nodes)
+   if (n.domain == own_operators::domain && n.type == ir::variable_op::name && n.inputs.size() == 1)
+    for (const attribute& a : n.attributes)
+     if (a.name == "trainable") stated[n.inputs[0]] = a.i != 0;
   std::set<std::string> paths;
   for (const initializer_info& i : shared.model.graph.initializers) {
-   if (!is_floating(i.value->type()) || i.value->rank() == 0 || i.value->rank() > max_rank) continue;
+   const auto known = stated.find(i.name);
+   if (i.value->rank() > max_rank || carrier_of(i.value->type()) != i.value->type()) continue;
+   if (known == stated.end() && (!is_floating(i.value->type()) || i.value->rank() == 0)) continue;
    weight w;
    w.name = i.name;
-   w.trainable = i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
+   w.trainable =
+    known != stated.end() ? known->second : i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
    w.path = path_of(i.name);
    for (int k = 1; !paths.insert(w.path).second; ++k) w.path = path_of(i.name) + "_" + std::to_string(k);
    shared.weights[i.name] = w;

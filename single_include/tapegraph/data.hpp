@@ -1879,8 +1879,1450 @@ private:
    return Loss::per_record(x, z);
  }
 };
-
+}
 // -- tapegraph/nn/losses/ctc.hpp
+
+// -- tapegraph/eager/scan.hpp
+
+// -- tapegraph/ops/scan/scan.hpp
+
+/// scan: runs a function of one step, a cell, over the steps of a sequence. graph/scan.hpp and
+/// eager/scan.hpp implement it for the modes; programs include nn/scan.hpp.
+
+namespace tapegraph {
+
+struct scan_options {
+ int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
+ bool go_backwards =
+  false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
+ /// Keeps only the state of every step for the derivative, which computes the cell again, in graph
+ /// mode. In eager mode use a `checkpoint` inside the cell.
+ bool recompute = false;
+};
+
+/// The result of `scan`: the state after the last step, in the form of the initial one, and the outputs
+/// of all steps.
+template <class State, class H>
+struct scan_values {
+ State last;
+ H sequence;
+};
+
+/// Each mode specialises it: `run(cell, state, xs, mask, options, where, weights...)`. The state is
+/// sealed, a handle or a std::tuple of handles; `mask` is a handle or no_mask.
+template <class Mode>
+struct mode_scan {
+ static_assert(always_false<Mode>, "scan: not under vmap; a batch is an axis of what the cell computes with");
+};
+
+namespace detail {
+struct no_mask {};
+template <class T>
+concept tuple_like = !tensor_like<T> && requires {
+ std::tuple_size<T>::value;
+};
+template <class T>
+concept scan_state = tensor_like<T> || tuple_like<T>;
+template <scan_state S>
+constexpr auto sealed_state(const S& state, std::source_location where) {
+ if constexpr (tensor_like<S>)
+  return eval(state, where);
+ else
+  return std::apply(
+   [&](const auto&... each) {
+    return std::tuple<decltype(eval(each, where))...>{eval(each, where)...};
+   },
+   state);
+}
+template <class State, class Result>
+constexpr auto sealed_step(const Result& result, std::source_location where) {
+ static_assert(tuple_like<Result>, "scan: a cell returns a pair, {new state, output}");
+ static_assert(std::tuple_size_v<Result> == 2, "scan: a cell returns a pair, {new state, output}");
+ const auto& [state, output] = result;
+ using given = std::remove_cvref_t<decltype(state)>;
+ static_assert(scan_state<given> && tensor_like<State> == tensor_like<given>,
+    "scan: a cell returns its state in the form in which it is given: one tensor, or a tuple of them");
+ const auto y = eval(output, where);
+ if constexpr (tensor_like<given>) {
+  return std::tuple<decltype(eval(state, where)), std::remove_const_t<decltype(y)>>(eval(state, where), y);
+ } else {
+  static_assert(std::tuple_size_v<given> == std::tuple_size_v<State>,
+     "scan: a cell returns as many tensors of state as it is given");
+  return std::tuple_cat(sealed_state(state, where), std::tuple<std::remove_const_t<decltype(y)>>(y));
+ }
+}
+template <handle M, handle H>
+constexpr H where_counted(const M& mask, const H& value, const H& before, std::source_location where) {
+ const shape from = shape_of(mask);
+ shape target = from;
+ for (int i = from.rank(); i < shape_of(value).rank(); ++i) target.push_back(1);
+ const M raised = invoke<reshape_op>({}, &target, where, mask);
+ return eval(tapegraph::where(raised, value, before), where);
+}
+template <class Cell, class State, class X, class Mask, class... W>
+constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, const Mask& mask, const scan_options& o,
+      std::source_location where, const W&... weights) {
+ const auto state = sealed_state(initial, where);
+ const auto input = eval(xs, where);
+ using mode = mode_of_t<X, W...>;
+ const auto ordered = [&](const auto& sequence) {
+  const auto whole = eval(sequence, where);
+  using handle_type = std::remove_const_t<decltype(whole)>;
+  return o.go_backwards && o.axis >= 0 && o.axis < shape_of(whole).rank()
+    ? handle_type(reverse(whole, o.axis, where))
+    : whole;
+ };
+ const auto run = [&](const auto& sequence, const auto& steps) {
+  return std::apply(
+   [&](const auto&... sealed) {
+    return mode_scan<mode>::run(cell, state, sequence, steps, o, where, sealed...);
+   },
+   std::tuple<decltype(eval(weights, where))...>{eval(weights, where)...});
+ };
+ if constexpr (std::is_same_v<Mask, no_mask>) {
+  return run(ordered(input), mask);
+ } else {
+  const auto counted = ordered(counted_steps(input, mask.steps, where));
+  const auto steps = ordered(mask.steps);
+  return run(counted, steps);
+ }
+}
+}
+
+/// Runs a cell over time: (state, y_t) = cell(state, x_t, weights...) for t = 0, 1, ... Returns the state
+/// after the last step and the outputs of all steps:
+///
+///     const auto [last, sequence] = tg::scan(cell, initial, xs, weights...);
+///
+/// - cell: a function object, written with the library's functions, that returns a pair {new state,
+///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
+///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
+///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
+///   and data.
+/// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
+///   returns tensors of the same shapes and types.
+/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis
+///   (`scan_options::axis`). Time may be a symbol; it is at least 1.
+/// - weights: tensors that are the same in all steps, parameters as well as constants.
+///
+/// All floating-point operands have one element type, and derivatives flow to all of them: up to the
+/// third in graph mode, of any order in eager mode, where the tape records the steps.
+template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
+constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const W&... weights) {
+ return detail::scan_over(cell, initial, xs, detail::no_mask{}, {}, std::source_location::current(), weights...);
+}
+template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
+constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
+     const W&... weights) {
+ return detail::scan_over(cell, initial, xs, detail::no_mask{}, options, std::source_location::current(),
+       weights...);
+}
+/// With a mask, bool [batch, time]: at steps where it is false the state does not change, and the output
+/// repeats that of the previous step; before the first step that counts it is zero. At these steps the
+/// cell receives zeros instead of the elements of xs.
+template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
+constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
+     const step_mask<M>& mask, const W&... weights) {
+ return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
+}
+no_such_option_in<scan_options> scan(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+}
+
+/// Scans in eager mode: the cell is called step by step, and its operations are recorded one by
+/// one.
+
+namespace tapegraph {
+
+namespace detail {
+template <class T, class F>
+void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
+ const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;
+ if (steps == 1) return f(tensor<T>(take(xs, 0, axis, where)));
+ each_step(part_of(xs, axis, 0, half, where), axis, where, f);
+ each_step(part_of(xs, axis, half, steps - half, where), axis, where, f);
+}
+template <class T>
+void collect_steps(const tensor<T>& xs, int axis, std::source_location where, std::vector<tensor<T>>& to) {
+ each_step(xs, axis, where, [&](const tensor<T>& x) { to.push_back(x); });
+}
+}
+
+template <>
+struct mode_scan<eager> {
+ template <class Cell, class State, class T, class Mask, class... W>
+ static auto run(const Cell& cell, State state, const tensor<T>& xs, const Mask& mask, const scan_options& o,
+     std::source_location where, const W&... weights) {
+  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
+  refuse_sequences(xs, mask, o.axis);
+  using result = decltype(detail::sealed_step<State>(cell(state, xs, weights...), where));
+  constexpr std::size_t carries = std::tuple_size_v<result> - 1;
+  using output = std::tuple_element_t<carries, result>;
+  std::vector<tensor<bool>> counted;
+  if constexpr (masked) detail::collect_steps(mask, o.axis, where, counted);
+  std::vector<output> outputs;
+  detail::each_step(xs, o.axis, where, [&](const tensor<T>& x) {
+   const result next = detail::sealed_step<State>(cell(std::as_const(state), x, weights...), where);
+   output y = std::get<carries>(next);
+   if constexpr (masked)
+    std::apply([&](const auto&... value) { (refuse_mask(value, counted.front()), ...); }, next);
+   if (y.rank() < o.axis)
+    throw shape_error("scan: the cell's output " + text(y) + " has too few axes to have time at axis " +
+        std::to_string(o.axis));
+   [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (..., [&](auto& old, const auto& value) {
+     static_assert(
+      std::is_same_v<std::remove_cvref_t<decltype(old)>, std::remove_cvref_t<decltype(value)>>,
+      "scan: the cell's new state has another element type than the state");
+     if (!(old.shape() == value.shape()))
+      throw shape_error("scan: the cell's new state has another shape or type than the state: " +
+          text(value) + ", " + text(old));
+     if constexpr (masked)
+      old = detail::where_counted(counted[outputs.size()], value, old, where);
+     else
+      old = value;
+    }(element<I>(state), std::get<I>(next)));
+   }
+   (std::make_index_sequence<carries>{});
+   if constexpr (masked)
+    y = detail::where_counted(
+     counted[outputs.size()], y,
+     outputs.empty() ? zeros<typename output::element_type>(y.shape()) : outputs.back(), where);
+   outputs.push_back(y);
+  });
+  const output sequence = detail::stacked(outputs.data(), static_cast<int>(outputs.size()), o.axis, where);
+  return scan_values<State, output>{state, sequence};
+ }
+
+private:
+ template <std::size_t I, class State>
+ static auto& element(State& state) {
+  if constexpr (handle<State>)
+   return state;
+  else
+   return std::get<I>(state);
+ }
+ template <class T>
+ static std::string text(const tensor<T>& x) {
+  return name_of(x.type()) + to_string(x.shape());
+ }
+ template <class T>
+ static void refuse_mask(const tensor<T>& value, const tensor<bool>& mask) {
+  if (value.rank() < mask.rank())
+   throw shape_error("scan: a state or output has fewer axes than the mask: " + text(value) + ", " +
+       text(mask));
+ }
+ template <class T, class Mask>
+ static void refuse_sequences(const tensor<T>& xs, const Mask& mask, int axis) {
+  const shape& dims = xs.shape();
+  if (axis < 0 || axis >= dims.rank())
+   throw shape_error("scan: xs has no axis for time there: " + text(xs) + ", axis " + std::to_string(axis));
+  if (dims[axis].value == 0) throw shape_error("scan: a sequence of no steps: " + text(xs));
+  if constexpr (!std::is_same_v<Mask, detail::no_mask>) {
+   static_assert(std::is_same_v<Mask, tensor<bool>>, "scan: a mask is bool");
+   const shape& steps = mask.shape();
+   bool valid = steps.rank() > axis && steps.rank() <= dims.rank();
+   for (int i = 0; valid && i < steps.rank(); ++i) valid = steps[i] == dims[i];
+   if (!valid)
+    throw shape_error("scan: a mask is bool, with the leading axes of xs up to time at least: " + text(xs) +
+        ", " + text(mask));
+  }
+ }
+};
+}
+// -- tapegraph/graph/scan.hpp
+// -- tapegraph/graph/scan_cells.hpp
+// -- tapegraph/graph/scan_step.hpp
+namespace tapegraph::ir {
+inline constexpr int most_scan_derivatives = 3;
+struct scan_attributes {
+ std::int64_t carries = 0, sequences = 0, constants = 0;
+ std::int64_t symbols = 0;
+ std::int64_t axis = 0;
+ std::int64_t recompute = 0;
+ std::int64_t cell = 0;
+ std::int64_t
+  wanted[most_scan_derivatives]{};
+ constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
+};
+enum class scan_role : int { carry, sequence, constant };
+struct scan_input {
+ scan_role role;
+ int node;
+ int operand;
+ int axis;
+ int next;
+};
+struct scan_output {
+ scan_role role;
+ int node;
+ int operand;
+ int axis;
+};
+struct scan_step {
+ list<scan_input> inputs;
+ list<scan_output> outputs;
+ std::source_location where{};
+};
+namespace detail {
+constexpr void adopt_failure(trace& t, const trace& inner) {
+ const failure& e = inner.error;
+ if (e.what == nullptr || t.error.what != nullptr) return;
+ const auto operand = [&](const operand_info& o) {
+  return operand_info{o.type, shape(o.dims.rank(), o.dims.data(), &t.extents)};
+ };
+ t.fail(e.what);
+ t.error.operation = e.operation;
+ t.error.operands = e.operands;
+ t.error.first = operand(e.first);
+ t.error.second = operand(e.second);
+ if (e.line > 0) t.error.line = t.lines.push_back(inner.lines[e.line]);
+}
+constexpr shape without_time(const shape& dims, int axis) {
+ shape result;
+ result.attach(dims.table());
+ for (int i = 0; i < dims.rank(); ++i)
+  if (i != axis) result.push_back(dims[i]);
+ return result;
+}
+constexpr void refuse_step(trace& t, const char* what, int first, int second) {
+ const operand_info in[2]{t.info(first), t.info(second)};
+ t.fail(what, in, 2);
+}
+template <int States, bool Masked, int Constants>
+constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
+ constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+ for (int k = 0; k < carries; ++k) {
+  const shape before = given[k].shape(), after = value[k].shape();
+  bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
+  for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
+  if (!same)
+   return refuse_step(t, "scan: the cell's new state has another shape or type than the state", value[k].id(),
+       given[k].id());
+ }
+ const dtype type = given[0].type();
+ const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
+ bool one_type = is_floating(type) && value[carries].type() == type;
+ for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
+ if (!one_type)
+  return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
+      given[0].id(), value[carries].id());
+ if (value[carries].rank() < axis)
+  return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
+      given[carries].id());
+ for (int k = 0; Masked && k <= carries; ++k)
+  if (value[k].rank() < given[carries + 1].rank())
+   return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
+       given[carries + 1].id());
+ for (int i = first_node; i < t.nodes.size(); ++i) {
+  const operation_kind kind = t.nodes[i].op->kind;
+  if (kind != operation_kind::random && kind != operation_kind::effect) continue;
+  t.line = t.nodes[i].line;
+  return t.fail(
+   "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
+   "be part of xs or of the weights");
+ }
+}
+template <int States, int Constants, bool Masked, class Cell, class Input>
+constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, const scan_attributes& a, scan_step& step,
+      int first_node, const Input& input) {
+ constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+ const int axis = static_cast<int>(a.axis);
+ node given[first_constant + Constants];
+ for (int k = 0; k < first_constant + Constants; ++k) {
+  const scan_role role = k < carries ? scan_role::carry
+       : k < first_constant ? scan_role::sequence
+             : scan_role::constant;
+  const shape dims = role == scan_role::sequence ? without_time(in[k].dims, axis) : in[k].dims;
+  given[k] = {&t, input(in[k].type, dims)};
+  step.inputs.push_back({role, given[k].id(), k, axis, -1});
+ }
+ const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>, std::index_sequence<W...>) {
+  if constexpr (States == 0)
+   return tapegraph::detail::sealed_step<node>(
+    cell(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
+  else
+   return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
+    cell(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
+    step.where);
+ }
+ (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
+ node value[carries + 1];
+ [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
+ (std::make_index_sequence<carries + 1>{});
+ check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
+ if (t.error.what != nullptr) return;
+ if constexpr (Masked) {
+  for (int k = 0; k < carries; ++k)
+   value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
+  const node before(&t, input(value[carries].type(), value[carries].shape()));
+  value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
+  step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
+ }
+ step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
+ for (int k = 0; k < carries; ++k) {
+  step.inputs[k].next = value[k].id();
+  step.outputs.push_back({scan_role::carry, k, -1, 0});
+ }
+}
+}
+template <class Cell, int States, int Constants, bool Masked>
+struct scan_cell {
+ static constexpr int depth = 0;
+ static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+  detail::trace_cell<States, Constants, Masked>(
+   t, Cell{}, in, a, step, 0, [&](dtype type, const shape& dims) { return t.input("", type, dims); });
+ }
+};
+namespace detail {
+struct scan_pullback {
+ list<scan_input> adjoints;
+ list<int> of_carry;
+ list<int> flows;
+ list<int> kept;
+};
+constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
+        bool recompute) {
+ const dtype type = t.nodes[step.inputs[0].node].type;
+ list<int> state(boundary, 0), seen(t.nodes.size(), 0), open, kept;
+ for (const scan_input& input : step.inputs)
+  if (input.role == scan_role::carry) state[input.node] = 1;
+ for (const int flow : flows)
+  if (flow >= 0) open.push_back(flow);
+ while (!open.empty()) {
+  const int id = open.back();
+  open.pop_back();
+  if (seen[id] != 0) continue;
+  seen[id] = 1;
+  const entry& e = t.nodes[id];
+  const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->identity;
+  if (id < boundary && (state[id] != 0 || (!recompute && !moved && e.sealed && e.type == type)))
+   seen[id] = 2;
+  else
+   for (int k = 0; k < e.arguments; ++k) open.push_back(t.argument(id, k));
+ }
+ for (int id = 0; id < boundary; ++id)
+  if (seen[id] == 2) kept.push_back(id);
+ return kept;
+}
+constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recompute, int from) {
+ const int boundary = t.nodes.size();
+ scan_pullback back;
+ back.of_carry.resize(step.inputs.size(), -1);
+ list<int> ys, seeds, sources, source_of(step.inputs.size(), -1);
+ const auto adjoint = [&](scan_role role, int like, int operand, int axis) {
+  const shape dims = t.dims(like);
+  const int id = t.input("", t.nodes[like].type, dims);
+  seeds.push_back(id);
+  return back.adjoints.push_back({role, id, operand, axis, -1});
+ };
+ const auto of_carry = [&](int k, int operand) {
+  ys.push_back(step.inputs[k].next);
+  back.of_carry[k] = adjoint(scan_role::carry, step.inputs[k].node, operand, 0);
+ };
+ for (const scan_output& output : step.outputs) {
+  if (output.role == scan_role::carry) {
+   of_carry(output.node, from);
+  } else {
+   ys.push_back(output.node);
+   adjoint(scan_role::sequence, output.node, from, output.axis);
+  }
+ }
+ for (int k = 0; k < step.inputs.size(); ++k) {
+  const scan_input input = step.inputs[k];
+  if (input.role == scan_role::carry && back.of_carry[k] < 0) of_carry(k, -1);
+  if (is_floating(t.nodes[input.node].type)) source_of[k] = sources.push_back(input.node);
+ }
+ const list<int> found = pullback(t, ys, seeds, sources);
+ back.flows.resize(step.inputs.size(), -1);
+ for (int k = 0; k < step.inputs.size(); ++k)
+  if (source_of[k] >= 0) back.flows[k] = found[source_of[k]];
+ back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
+ return back;
+}
+}
+template <class Base>
+struct scan_keeping {
+ static constexpr int depth = Base::depth;
+ static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+  list<int> kept;
+  {
+   trace scratch;
+   scratch.extents = t.extents;
+   scan_step inner;
+   inner.where = step.where;
+   Base::build(scratch, in, a, inner);
+   if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
+   detail::adopt_failure(t, scratch);
+  }
+  if (t.error.what != nullptr) return;
+  scan_step inner;
+  inner.where = step.where;
+  Base::build(t, in, a, inner);
+  step.inputs = inner.inputs;
+  for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
+  for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+ }
+};
+template <class Base>
+struct scan_vjp {
+ static constexpr int depth = Base::depth + 1;
+ static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+  const int record = a.given() + 2 * Base::depth;
+  const auto wanted = [&](int operand) {
+   return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
+  };
+  scan_step base;
+  base.where = step.where;
+  Base::build(t, in, a, base);
+  if (t.error.what != nullptr) return;
+  const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
+  if (t.error.what != nullptr) return;
+  step.inputs = back.adjoints;
+  for (const int id : back.kept) {
+   entry& e = t.nodes[id];
+   e.op = &descriptor_of<input_op>;
+   e.arguments = 0;
+   e.words = t.words.push_back(0);
+   step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
+  }
+  for (const scan_input& input : base.inputs)
+   if (input.role != scan_role::carry) step.inputs.push_back(input);
+  for (int k = 0; k < base.inputs.size(); ++k) {
+   const scan_input of = base.inputs[k];
+   if (!detail::is_floating(t.nodes[of.node].type)) continue;
+   const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
+   if (of.role == scan_role::carry) {
+    step.inputs[back.of_carry[k]].next = flow;
+    if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
+   } else if (wanted(of.operand) && of.role == scan_role::sequence) {
+    step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
+   } else if (wanted(of.operand)) {
+    const shape dims = t.dims(of.node);
+    const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
+    const int next = t.map(descriptor_of<add_op>, terms, 2);
+    step.outputs.push_back(
+     {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
+   }
+  }
+ }
+};
+
+struct recorded_cell {
+ trace nodes;
+ scan_step step;
+};
+struct scan_cells {
+ std::vector<std::unique_ptr<const recorded_cell>> all;
+ kept_functions functions;
+ static inline thread_local scan_cells* current = nullptr;
+ static inline thread_local model_trace* model = nullptr;
+};
+class scan_cells_now {
+public:
+ scan_cells_now(scan_cells& cells, model_trace& model)
+  : before_(std::exchange(scan_cells::current, &cells)),
+  model_before_(std::exchange(scan_cells::model, &model)),
+  functions_before_(std::exchange(kept_functions::current, &cells.functions)) {}
+ scan_cells_now(const scan_cells_now&) = delete;
+ scan_cells_now& operator=(const scan_cells_now&) = delete;
+ ~scan_cells_now() {
+  scan_cells::current = before_;
+  scan_cells::model = model_before_;
+  kept_functions::current = functions_before_;
+ }
+private:
+ scan_cells* before_;
+ model_trace* model_before_;
+ kept_functions* functions_before_;
+};
+inline bool is_input_of_cell(const trace& t, int id) {
+ return t.is(id, descriptor_of<input_op>) && t.words_of(id)[0] == -1 - id;
+}
+class cell_recording {
+public:
+ explicit cell_recording(trace& t)
+  : t_(t),
+  model_(&t == scan_cells::model ? scan_cells::model : nullptr),
+  first_(t.nodes.size()),
+  named_(model_ != nullptr ? model_->named.size() : 0),
+  results_(model_ != nullptr ? model_->results.size() : 0),
+  effects_(count_of_effects()),
+  functions_(count_of_functions()),
+  differentiated_(t.differentiated) {}
+ int first_node() const { return first_; }
+ int input(dtype type, const shape& dims) {
+  return t_.append(descriptor_of<input_op>, type, dims.rank(), t_.store(dims), nullptr, 0,
+      t_.words.push_back(-1 - t_.nodes.size()));
+ }
+ void finish(const scan_step& step, scan_attributes& a, list<int>& args);
+private:
+ int count_of_effects() const {
+  if (model_ == nullptr) return t_.assignments.size();
+  return t_.assignments.size() + model_->added_losses.size() + model_->row_uses.size() +
+   model_->minimizations.size() + model_->trainings;
+ }
+ static std::size_t count_of_functions() {
+  return scan_cells::current != nullptr ? scan_cells::current->functions.all.size() : 0;
+ }
+ bool is_own_input(int id) const { return is_input_of_cell(t_, id); }
+ bool is_number(int id) const {
+  return t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>);
+ }
+ bool is_own(int id) const {
+  const bool leaf = t_.nodes[id].op->kind == operation_kind::leaf;
+  return is_number(id) || (id >= first_ && (!leaf || is_own_input(id)));
+ }
+ int line_of_cell() const {
+  for (int id = first_; id < t_.nodes.size(); ++id)
+   if (t_.nodes[id].op->kind != operation_kind::leaf) return t_.nodes[id].line;
+  return t_.line;
+ }
+ list<int> needed_nodes(const scan_step& step) const;
+ void copy(int id, trace& to, const list<int>& made, int group) const;
+ trace& t_;
+ model_trace* model_;
+ int first_, named_, results_, effects_;
+ std::size_t functions_;
+ bool differentiated_;
+};
+inline list<int> cell_recording::needed_nodes(const scan_step& step) const {
+ list<int> needed(t_.nodes.size(), 0);
+ for (const scan_input& input : step.inputs)
+  if (input.next >= 0) needed[input.next] = 1;
+ for (const scan_output& output : step.outputs)
+  if (output.role == scan_role::sequence) needed[output.node] = 1;
+ for (int id = needed.size() - 1; id >= 0; --id) {
+  if (needed[id] == 0) continue;
+  needed[id] = is_own(id) ? 1 : 2;
+  for (int k = 0; needed[id] == 1 && k < t_.nodes[id].arguments; ++k) needed[t_.argument(id, k)] = 1;
+ }
+ return needed;
+}
+inline void cell_recording::copy(int id, trace& to, const list<int>& made, int group) const {
+ entry e = t_.nodes[id];
+ const bool leaf = e.op->kind == operation_kind::leaf;
+ const int first_argument = to.arguments.size(), dims = to.pool.size(), words = to.words.size();
+ for (int k = 0; k < e.arguments; ++k) to.arguments.push_back(made[t_.argument(id, k)]);
+ for (int i = 0; i < e.rank; ++i) to.pool.push_back(t_.pool[e.dims + i]);
+ for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(t_.words[e.words + i]);
+ e.first_argument = first_argument, e.dims = dims, e.words = words, e.group = group;
+ e.scope = e.place = e.task = 0;
+ to.nodes.push_back(e);
+}
+inline void cell_recording::finish(const scan_step& step, scan_attributes& a, list<int>& args) {
+ if (scan_cells::current == nullptr)
+  t_.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
+ const int line = std::exchange(t_.line, line_of_cell());
+ if (count_of_effects() != effects_)
+  t_.fail("scan: a cell assigns no variables, minimizes nothing, adds no losses and gathers no rows");
+ if (count_of_functions() != functions_)
+  t_.fail("scan: in a cell that captures, the backward function of custom_gradient cannot: pass what it needs as "
+    "an argument of both functions");
+ t_.line = line;
+ if (t_.error.what != nullptr) return;
+ auto kept = std::make_unique<recorded_cell>();
+ trace& to = kept->nodes;
+ to.extents = t_.extents;
+ to.lines = t_.lines;
+ list<int> made(t_.nodes.size(), -1);
+ const auto as_input = [&](int id) { made[id] = to.input("", t_.nodes[id].type, t_.dims(id)); };
+ for (scan_input input : step.inputs) {
+  as_input(input.node);
+  input.node = made[input.node];
+  kept->step.inputs.push_back(input);
+ }
+ const list<int> needed = needed_nodes(step);
+ for (int id = 0; id < needed.size(); ++id) {
+  if (needed[id] != 2) continue;
+  as_input(id);
+  kept->step.inputs.push_back({scan_role::constant, made[id], args.push_back(id), static_cast<int>(a.axis), -1});
+  ++a.constants;
+ }
+ for (int id = 0, group = -1; id < needed.size(); ++id) {
+  if (needed[id] != 1 || made[id] >= 0) continue;
+  if (t_.nodes[id].group != group) group = t_.nodes[id].group, ++to.groups;
+  made[id] = to.nodes.size();
+  copy(id, to, made, to.groups - 1);
+ }
+ for (int k = 0; k < step.inputs.size(); ++k)
+  if (step.inputs[k].next >= 0) kept->step.inputs[k].next = made[step.inputs[k].next];
+ for (scan_output output : step.outputs) {
+  if (output.role == scan_role::sequence) output.node = made[output.node];
+  kept->step.outputs.push_back(output);
+ }
+ kept->step.where = step.where;
+ for (int id = first_; id < t_.nodes.size(); ++id) {
+  entry& e = t_.nodes[id];
+  if (e.op->kind == operation_kind::leaf) continue;
+  e.op = &descriptor_of<input_op>;
+  e.arguments = 0;
+  e.sealed = true;
+  e.words = t_.words.push_back(-1 - id);
+ }
+ if (model_ != nullptr) {
+  model_->named.resize(named_);
+  model_->results.resize(results_);
+ }
+ t_.differentiated = differentiated_;
+ scan_cells::current->all.push_back(std::move(kept));
+ a.cell = static_cast<std::int64_t>(scan_cells::current->all.size());
+}
+inline void refuse_values_of_cells(model_trace& t) {
+ const auto is_left = [&](int id) { return is_input_of_cell(t, id); };
+ const auto refuse = [&](int line) {
+  t.line = line;
+  t.fail("scan: a value of a cell is used outside of it: return it as the cell's state or output");
+ };
+ for (int id = 0; id < t.nodes.size(); ++id)
+  for (int k = 0; k < t.nodes[id].arguments; ++k)
+   if (is_left(t.argument(id, k))) return refuse(t.nodes[id].line);
+ for (const output_entry& output : t.outputs)
+  if (is_left(output.node)) return refuse(t.nodes[output.node].line);
+ for (const assignment_entry& update : t.assignments)
+  if (is_left(update.node)) return refuse(t.nodes[update.node].line);
+}
+struct recorded_scan_cell {
+ static constexpr int depth = 0;
+ static void build(trace& t, const operand_info*, const scan_attributes& a, scan_step& step) {
+  if (scan_cells::current == nullptr)
+   return t.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
+  const recorded_cell& cell = *scan_cells::current->all[static_cast<std::size_t>(a.cell) - 1];
+  t.nodes = cell.nodes.nodes;
+  t.arguments = cell.nodes.arguments;
+  t.pool = cell.nodes.pool;
+  t.words = cell.nodes.words;
+  t.lines = cell.nodes.lines;
+  t.inputs = cell.nodes.inputs;
+  t.groups = cell.nodes.groups;
+  const std::source_location where = step.where;
+  step = cell.step;
+  step.where = where;
+ }
+};
+}
+// -- tapegraph/graph/scan_kernel.hpp
+// -- tapegraph/graph/scan_program.hpp
+// -- tapegraph/runtime/row_copies.hpp
+namespace tapegraph::runtime {
+struct row_copy {
+ void* to;
+ const void* from;
+ std::int64_t rows;
+ std::size_t bytes, to_pitch, from_pitch;
+};
+template <class Backend = backend>
+class row_copies {
+public:
+ void add(const kernel_call& c, const row_copy& copy) {
+  if (copy.rows == 0 || copy.bytes == 0) return;
+  if (has_backend && c.stream != nullptr)
+   waiting_.push_back(copy);
+  else
+   copy_here(copy);
+ }
+ void add(const kernel_call& c, void* to, const void* from, std::size_t bytes) {
+  add(c, {to, from, 1, bytes, bytes, bytes});
+ }
+ void launch([[maybe_unused]] const kernel_call& c) {
+  if constexpr (has_backend)
+   if (!waiting_.empty()) Backend::copy_rows(c, waiting_.data(), waiting_.size());
+  waiting_.clear();
+ }
+private:
+ static void copy_here(const row_copy& copy) {
+  auto* to = static_cast<std::byte*>(copy.to);
+  const auto* from = static_cast<const std::byte*>(copy.from);
+  for (std::int64_t row = 0; row < copy.rows; ++row, to += copy.to_pitch) {
+   if (from == nullptr) {
+    std::memset(to, 0, copy.bytes);
+    continue;
+   }
+   std::memcpy(to, from, copy.bytes);
+   from += copy.from_pitch;
+  }
+ }
+ std::vector<row_copy> waiting_;
+};
+template <class Backend = backend>
+struct copy_of_end {
+ static void run(const kernel_call& c) {
+  const std::size_t bytes = c.out[0].bytes();
+  row_copies<Backend> copies;
+  copies.add(c, c.out[0].data, c.in[0].as<const std::byte>() + c.in[0].bytes() - bytes, bytes);
+  copies.launch(c);
+ }
+ static std::size_t workspace(const kernel_call&) { return 0; }
+};
+template <class Kernel>
+constexpr kernel_pair on_both(bool has_device_half = has_backend) {
+ constexpr kernel_functions f{&Kernel::run, &Kernel::workspace};
+ return {f, has_device_half ? f : kernel_functions{}};
+}
+}
+namespace tapegraph::ir {
+struct scan_slot {
+ scan_role role;
+ int operand;
+ int axis;
+ int index;
+};
+template <int Most>
+struct scan_slots {
+ int count = 0;
+ scan_slot at[Most]{};
+ constexpr void push_back(const scan_slot& slot) {
+  if (count == Most) {
+   constexpr const char* text = "scan: a cell has more values to keep than graph/scan_program.hpp allows";
+   if (!std::is_constant_evaluated()) throw argument_error(text);
+   throw text;
+  }
+  at[count++] = slot;
+ }
+};
+struct scan_table {
+ scan_slots<256> inputs, outputs;
+ scan_attributes attributes{};
+ bool backwards = false;
+};
+template <class Backend = runtime::backend>
+class scan_program : public bound_program {
+ using base = bound_program;
+public:
+ scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
+    runtime::device_runtime* device)
+  : base(view, device, true), table_(&table) {
+  base::arena_.use(nullptr);
+  for (int atom = 0; atom < view.atoms.size(); ++atom)
+   if (has_symbol(atom)) base::given_symbols_[static_cast<std::size_t>(atom)] = c.symbols[atom];
+  const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
+  static std::byte somewhere{};
+  std::vector<bool> aligned(static_cast<std::size_t>(c.inputs), true);
+  for (int i = 0; i < table.inputs.count; ++i) {
+   const scan_slot& slot = table.inputs.at[i];
+   const bool carry = slot.role == scan_role::carry;
+   const int id = carry ? view.variables[slot.index].node : view.inputs[slot.index].node;
+   const entry& e = view.nodes[id];
+   source from;
+   from.view = base::values_[static_cast<std::size_t>(id)];
+   from.view.data = &somewhere;
+   for (int axis = 0; axis < e.rank; ++axis)
+    from.view.extents[axis] = base::table_.evaluate(view.pool[e.dims + axis], value_of);
+   from.read = base::live_.death[static_cast<std::size_t>(id)] >= 0;
+   for (int axis = 0; axis < slot.axis; ++axis) from.rows *= from.view.extents[axis];
+   from.row_bytes = from.view.bytes();
+   if (from.rows > 0) from.row_bytes /= static_cast<std::size_t>(from.rows);
+   if (carry)
+    this->set_variable(slot.index, &somewhere);
+   else if (from.read)
+    this->set_input(slot.index, from.view);
+   from.copied = !stays_in_place(slot, from, aligned) && (carry || from.read);
+   if (from.copied) from.memory = take(from.view.bytes());
+   inputs_.push_back(from);
+  }
+  this->bind();
+  if (device != nullptr) find_numbers();
+ }
+ bool planned_for(const kernel_call& c, const runtime::device_runtime* device) const {
+  bool same = base::runs_on_ == device;
+  for (int atom = 0; same && atom < base::view_->atoms.size(); ++atom)
+   same = !has_symbol(atom) || base::given_symbols_[static_cast<std::size_t>(atom)] == c.symbols[atom];
+  return same;
+ }
+ std::size_t workspace_bytes() const { return before_arena_ + this->arena_bytes(); }
+ void run_over_time(const kernel_call& c) {
+  const scan_attributes& a = table_->attributes;
+  const std::int64_t time = c.in[a.carries].extents[a.axis];
+  auto* const memory = static_cast<std::byte*>(c.workspace);
+  base::arena_.use(memory + before_arena_);
+  base::pointers_changed_ = true;
+  place_numbers(c, memory);
+  begin(c, memory, time);
+  log_placement();
+  for (std::int64_t s = 0; s < time; ++s) {
+   const std::int64_t t = table_->backwards ? time - 1 - s : s;
+   feed(c, memory, t, time);
+   this->bind();
+   for (const kernel_step& step : base::steps_) step.run(step.call);
+   for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
+   collect(c, t, time);
+   moves_.launch(c);
+  }
+  finish_carries(c, time);
+ }
+private:
+ struct source {
+  buffer_view view;
+  std::int64_t rows = 1;
+  std::size_t row_bytes = 0;
+  bool read = false, copied = false;
+  std::size_t memory = 0;
+  const std::byte* from = nullptr;
+ };
+ bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
+ std::size_t take(std::size_t bytes) {
+  const std::size_t at = before_arena_;
+  before_arena_ += runtime::aligned(bytes);
+  return at;
+ }
+ bool stays_in_place(const scan_slot& slot, const source& s, std::vector<bool>& aligned) const {
+  if (slot.operand < 0) return false;
+  const bool sequence = slot.role == scan_role::sequence, whole = s.view.bytes() % runtime::alignment == 0;
+  const auto operand = static_cast<std::size_t>(slot.operand);
+  const bool begins_aligned = aligned[operand];
+  aligned[operand] = begins_aligned && whole;
+  if (slot.role == scan_role::carry || (sequence && s.rows != 1)) return false;
+  return base::runs_on_ == nullptr || (begins_aligned && (whole || !sequence));
+ }
+ void find_numbers() {
+  for (int id = 0; id < base::view_->nodes.size(); ++id) {
+   const entry& e = base::view_->nodes[id];
+   const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
+   if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
+   numbers_of_.push_back(id);
+   number_words_.push_back(base::formula_numbers_.word(id));
+  }
+  numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
+ }
+ void place_numbers([[maybe_unused]] const kernel_call& c, [[maybe_unused]] std::byte* memory) {
+  if constexpr (runtime::has_backend) {
+   if (numbers_of_.empty()) return;
+   for (std::size_t k = 0; k < numbers_of_.size(); ++k)
+    base::values_[static_cast<std::size_t>(numbers_of_[k])].data =
+     memory + numbers_at_ + k * sizeof(std::uint64_t);
+   Backend::store_words(c, memory + numbers_at_, number_words_.data(), number_words_.size());
+  }
+ }
+ void begin(const kernel_call& c, std::byte* memory, std::int64_t time) {
+  offsets_.assign(static_cast<std::size_t>(c.inputs), 0);
+  for (int i = 0; i < table_->inputs.count; ++i) {
+   const scan_slot& slot = table_->inputs.at[i];
+   source& p = inputs_[static_cast<std::size_t>(i)];
+   const std::size_t bytes = p.view.bytes();
+   const bool sequence = slot.role == scan_role::sequence;
+   p.from = nullptr;
+   if (slot.operand >= 0) {
+    std::size_t& offset = offsets_[static_cast<std::size_t>(slot.operand)];
+    p.from = c.in[slot.operand].as<const std::byte>() + offset;
+    offset += sequence ? bytes * static_cast<std::size_t>(time) : bytes;
+   }
+   if (p.copied && !sequence) moves_.add(c, memory + p.memory, p.from, bytes);
+   if (slot.role == scan_role::carry)
+    this->set_variable(slot.index, memory + p.memory);
+   else if (p.copied)
+    set_source(slot, p, memory + p.memory);
+   else if (p.read && !sequence)
+    set_source(slot, p, p.from);
+  }
+  moves_.launch(c);
+ }
+ void feed(const kernel_call& c, std::byte* memory, std::int64_t t, std::int64_t time) {
+  for (int i = 0; i < table_->inputs.count; ++i) {
+   const scan_slot& slot = table_->inputs.at[i];
+   const source& p = inputs_[static_cast<std::size_t>(i)];
+   if (slot.role != scan_role::sequence || !p.read) continue;
+   const std::byte* const from = p.from + static_cast<std::size_t>(t) * p.row_bytes;
+   if (p.copied)
+    moves_.add(c, {memory + p.memory, from, p.rows, p.row_bytes, p.row_bytes,
+       p.row_bytes * static_cast<std::size_t>(time)});
+   else
+    set_source(slot, p, from);
+  }
+  moves_.launch(c);
+ }
+ void set_source(const scan_slot& slot, const source& p, const std::byte* from) {
+  buffer_view v = p.view;
+  v.data = const_cast<std::byte*>(from);
+  this->set_input(slot.index, v);
+ }
+ void collect(const kernel_call& c, std::int64_t t, std::int64_t time) {
+  auto* to = c.out[0].as<std::byte>();
+  for (int k = 0; k < table_->outputs.count; ++k) {
+   const scan_slot& slot = table_->outputs.at[k];
+   if (slot.role == scan_role::carry) {
+    to += carry_view(slot).bytes();
+    continue;
+   }
+   const buffer_view& value = output(slot);
+   std::int64_t rows = 1;
+   for (int axis = 0; axis < slot.axis; ++axis) rows *= value.extents[axis];
+   const std::size_t bytes = rows > 0 ? value.bytes() / static_cast<std::size_t>(rows) : 0;
+   moves_.add(c, {to + static_cast<std::size_t>(t) * bytes, value.data, rows, bytes,
+      bytes * static_cast<std::size_t>(time), bytes});
+   to += value.bytes() * static_cast<std::size_t>(time);
+  }
+ }
+ void finish_carries(const kernel_call& c, std::int64_t time) {
+  auto* to = c.out[0].as<std::byte>();
+  for (int k = 0; k < table_->outputs.count; ++k) {
+   const scan_slot& slot = table_->outputs.at[k];
+   if (slot.role != scan_role::carry) {
+    to += output(slot).bytes() * static_cast<std::size_t>(time);
+    continue;
+   }
+   const buffer_view& value = carry_view(slot);
+   moves_.add(c, to, value.data, value.bytes());
+   to += value.bytes();
+  }
+  moves_.launch(c);
+ }
+ const buffer_view& output(const scan_slot& slot) const {
+  return base::outputs_[static_cast<std::size_t>(slot.index)];
+ }
+ const buffer_view& carry_view(const scan_slot& slot) const {
+  return this->value_of(this->view().variables[slot.index].node);
+ }
+ void log_placement() {
+  if (logged_ || !runtime::placement_is_logged()) return;
+  detail::log_placement_of(*this);
+  logged_ = true;
+ }
+ const scan_table* table_;
+ std::vector<source> inputs_;
+ std::vector<std::size_t> offsets_;
+ std::size_t before_arena_ = 0;
+ runtime::row_copies<Backend> moves_;
+ std::vector<int> numbers_of_;
+ std::vector<std::uint64_t> number_words_;
+ std::size_t numbers_at_ = 0;
+ bool logged_ = false;
+};
+}
+// -- tapegraph/graph/scan_trace.hpp
+namespace tapegraph::ir::detail {
+constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slots) {
+ t.inputs.clear();
+ for (const scan_input& input : step.inputs) {
+  entry& e = t.nodes[input.node];
+  if (input.role == scan_role::carry) {
+   e.op = &descriptor_of<variable_op>;
+   e.words = t.words.push_back(t.variables.size());
+   slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
+   t.assignments.push_back({t.variables.size(), input.next});
+   t.variables.push_back({0, "state", input.node});
+  } else {
+   e.words = t.words.push_back(t.inputs.size());
+   slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
+   t.inputs.push_back({"", input.node, false});
+  }
+ }
+ for (const scan_output& output : step.outputs) {
+  const bool carry = output.role == scan_role::carry;
+  const int index = carry ? slots.inputs.at[output.node].index : t.outputs.size();
+  slots.outputs.push_back({output.role, -1, output.axis, index});
+  if (!carry) t.outputs.push_back({"", output.node});
+ }
+}
+struct has_scan_attributes {
+ using attributes = scan_attributes;
+};
+template <class Builder>
+constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+ static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
+ for (const auto& each : outer.atoms) t.extents.atoms.push_back(each);
+ for (const auto& each : outer.monomials) t.extents.monomials.push_back(each);
+ for (const auto& each : outer.polynomials) t.extents.polynomials.push_back(each);
+ const entry scan = outer.nodes[number];
+ list<operand_info> in(scan.arguments);
+ for (int k = 0; k < scan.arguments; ++k) {
+  const entry& e = outer.nodes[outer.arguments[scan.first_argument + k]];
+  in[k] = {e.type, shape(e.rank, outer.pool.begin() + e.dims, &t.extents)};
+ }
+ constexpr int words = attribute_words<has_scan_attributes>;
+ tapegraph::detail::words<words> attributes{};
+ for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
+ slots.attributes = std::bit_cast<scan_attributes>(attributes);
+ slots.backwards = Builder::depth % 2 != 0;
+ scan_step step;
+ Builder::build(t, in.begin(), slots.attributes, step);
+ name_step_values(t, step, slots);
+}
+}
+namespace tapegraph::ir {
+namespace detail {
+#if defined(__CUDACC__)
+constexpr capacity sizes_of_step(const model_trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
+constexpr scan_table table_of_step(const model_trace&, const schedule&, const scan_table& places) { return places; }
+template <capacity C>
+constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const scan_table&) {
+ return freeze<C>(t, s);
+}
+#endif
+template <class Builder, class Stage, int Node>
+struct scan_program_stage {
+ static constexpr void build(trace& t, schedule& s, scan_table& slots) {
+  trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
+  simplify(t);
+  fold_numbers(t);
+  eliminate_common_subexpressions(t);
+  eliminate_dead_nodes(t);
+  fuse_epilogues(t);
+  join_pads(t);
+  eliminate_dead_nodes(t);
+  view_slices(t);
+  snapshot_variables(t);
+  s = make_schedule(t);
+ }
+private:
+ struct result {
+  frozen<widest> program;
+  scan_table table;
+ };
+#if defined(__CUDACC__)
+ template <class Result>
+ static constexpr Result run(Result (*finish)(const model_trace&, const schedule&, const scan_table&)) {
+  model_trace t;
+  schedule s;
+  scan_table places;
+  build(t, s, places);
+  return finish(t, s, places);
+ }
+ static constexpr capacity used = run(&sizes_of_step);
+public:
+ static constexpr scan_table table = run(&table_of_step);
+ static constexpr frozen<used> value = run(&freeze_step<used>);
+#else
+ static constexpr result run() {
+  model_trace t;
+  schedule s;
+  scan_table places;
+  build(t, s, places);
+  return {freeze(t, s), places};
+ }
+ static constexpr result wide = run();
+public:
+ static constexpr scan_table table = wide.table;
+ static constexpr auto value = trim<wide.program.used>(wide.program);
+#endif
+};
+}
+template <class Builder, class Stage, int Node>
+struct scan_kernel {
+ static std::size_t workspace(const kernel_call& c) { return program(c).workspace_bytes(); }
+ static void run(const kernel_call& c) { program(c).run_over_time(c); }
+ static constexpr runtime::kernel_pair both() {
+  if constexpr (runtime::has_backend)
+   return runtime::on_both<scan_kernel>(has_device_half());
+  else
+   return {{&run, &workspace}, {}};
+ }
+private:
+ using step = detail::scan_program_stage<Builder, Stage, Node>;
+ static constexpr std::size_t most_plans = 8;
+ static constexpr bool has_device_half() {
+  bool all = true;
+  for (const runtime::kernel_pair& kernel : lowered<step>::functions)
+   all = all && kernel.on_device.run != nullptr;
+  return all;
+ }
+ static scan_program<>& program(const kernel_call& c) {
+  runtime::device_runtime* device = nullptr;
+  if constexpr (runtime::has_backend)
+   if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].memory - 1));
+  static thread_local std::vector<std::unique_ptr<scan_program<>>> plans;
+  for (const auto& plan : plans)
+   if (plan->planned_for(c, device)) return *plan;
+  auto made = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c, device);
+  if (plans.size() == most_plans) plans.erase(plans.begin());
+  plans.push_back(std::move(made));
+  return *plans.back();
+ }
+};
+
+struct scan_part {
+ int operand;
+ std::int64_t before, size;
+ shape dims;
+};
+struct scan_layout {
+ list<scan_part> parts;
+ std::int64_t size = 0;
+};
+template <class Builder>
+constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
+         std::source_location where = {}) {
+ scan_layout layout;
+ list<operand_info> in(args.size());
+ for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
+ trace step_trace;
+ step_trace.extents = t.extents;
+ scan_step step;
+ step.where = where;
+ Builder::build(step_trace, in.begin(), a, step);
+ t.extents = step_trace.extents;
+ detail::adopt_failure(t, step_trace);
+ if (t.error.what != nullptr) return layout;
+ const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
+ extent size(0, &t.extents);
+ for (const scan_output& output : step.outputs) {
+  const bool carry = output.role == scan_role::carry;
+  const entry e = step_trace.nodes[carry ? step.inputs[output.node].node : output.node];
+  scan_part part{output.operand, size.value, 0, {}};
+  part.dims.attach(&t.extents);
+  for (int i = 0; i <= e.rank; ++i) {
+   if (!carry && i == output.axis) part.dims.push_back(time);
+   if (i < e.rank) part.dims.push_back({step_trace.pool[e.dims + i], &t.extents});
+  }
+  part.size = part.dims.size().value;
+  size = size + extent(part.size, &t.extents);
+  layout.parts.push_back(part);
+ }
+ layout.size = size.value;
+ return layout;
+}
+namespace detail {
+template <class Op>
+constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
+ static_assert(operation_binding<Op>::bound);
+ shape target;
+ target.attach(&t.extents);
+ target.push_back({size, &t.extents});
+ return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
+}
+constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
+ return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
+         std::source_location{});
+}
+constexpr node scan_result(trace& t, int flat, const scan_part& part) {
+ return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
+}
+constexpr node padded_with_zeros(trace& t, const node& front, int like) {
+ const shape target = t.dims(like);
+ if (front.shape() == target) return front;
+ return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
+}
+}
+struct scan_value {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = any_arity;
+ using attributes = scan_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+};
+template <class Builder, int Order>
+struct scan_op;
+template <class Builder, int Order>
+constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
+       std::uint64_t wanted) {
+ scan_attributes a = attributes;
+ a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
+ list<int> flows(args.size(), -1);
+ using derivative = scan_vjp<Builder>;
+ const scan_layout layout = layout_of_scan<derivative>(t, a, args);
+ if (t.error.what != nullptr) return flows;
+ const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
+ for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
+  const scan_part& part = layout.parts[first];
+  extent size(0, &t.extents);
+  for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
+   size = size + extent(layout.parts[last].size, &t.extents);
+  const bool packed = part.operand >= a.given();
+  flows[part.operand] =
+   packed
+    ? detail::padded_with_zeros(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
+     .id()
+    : detail::scan_result(t, flat, part).id();
+ }
+ return flows;
+}
+namespace detail {
+template <class Builder, int Order, class Args>
+constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
+      const Args& args) {
+ list_flows& known = t.many_flows;
+ if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
+  const list<int> operands = args();
+  if (t.error.what != nullptr) return -1;
+  const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
+  known.value = output;
+  known.adjoint = adjoint;
+  known.wanted = wanted;
+  known.nodes = nodes;
+ }
+ return known.nodes[which];
+}
+}
+template <class Builder, int Order>
+struct scan_op : scan_value {
+ static constexpr std::string_view name = "scan";
+ static constexpr bool per_node_kernel = true;
+ static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
+         int output) {
+  if constexpr (Order >= most_scan_derivatives) {
+   t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
+   return -1;
+  } else {
+   return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
+    list<int> args;
+    for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+    using keeping = scan_keeping<Builder>;
+    const scan_layout layout = layout_of_scan<keeping>(t, a, args);
+    if (t.error.what != nullptr) return args;
+    args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
+    args.push_back(adjoint);
+    return args;
+   });
+  }
+ }
+ template <class Stage, int Node>
+ static constexpr runtime::kernel_pair kernel_of() {
+  return scan_kernel<Builder, Stage, Node>::both();
+ }
+ static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+  detail::trace_scan_step<Builder>(outer, number, t, slots);
+ }
+};
+template <class Builder>
+struct scan_result_op : scan_value {
+ static constexpr std::string_view name = "scan_result";
+ static constexpr bool per_node_kernel = true;
+ static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
+         int output) {
+  if (which == 0) return -1;
+  return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
+   list<int> args;
+   for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+   args.push_back(inputs[0]);
+   args.push_back(adjoint);
+   return args;
+  });
+ }
+ template <class, int>
+ static constexpr runtime::kernel_pair kernel_of() {
+  return any_kernel();
+ }
+ static constexpr runtime::kernel_pair any_kernel() { return runtime::on_both<runtime::copy_of_end<>>(); }
+};
+namespace detail {
+constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value) {
+ if (!is_symbolic(value)) return 0;
+ std::int64_t found = 0;
+ const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+ for (int i = p.first; i < p.first + p.count; ++i)
+  for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= extent_table::atom_bits) {
+   const int atom = extent_table::first_atom(rest);
+   found |= table.atoms[atom].divisor == 0 ? std::int64_t{1} << atom
+             : symbols_in(table, table.atoms[atom].dividend);
+  }
+ return found;
+}
+}
+}
+namespace tapegraph {
+template <>
+struct mode_scan<graph> {
+ template <class Cell, class State, class Mask, class... W>
+ static constexpr auto run(const Cell& user, const State& state, const graph_node& xs, const Mask& mask,
+       const scan_options& o, std::source_location where, const W&... weights) {
+  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
+  constexpr int states = [] {
+   if constexpr (handle<State>)
+    return 0;
+   else
+    return static_cast<int>(std::tuple_size_v<State>);
+  }();
+  using cell = ir::scan_cell<Cell, states, static_cast<int>(sizeof...(W)), masked>;
+  constexpr int carries = states == 0 ? 1 : states;
+  ir::trace& t = xs.owner();
+  t.line = t.intern(where);
+  list<int> args;
+  if constexpr (states == 0)
+   args.push_back(state.id());
+  else
+   std::apply([&](const auto&... each) { (args.push_back(each.id()), ...); }, state);
+  args.push_back(xs.id());
+  if constexpr (masked) args.push_back(mask.id());
+  (args.push_back(weights.id()), ...);
+  ir::scan_attributes a;
+  a.carries = carries;
+  a.sequences = masked ? 2 : 1;
+  a.constants = sizeof...(W);
+  a.axis = o.axis;
+  a.recompute = o.recompute;
+  graph_node flat[carries + 1];
+  for (graph_node& each : flat) each = xs;
+  if constexpr (std::is_empty_v<Cell>) {
+   trace_scan<cell>(t, a, args, where, flat);
+  } else if (std::is_constant_evaluated()) {
+   t.fail("scan: in graph mode a cell cannot capture: pass what it needs as an argument, or take tg::traced");
+  } else {
+   record<states, masked, sizeof...(W)>(t, user, a, args, where);
+   if (t.error.what == nullptr) trace_scan<ir::recorded_scan_cell>(t, a, args, where, flat);
+  }
+  if constexpr (states == 0)
+   return scan_values<graph_node, graph_node>{flat[1], flat[0]};
+  else
+   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return scan_values<State, graph_node>{State(flat[I + 1]...), flat[0]};
+   }
+  (std::make_index_sequence<carries>{});
+ }
+private:
+ template <int States, bool Masked, int Constants, class Cell>
+ static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
+     std::source_location where) {
+  if (!sequences_fit(t, a, args)) return;
+  list<operand_info> in;
+  for (const int arg : args) in.push_back(t.info(arg));
+  ir::cell_recording recording(t);
+  ir::scan_step step;
+  step.where = where;
+  ir::detail::trace_cell<States, Constants, Masked>(
+   t, user, in.begin(), a, step, recording.first_node(),
+   [&](dtype type, const shape& dims) { return recording.input(type, dims); });
+  t.line = t.intern(where);
+  if (t.error.what == nullptr) recording.finish(step, a, args);
+  if (t.error.what != nullptr) return;
+  const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
+  for (int i = 0; i < cell.nodes.size(); ++i) {
+   for (int k = 0; k < cell.nodes[i].rank; ++k)
+    a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
+   if (cell.is(i, ir::descriptor_of<ir::extent_op>))
+    a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
+  }
+ }
+ template <class Cell>
+ static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
+         graph_node* results) {
+  if (!sequences_fit(t, a, args)) return;
+  for (int k = 0; k < a.given(); ++k)
+   for (int i = 0; i < t.nodes[args[k]].rank; ++i)
+    a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
+  using keeping = ir::scan_keeping<Cell>;
+  const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
+  if (t.error.what != nullptr) return;
+  const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
+  const ir::scan_part& first = layout.parts[results_at];
+  const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
+  list<int> operands;
+  operands.push_back(record);
+  for (const int arg : args) operands.push_back(arg);
+  const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
+  const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
+  for (int k = results_at; k < layout.parts.size(); ++k) {
+   ir::scan_part part = layout.parts[k];
+   part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
+   results[k - results_at] = ir::detail::scan_result(t, result, part);
+  }
+ }
+ static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
+  const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
+  operand_info in[2]{t.info(args[first]), t.info(args[first])};
+  const auto refused = [&](const char* what, int count) {
+   t.fail(what, in, count);
+   return false;
+  };
+  if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
+  if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
+  if (a.sequences == 1) return true;
+  in[1] = t.info(args[first + 1]);
+  bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+  for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
+  return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+ }
+};
 
 namespace detail {
 inline constexpr double log_of_nothing = -1e30;
@@ -3253,7 +4695,8 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 }
 }
 
-/// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
+/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
+/// the others by 1 / (1 - rate).
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
@@ -3712,7 +5155,8 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
 }
 }
 
-/// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
+/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
+/// the others by 1 / (1 - rate).
 template <layer_scope Scope, tensor_like X>
 constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
         std::source_location where = std::source_location::current()) {
@@ -4183,6 +5627,610 @@ constexpr auto features() {
  return detail::feature_model<detail::model_constant<Model>, Paths...>{};
 }
 }
+// -- tapegraph/compile/instance.hpp
+// -- tapegraph/compile/instance_losses.hpp
+namespace tapegraph::detail {
+template <class Model, class Value, bool Regularizes, class Trainer>
+class instance_losses : public Trainer {
+public:
+ tensor<Value> added_losses() {
+  tensor<Value> total(Value(0));
+  for (const any_tensor& each : losses_) total = eval(total + tensor<Value>(each));
+  losses_.clear();
+  if constexpr (Regularizes)
+   for (const variable& v : this->variables_)
+    if (v.regularizer())
+     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<Value>(v.data())));
+  penalties_due_ = false;
+  return total;
+ }
+ std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+  if (!losses_.empty() || penalties_due_) {
+   losses_.clear();
+   penalties_due_ = false;
+   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
+        "leaves out: loss + net.added_losses()");
+  }
+  std::vector<any_tensor> sources, flows;
+  for (const variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
+  }
+  std::vector<any_tensor> found = tape.gradient(loss, sources);
+  std::size_t next = 0;
+  for (variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
+   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
+   if (followed) ++next;
+  }
+  return flows;
+ }
+ template <tensor_like E>
+ std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
+  const any_tensor sealed = eval(loss);
+  return gradients(tape, sealed);
+ }
+protected:
+ static constexpr bool regularizes = Regularizes;
+ using Trainer::Trainer;
+ void add_losses(std::vector<any_tensor> more, bool penalties) {
+  const auto& tape = tape_storage::instance();
+  std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
+  for (any_tensor& each : more) losses_.push_back(std::move(each));
+  penalties_due_ = penalties;
+ }
+private:
+ std::vector<any_tensor> losses_;
+ bool penalties_due_ = false;
+};
+}
+namespace tapegraph {
+template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
+class model_instance;
+template <class Model, class Spec, class... Elements>
+class model_instance<Model, Spec, std::tuple<Elements...>>
+ : public detail::instance_losses<
+  Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
+  (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
+  detail::trainer_base> {
+ using base = typename model_instance::instance_losses;
+public:
+ explicit model_instance(const compile_options& options) : base(options) {
+  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
+ }
+ auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
+ auto in_training(const tensor<Elements>&... x) {
+  ++this->step_;
+  auto y = call(true, x...);
+  return y;
+ }
+private:
+ auto call(bool training, const tensor<Elements>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
+  const detail::model_base::computing here(*this);
+  const buffer_view columns[]{x.outline_view()...};
+  this->check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  rules.check(columns);
+  eager_context context;
+  context.variables = &this->variables_;
+  context.follows = true;
+  context.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  const detail::random_scope draws(context.random);
+  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+  if (training) this->add_losses(std::move(context.losses), base::regularizes);
+  context.apply();
+  return y;
+ }
+};
+template <class Model, detail::input_spec_like Spec>
+auto instance(const Model&, Spec, const compile_options& options = {}) {
+ static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
+ return model_instance<detail::model_type<Model>, Spec>(options);
+}
+template <auto Model, detail::input_spec_like Spec>
+auto instance(Spec, const compile_options& options = {}) {
+ return model_instance<detail::model_constant<Model>, Spec>(options);
+}
+
+// -- tapegraph/compile/training_step.hpp
+
+// -- tapegraph/compile/step/scopes.hpp
+template <class... Each>
+struct optimizers {
+ std::tuple<Each...> each;
+ constexpr explicit optimizers(const Each&... them) : each(them...) {}
+ static constexpr std::uint64_t scaled = [] {
+  std::uint64_t mask = 0, bit = 1;
+  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
+  return mask;
+ }();
+};
+namespace detail {
+template <class... Given>
+inline constexpr bool loss_and_pattern = false;
+template <tensor_like Loss>
+inline constexpr bool loss_and_pattern<Loss> = true;
+template <tensor_like Loss, class Pattern>
+inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
+}
+#define TG_A_STEP_MINIMIZES \
+ "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
+ "step.template minimize<1>(loss, \"generator\")"
+class graph_step : public graph_scope {
+public:
+ constexpr explicit graph_step(ir::model_trace* t) : graph_scope(t, 0) {}
+ template <int Optimizer = 0, tensor_like E>
+ constexpr void minimize(const E& loss, std::string_view variables = "*",
+       std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(loss, where);
+  ir::model_trace& t = owner();
+  const operand_info given = t.info(node.id());
+  for (int i = 0; i < given.dims.rank(); ++i)
+   if (given.dims[i].value != 1)
+    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
+ }
+#if defined(TG_REFUSED)
+ template <int Optimizer = 0, class... Given>
+  requires(!detail::loss_and_pattern<Given...>)
+ TG_REFUSED(TG_A_STEP_MINIMIZES)
+ constexpr void minimize(const Given&...) const {
+  const ir::model_trace& t = owner();
+  owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
+ }
+#endif
+};
+namespace detail {
+struct eager_minimization {
+ any_tensor loss;
+ int optimizer;
+ std::string variables;
+};
+}
+class eager_step : public eager_scope {
+public:
+ eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
+  : eager_scope(context), found_(found) {}
+ template <int Optimizer = 0, tensor_like E>
+ void minimize(const E& loss, std::string_view variables = "*",
+    std::source_location where = std::source_location::current()) const {
+  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
+ }
+ template <int Optimizer = 0, class... Given>
+  requires(!detail::loss_and_pattern<Given...>)
+ void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
+private:
+ std::vector<detail::eager_minimization>* found_;
+};
+}
+// -- tapegraph/compile/step/eager_step.hpp
+// -- tapegraph/compile/step/trainable.hpp
+// -- tapegraph/compile/step/traces.hpp
+namespace tapegraph::ir {
+template <class Step, class Spec>
+struct step_trace {
+ static constexpr auto call(model_trace& t) {
+  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
+   using T = typename decltype(spec)::element_type;
+   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
+  });
+  return std::apply(
+   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
+   x);
+ }
+ using result = decltype(call(std::declval<model_trace&>()));
+ static constexpr void build(model_trace& t) {
+  t.training = true;
+  const auto y = call(t);
+  using pack = tapegraph::detail::output_pack<result>;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
+  }
+  (std::make_index_sequence<pack::count>{});
+  t.scope = 0;
+  if (t.added_losses.size() > 0)
+   t.fail("add_loss: in a step a loss must include it: step.with_added_losses(loss)");
+  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
+ }
+};
+constexpr int step_scale_scope(model_trace& t, int optimizer) {
+ return optimizer == 0 ? 0 : optimizer_scope(t, optimizer);
+}
+template <class Step, class Spec, std::uint64_t Scaled>
+struct step_gradients {
+ using previous = step_trace<Step, Spec>;
+ static constexpr void build(model_trace& t) {
+  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not supported in custom steps");
+  list<int> taken(t.variables.size(), 0);
+  int number = 0;
+  for (const minimization_entry& m : t.minimizations) {
+   t.line = m.line;
+   t.scope = 0;
+   list<int> nodes, indices;
+   for (int i = 0; i < t.variables.size(); ++i) {
+    if (!t.variables[i].trainable) continue;
+    const list<char> path = detail::path_text(t, i);
+    if (!tapegraph::detail::path_matches(m.variables,
+             {path.begin(), static_cast<std::size_t>(path.size())}))
+     continue;
+    nodes.push_back(t.variables[i].node);
+    indices.push_back(i);
+   }
+   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
+   const auto scaled = [&](int loss) {
+    if ((Scaled >> m.optimizer & 1) == 0) return loss;
+    using T = typename tapegraph::detail::value_type_of<Spec>::type;
+    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
+    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
+   };
+   list<int> found = gradient(t, scaled(m.node), nodes);
+   if (t.regularizers.size() > 0) {
+    list<int> changed(t.variables.size(), 0);
+    for (int k = 0; k < found.size(); ++k)
+     if (found[k] >= 0) changed[indices[k]] = 1;
+    const int penalized = with_penalties<Step>(t, m.node, changed);
+    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
+   }
+   for (int k = 0; k < found.size(); ++k) {
+    if (found[k] < 0) continue;
+    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
+    taken[indices[k]] = 1;
+    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
+   }
+   ++number;
+  }
+  t.minimizations.clear();
+ }
+};
+template <class Step, class Spec, class Optimizers>
+struct step_updates;
+template <class Step, class Spec, class... Each>
+struct step_updates<Step, Spec, optimizers<Each...>> {
+ using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
+ static constexpr void build(model_trace& t) {
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
+    return t.fail("minimize: the step has no optimizer of this number");
+  int number = 0;
+  (update<Each>(t, number++), ...);
+  t.gradients.clear();
+  apply_constraints<Step>(t);
+ }
+private:
+ template <class Optimizer>
+ static constexpr void update(model_trace& t, int number) {
+  list<gradient_entry> own;
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer == number) own.push_back(g);
+  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
+  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
+ }
+};
+}
+namespace tapegraph {
+template <class Mode, class Step, class Spec, class Optimizers>
+class compiled_step;
+namespace detail {
+template <class Step>
+struct step_type {
+ static constexpr Step get() { return Step{}; }
+};
+template <class Derived, class Spec, class Optimizers, class Trainer,
+  class Elements = typename input_pack<Spec>::element_types>
+class trainable_step;
+template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
+class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
+public:
+ trainable_step(const compile_options& options, const optimizers<Each...>& them)
+  : Trainer(options), optimizers_(them) {}
+ auto operator()(const tensor<Elements>&... x) {
+  const detail::model_base::computing here(*this);
+  const buffer_view columns[]{x.outline_view()...};
+  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  ++this->step_;
+  try {
+   return static_cast<Derived&>(*this).step_once(x...);
+  } catch (...) {
+   --this->step_;
+   throw;
+  }
+ }
+ template <int I = 0>
+ auto& optimizer() {
+  return std::get<I>(optimizers_.each);
+ }
+protected:
+ auto next_numbers() const {
+  std::array<double, (0 + ... + Each::count)> them{};
+  std::size_t at = 0;
+  std::apply(
+   [&](const auto&... each) {
+    const auto write = [&](const auto& numbers) {
+     for (const double n : numbers) them[at++] = n;
+    };
+    (write(each.numbers(this->step_)), ...);
+   },
+   optimizers_.each);
+  return them;
+ }
+ void set_first_values_of_all(const ir::model_view& view) {
+  int number = 0;
+  const auto set = [&](const auto& optimizer) {
+   ++number;
+   if constexpr (requires { optimizer.first_value(std::string_view()); })
+    for (int i = 0; i < view.variables.size(); ++i)
+     if (view.definitions[i].state_of == number)
+      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
+  };
+  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
+ }
+ optimizers<Each...> optimizers_;
+};
+}
+
+template <class Step, class Spec, class Optimizers>
+class compiled_step<eager, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::trainer_base> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::trainer_base>;
+ using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+ struct forward {
+  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
+ };
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
+ }
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
+  const buffer_view columns[]{x.outline_view()...};
+  rules.check(columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  context_.variables = &this->variables_;
+  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  const detail::random_scope draws(context_.random);
+  std::vector<detail::eager_minimization> found;
+  gradient_tape tape({.persistent = true});
+  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
+  if constexpr (forward::used.regularizers > 0)
+   for (std::size_t k = 0; k < found.size(); ++k)
+    found[k].loss = detail::penalties<Step>::template added_to<value>(
+     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
+  if constexpr (Optimizers::scaled != 0)
+   for (detail::eager_minimization& m : found)
+    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
+  tape.stop_recording();
+  std::vector<updates> them(found.size());
+  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
+  int number = 0;
+  std::apply(
+   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
+   this->optimizers_.each);
+  them.clear();
+  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
+  context_.apply();
+  return off_tape(std::move(result));
+ }
+ struct updates {
+  std::vector<variable*> targets;
+  std::vector<any_tensor> sources, gradients;
+  int optimizer = 0;
+ };
+ bool changes(std::size_t k, const variable& v) const {
+  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
+  for (int i = 0; i < stage::value.used.gradients; ++i)
+   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
+    return g.loss == static_cast<int>(k);
+  return false;
+ }
+ static std::string scale_path(int optimizer) {
+  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
+ }
+ any_tensor scaled(const detail::eager_minimization& m) {
+  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
+  const auto times = [&](const auto& loss) {
+   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
+  };
+  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
+ }
+ updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
+  updates u;
+  u.optimizer = m.optimizer;
+  for (const auto& used : context_.used) {
+   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
+    continue;
+   u.sources.push_back(used.handle);
+   u.targets.push_back(used.target);
+  }
+  u.gradients = tape.gradient(m.loss, u.sources);
+  return u;
+ }
+ template <class Optimizer>
+ void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
+  const auto numbers = optimizer.numbers(this->step_);
+  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
+  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
+  updates own;
+  for (updates& u : them) {
+   if (u.optimizer != number) continue;
+   for (std::size_t k = 0; k < u.targets.size(); ++k) {
+    own.targets.push_back(u.targets[k]);
+    own.sources.push_back(std::move(u.sources[k]));
+    own.gradients.push_back(std::move(u.gradients[k]));
+   }
+  }
+  if (own.targets.empty()) return;
+  const std::string common = scale_path(number);
+  const detail::eager_gradients<value, false> step{
+   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
+   &own.gradients, &context_.row_uses};
+  detail::update_all<Optimizer>(step, n);
+ }
+ template <class R>
+ static R off_tape(R result) {
+  if constexpr (detail::is_outputs<R>)
+   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
+  else
+   result.set_tape_index({});
+  return result;
+ }
+ eager_context context_;
+};
+
+// -- tapegraph/compile/step/graph_step.hpp
+template <class Step, class Spec, class Optimizers>
+class compiled_step<graph, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::graph_trainer> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
+ using forward = ir::step_trace<Step, Spec>;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<forward, training>(true);
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
+ }
+ const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  using stage = ir::compile_stage<ir::detail::traced<forward>>;
+  const buffer_view columns[]{x.view()...};
+  if constexpr (detail::is_placed<training>) {
+   const auto run = this->template run_in_parts<detail::placed_run>(true);
+   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
+       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+   auto results = detail::result_tensors<typename forward::result, stage>(
+    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
+   detail::change_variables(placed_, run);
+   return results;
+  } else {
+   return step_on_one_device<stage>(columns);
+  }
+ }
+ template <class Stage>
+ auto step_on_one_device(detail::batch_columns columns) {
+  using stage = Stage;
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "optimizer", this->next_numbers());
+  this->launch(p, columns, this->options_.check_finite);
+  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
+   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
+  });
+ }
+ std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
+};
+}
+
+/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
+/// tapegraph.hpp.
+///
+///     struct gan {
+///         constexpr auto operator()(auto step, auto images) const {
+///             ...
+///             step.template minimize<0>(d_loss, "discriminator");
+///             step.template minimize<1>(g_loss, "generator");
+///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
+///         }
+///     };
+///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
+///     const auto [d_loss, g_loss] = train(images);
+
+namespace tapegraph {
+
+namespace detail {
+inline constexpr graph_step some_step{nullptr};
+template <class Spec>
+struct step_of;
+template <class T, auto... Extents>
+struct step_of<spec<T, Extents...>> {
+ template <class Step>
+ using result = decltype(std::declval<Step>()(some_step, some_node));
+};
+template <class... Inputs>
+struct step_of<inputs<Inputs...>> {
+ template <class Step>
+ using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
+};
+using step_call = ir::advice<
+ "tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
+ "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
+using step_members = ir::advice<
+ "this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
+ "or parameters of its type, or take tg::compile_step<tg::traced>">;
+template <class Given>
+struct given_optimizers {
+ using type = optimizers<Given>;
+};
+template <class... Each>
+struct given_optimizers<optimizers<Each...>> {
+ using type = optimizers<Each...>;
+};
+template <class Given>
+inline constexpr bool are_optimizers = optimizer_like<Given>;
+template <class... Each>
+inline constexpr bool are_optimizers<optimizers<Each...>> = true;
+#ifndef __CUDACC__
+template <class Mode, class Step, class Spec, class Optimizers>
+constexpr auto step_verdict() {
+ if constexpr (made_at_run_time<Mode>)
+  return std::type_identity<std::conditional_t<is_defined<Mode>, valid, traced_undefined>>{};
+ else if constexpr (!std::is_empty_v<Step>)
+  return std::type_identity<step_members>{};
+ else
+  return stage_verdict<ir::traced_stage<ir::step_updates<step_type<Step>, Spec, Optimizers>>>();
+}
+#endif
+template <class Mode, class Step, class Spec, class Given>
+struct checked_step {
+ using list = typename given_optimizers<Given>::type;
+ using made = compiled_step<Mode, std::conditional_t<made_at_run_time<Mode>, Step, step_type<Step>>, Spec, list>;
+#if defined(__CUDACC__)
+ using type = made;
+#else
+ using verdict = typename decltype(step_verdict<Mode, Step, Spec, list>())::type;
+ using type = typename checked_result<verdict, made, made>::type;
+#endif
+};
+}
+
+/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
+/// `outputs`, such as the losses. `traced`, of tapegraph/traced.hpp, makes the graph now, of any callable, with members and captures; it
+/// returns tensors of the inputs' floating type, and throws shape_error for parts that do not fit together. `them` is
+/// `optimizers{adam{}, sgd{}}`, or the only one. `spec` and `options` as of tg::compile; models that predict with the variables of a step
+/// share them: `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
+template <detail::any_mode Mode, class Step, detail::input_spec_like Spec, class Given,
+  class = typename detail::step_of<Spec>::template result<Step>>
+ requires detail::are_optimizers<Given>
+[[nodiscard]] auto compile_step(const Step& step, Spec, const Given& them, const compile_options& options = {}) ->
+ typename detail::checked_step<Mode, Step, Spec, Given>::type {
+ using result = typename detail::checked_step<Mode, Step, Spec, Given>::type;
+ using list = typename detail::given_optimizers<Given>::type;
+#if defined(__CUDACC__)
+ using training = ir::step_updates<detail::step_type<Step>, Spec, list>;
+ if constexpr (!detail::made_at_run_time<Mode>)
+  if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
+#endif
+ if constexpr (std::is_reference_v<result>)
+  return detail::value_of_a_mistake<result>();
+ else if constexpr (detail::made_at_run_time<Mode>)
+  return result(step, options, list(them));
+ else
+  return result(options, list(them));
+}
+template <class Mode>
+detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/nn/scan.hpp
+
+/// tg::scan (ops/scan/scan.hpp) in both modes. Not part of tapegraph.hpp: programs without it do not compile it.
 // -- tapegraph/eager/searching.hpp
 // -- tapegraph/ops/ordering/counting.hpp
 

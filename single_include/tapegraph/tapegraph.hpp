@@ -1338,6 +1338,8 @@ namespace tapegraph {
 template <class T>
 inline constexpr bool is_differential_scalar = false;
 template <class T>
+inline constexpr bool is_conditional_scalar = false;
+template <class T>
 concept arithmetic = std::is_arithmetic_v<T>;
 template <class T>
 concept scalar = arithmetic<T> || is_differential_scalar<T>;
@@ -2361,6 +2363,7 @@ public:
  int ordinals = 0;
  bool in_shards = false;
  bool differentiated = false;
+ bool of_a_model = false;
  int scope = 0;
  int line = 0;
  int place = 0;
@@ -4061,114 +4064,468 @@ std::string to_string(const tensor<T>& t) {
 }
 template <class T>
 inline constexpr bool has_text<tensor<T>> = true;
-}
-// -- tapegraph/ops/elementwise/standard_functions.hpp
 
-/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
-/// tensors, and the compiler would list each of them, with its macros, in its error. These
-/// overloads instead say what to write. They accept only this library's types and can never be
-/// called; nothing else is declared in namespace std, which is reserved.
-///
-/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
-/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
-/// the better match.
+// -- tapegraph/ops/operation_list.hpp
+
+// -- tapegraph/ops/convolution/convolution.hpp
+
+// -- tapegraph/core/convolution_algorithm.hpp
+
+/// How the CPU computes a convolution of float and its gradients; double is always direct.
+enum class convolution_algorithm : unsigned char {
+ automatic, ///< of a layer: what the process has chosen; of the process, its default: chosen from the shape
+   ///< (docs/performance/convolutions.md)
+ direct, ///< sums of products
+ winograd, ///< Winograd (Toom-Cook) tiles of 4 by 4 outputs, with errors 4 to 10 times as large
+ fourier ///< tiles along one dimension by real Fourier transforms
+};
+}
+
+/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
 
 namespace tapegraph {
-/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
-/// does tapegraph::sqrt(x).
-struct leave_out_std;
+
+struct convolution_geometry;
+
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
+
+/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
+struct window_attributes {
+ std::int64_t stride[2]{1, 1};
+ std::int64_t dilation[2]{1, 1};
+ std::int64_t before[2]{}, after[2]{};
+ std::int64_t mode = 0; ///< a padding_mode
+ std::int64_t groups = 1;
+ std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
+ std::int64_t window[2]{}; ///< pooling only
+ std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
+
+ /// The output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps, as
+ /// defined by TensorFlow: valid ceil((in - effective + 1) / stride), same and causal ceil(in /
+ /// stride).
+ constexpr extent output(int i, extent in, std::int64_t size) const {
+  const std::int64_t effective = (size - 1) * dilation[i] + 1;
+  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
+  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+ }
+ /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
+ /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
+ constexpr bool window_fits(int i, extent in, std::int64_t size, const char* operation) const {
+  const extent out = output(i, in, size);
+  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+  const bool always = output(i, extent(1), size).value > 0;
+  return always || at_least_or_required(out, 1, operation);
+ }
+ constexpr bool sensible() const {
+  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
+ }
+ constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+ constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
+ /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
+ constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
+  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+  if (!is(padding_mode::same)) return before[i];
+  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
+  return total > 0 ? total / 2 : 0;
+ }
+};
 
 namespace detail {
-template <class... Given>
-concept given_a_tensor = (tensor_like<Given> || ...);
-struct tensor_for_std {
- template <tensor_like X>
- constexpr tensor_for_std(const X&) {}
+struct convolution_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ static double flops_of(const buffer_view& image, const buffer_view& filter) {
+  const std::int64_t last = filter.extents[filter.rank - 1];
+  return last == 0 ? 0
+      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+ }
+ template <class Op>
+ static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
 };
-struct number_for_std {
- template <class X>
-  requires std::is_arithmetic_v<X>
- constexpr number_for_std(const X&) {}
+template <class Op>
+inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
+}
+
+struct convolution_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &x = io.in[0].dims, &w = io.in[1].dims;
+  const int spatial = x.rank() - 2;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
+   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
+   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
+   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
+   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
+   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
+   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
+   return;
+  const extent channels = x[spatial + 1];
+  const std::int64_t out = w[spatial + 1].value;
+  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
+   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
+   return;
+  io.result.push_back(x[0]);
+  for (int i = 0; i < spatial; ++i) {
+   const int axis = i + 2 - spatial;
+   if (!io.require(a.window_fits(axis, x[i + 1], w[i].value, "convolution"),
+       "convolution: kernel larger than padded input"))
+    return;
+   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
+  }
+  io.result.push_back(out);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dx from (dy, w); the target is x's shape. It is linear in both operands, so its own
+/// derivatives are convolutions.
+struct convolution_input_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_input_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &y = io.in[0].dims, &w = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
+  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
+  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
+  if (y.rank() != w.rank() || w.rank() < 3) return;
+  const std::int64_t filters = w[w.rank() - 1].value;
+  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
+  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dw from (x, dy); the target is w's shape.
+struct convolution_filter_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_filter_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// Convolution plus bias, then relu if Relu, fused by a pass. Never differentiated.
+template <bool Relu>
+struct convolution_bias_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+namespace detail {
+template <class Op, class Handle>
+constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
+ const shape target = shape_of(like);
+ return invoke<Op>(a, &target, std::source_location::current(), first, second);
+}
+}
+
+template <int I>
+constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
+}
+template <int I>
+constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
+ if constexpr (I == 0)
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
+}
+template <int I>
+constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
+ else
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
+}
+
+/// Padding of a window: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d,
+/// `causal`.
+struct padding {
+ padding_mode mode = padding_mode::valid;
+ std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+
+ static constexpr padding valid() { return {}; }
+ static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+ static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+  return {padding_mode::explicit_amounts, top, bottom, left, right};
+ }
+ /// (kernel - 1) * dilation zeros before the input and none after it: output t sees inputs up to
+ /// t * stride (van den Oord et al. 2016; Keras's "causal").
+ static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
+};
+
+/// A value for height and one for width; a single number sets both.
+struct height_width {
+ std::int64_t extents[2];
+
+ constexpr height_width(std::int64_t both) : extents{both, both} {}
+ constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+ constexpr std::int64_t& operator[](int i) { return extents[i]; }
+ constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
+struct conv2d_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
+};
+struct conv1d_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
+};
+
+namespace detail {
+constexpr void set_padding(window_attributes& a, const padding& p) {
+ a.mode = static_cast<std::int64_t>(p.mode);
+ a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
+}
+}
+
+/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+
+// -- tapegraph/ops/convolution/convolution_transpose.hpp
+
+// -- tapegraph/ops/movement/view.hpp
+
+// -- tapegraph/ops/reduction/axes.hpp
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
 };
 }
+
+#include <array>
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// An error in the requested shape, found when it was built; there is then no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside:
+   io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8");
+   return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be derived from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  const extent before = io.in[0].dims.size();
+  io.require(equal_or_required(before, io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
 }
 
-namespace std {
-tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
+/// The same elements in another shape. One extent may be -1 and is inferred.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
 }
-// -- tapegraph/ops/reduction/reduction.hpp
 
-// -- tapegraph/ops/cumulative/product_terms.hpp
+/// Flattens [n, ...] to [n, product of the other extents].
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
 
+/// Flattens all axes to one, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 at these positions of the result (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool valid = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = valid ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; valid && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, valid ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
+/// (never a symbolic one, so that the rank does not depend on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool valid = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = valid ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = valid ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+}
 // -- tapegraph/ops/refusal.hpp
 namespace tapegraph::detail {
 template <class Texts, int Arity>
@@ -4190,6 +4547,191 @@ constexpr auto refuse(std::int64_t reason, std::source_location where, const Arg
  return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
 }
 }
+
+/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
+
+namespace tapegraph {
+
+/// Selects the longest possible output, as Keras does by default.
+inline constexpr std::int64_t default_output = -1;
+
+struct conv2d_transpose_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width output_padding = default_output;
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+};
+struct conv1d_transpose_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t output_padding = default_output;
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+};
+
+namespace detail {
+struct convolution_texts {
+ enum reason : std::int64_t {
+  rank1,
+  rank2,
+  causal,
+  output_padding,
+  nothing,
+  no_pixels,
+  depthwise_rank,
+  depthwise_channels
+ };
+ static constexpr const char* text(std::int64_t what) {
+  switch (what) {
+  case rank1:
+   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+  case rank2:
+   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
+    "known "
+    "extents";
+  case causal: return "conv_transpose: causal padding is for conv1d";
+  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
+  case nothing: return "conv_transpose: padding leaves no output";
+  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
+  case depthwise_rank:
+   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
+    "extents";
+  default: return "depthwise_conv: channels differ";
+  }
+ }
+};
+constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
+        std::int64_t output_padding, bool& padding_valid) {
+ const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
+ const bool same = a.is(padding_mode::same);
+ const bool valid = a.is(padding_mode::valid);
+ if (output_padding == default_output) {
+  if (same) return in * stride;
+  if (valid) return in * stride + (span > stride ? span - stride : 0);
+  output_padding = 0;
+ }
+ const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
+ padding_valid =
+  padding_valid && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+ return (in - 1) * stride + rest;
+}
+template <tensor_like X, tensor_like W>
+constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
+         const height_width& output_padding, std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
+  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
+          input, kernel);
+ if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
+ shape target;
+ target.attach(from.table());
+ target.push_back(from[0]);
+ bool padding_valid = true, not_empty = true, has_pixels = true;
+ for (int i = 0; i < spatial; ++i) {
+  const int axis = i + 2 - spatial;
+  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], padding_valid);
+  not_empty = not_empty && (!size.known() || size.value >= 0) && taps[i].value > 0;
+  has_pixels = has_pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+  target.push_back(size);
+ }
+ target.push_back(taps[spatial] * a.groups);
+ if (!padding_valid) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+ if (!has_pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+ if (!not_empty) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+ return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
+}
+template <class Convolution, tensor_like X, tensor_like W, class Options>
+constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
+      std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ const int last = taps.rank() - 1;
+ if (from.rank() != taps.rank() || last < 2 || !taps.known())
+  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
+ if (!equal_or_required(from[last], taps[last - 1]))
+  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
+ shape grouped = taps;
+ grouped.set(last - 1, 1);
+ grouped.set(last, taps[last - 1] * taps[last]);
+ options.groups = taps[last - 1].value;
+ return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
+}
+}
+
+/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height,
+/// kernel width, out, in] (out of one group). The output is as long as in Keras: in * stride +
+/// max(span - stride, 0) for valid padding, in * stride for same.
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
+}
+no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
+}
+no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Convolves each channel with filters of its own. x [batch, height, width, in], w [kernel height,
+/// kernel width, in, multiplier]; channel c gives channels c * multiplier ... of the result.
+/// `options.groups` is ignored.
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+/// x [batch, width, in], w [kernel, in, multiplier].
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// A depthwise convolution followed by a 1 by 1 convolution across channels: `pointwise` is [1, 1,
+/// in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+/// `pointwise` is [1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/reduction.hpp
+
+// -- tapegraph/ops/cumulative/product_terms.hpp
 
 /// Derivatives of prod and cumulative_product up to the fourth order. They are exact for zeros, and
 /// correct where a product of some elements overflows or underflows while the result does not
@@ -4971,28 +5513,41 @@ TG_HD constexpr void exact_square(float a, float& high, float& low) {
  low = mul_add(a2, a2, mul_add(2 * a1, a2, product(a1, a1) - high));
 }
 TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_product(a, a, high, low); }
+template <class T>
+inline constexpr T erfc_largest = sizeof(T) == sizeof(float) ? T(10.1) : T(27.3);
+template <class T>
+TG_HD constexpr T erfc_place(T c) {
+ constexpr T centre = sizeof(T) == sizeof(float) ? T(2) : T(4);
+ return (c - centre) / (c + centre);
+}
+template <class T>
+inline constexpr T erfc_centre_value = sizeof(T) == sizeof(float) ? T(1.27697837f) : T(1.2329951186255526);
+template <class T>
+TG_HD constexpr T erfc_slope(T q) {
+ if constexpr (sizeof(T) == sizeof(float)) {
+  return polynomial(q, -0.0927638933f, -0.166031361f, 0.164053157f, -0.0542051382f, -0.00804460421f,
+      0.00863843504f, 0.00127338723f, -0.00125338696f, -0.000364626205f, 2.64905684e-05f);
+ } else {
+  return polynomial(q, -0.13962111684056286, 0.01537965210262014, 0.06809705425473357, -0.10103906603632352,
+      0.09373283499691396, -0.0663303658120398, 0.03716751556070729, -0.016197734054709118,
+      0.005031969770579639, -0.0007577733615067123, -0.00019925557946412183, 0.00015062229048279545,
+      -2.440295390789884e-05, -1.1224822256975093e-05, 5.71749823232777e-06, 3.012743735000957e-07,
+      -8.347652859679776e-07, 6.288750644743056e-08, 1.1515942253234202e-07, -7.841907893398557e-09,
+      -1.3649643027453165e-08, -1.8000659273409901e-09);
+ }
+}
+template <class T>
+TG_HD constexpr T scaled_erfc(T a) {
+ const T q = erfc_place(a);
+ return mul_add(q, erfc_slope(q), erfc_centre_value<T>) / mul_add(T(2), a, T(1));
+}
 }
 template <class T>
 TG_HD constexpr T erfc(T x) {
- constexpr bool single = sizeof(T) == sizeof(float);
- constexpr T largest = single ? T(10.1) : T(27.3), centre = single ? T(2) : T(4);
- const T a = abs(x), c = detail::select(a > largest, largest, a);
- const T q = (c - centre) / (c + centre);
- constexpr T first = single ? T(1.27697837f) : T(1.2329951186255526);
- T p;
- if constexpr (single) {
-  p = detail::polynomial(q, -0.0927638933f, -0.166031361f, 0.164053157f, -0.0542051382f,
-       -0.00804460421f, 0.00863843504f, 0.00127338723f, -0.00125338696f, -0.000364626205f,
-       2.64905684e-05f);
- } else {
-  p = detail::polynomial(q, -0.13962111684056286, 0.01537965210262014, 0.06809705425473357,
-       -0.10103906603632352, 0.09373283499691396, -0.0663303658120398, 0.03716751556070729,
-       -0.016197734054709118, 0.005031969770579639, -0.0007577733615067123,
-       -0.00019925557946412183, 0.00015062229048279545, -2.440295390789884e-05,
-       -1.1224822256975093e-05, 5.71749823232777e-06, 3.012743735000957e-07,
-       -8.347652859679776e-07, 6.288750644743056e-08, 1.1515942253234202e-07,
-       -7.841907893398557e-09, -1.3649643027453165e-08, -1.8000659273409901e-09);
- }
+ const T a = abs(x), c = detail::select(a > detail::erfc_largest<T>, detail::erfc_largest<T>, a);
+ const T q = detail::erfc_place(c);
+ T p = detail::erfc_slope(q);
+ constexpr T first = detail::erfc_centre_value<T>;
  T square = 0, square_low = 0;
  detail::exact_square(c, square, square_low);
  const T t = detail::exponent_of(-square);
@@ -5689,7 +6244,7 @@ TG_INLINE constexpr auto without_derivatives(const T& x) {
 }
 template <class Op, class... Args>
 TG_INLINE constexpr auto answer(const Args&... x) {
- if constexpr ((is_differential_scalar<Args> || ...))
+ if constexpr ((is_differential_scalar<Args> || ...) && (!is_conditional_scalar<Args> && ...))
   return apply<Op>(without_derivatives(x)...);
  else
   return apply<Op>(x...);
@@ -6163,191 +6718,6 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
  else
   return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
 }
-
-// -- tapegraph/ops/movement/view.hpp
-
-// -- tapegraph/ops/reduction/axes.hpp
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-}
-
-#include <array>
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// An error in the requested shape, found when it was built; there is then no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside:
-   io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8");
-   return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be derived from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  const extent before = io.in[0].dims.size();
-  io.require(equal_or_required(before, io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1 and is inferred.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// Flattens [n, ...] to [n, product of the other extents].
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Flattens all axes to one, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 at these positions of the result (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool valid = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = valid ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; valid && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, valid ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which`, every axis that is known to have extent 1
-/// (never a symbolic one, so that the rank does not depend on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool valid = detail::distinct_axes(which, from.rank());
- std::int64_t problem = valid ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = valid ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
 }
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas, which
@@ -6553,67 +6923,76 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
 }
 no_such_option_in<reduce_options> mean(any_argument, const axes&, ...) TG_MISTAKE;
 }
-// -- tapegraph/ops/reduction/moments.hpp
+// -- tapegraph/ops/cumulative/cumulative.hpp
 
-/// variance, moments; stddev is in norm.hpp.
+/// cumulative_sum, cumulative_product.
 
 namespace tapegraph {
 
-struct variance_options {
- bool keepdims = false;
- /// Subtracted from the number of elements in the divisor: 0 gives the population variance
- /// (NumPy, TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be
- /// more elements than that.
- std::int64_t correction = 0;
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(),
+    "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean,
+    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
+          dy);
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
-/// The result of `moments`.
-template <class Handle>
-struct mean_and_variance {
- Handle mean, variance;
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
+  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
+ }
 };
 
-namespace detail {
-template <handle A>
-constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
-        std::source_location where) {
- const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
- const extent count = reduced_size(x, over) - extent(options.correction);
- return eval(total / extent_number(total, count), where);
-}
-template <handle A>
-constexpr auto root(const A& x, std::source_location where) {
- return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
-}
-}
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
 
-/// The mean of squared distances from the mean.
+/// The sum of the elements up to each one along an axis; `exclusive` leaves out the element itself,
+/// `reverse` runs from the end.
 template <tensor_like A>
-constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
-      std::source_location where = std::source_location::current()) {
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
+/// The product of the elements up to each one along an axis. Derivatives, up to the fourth, use no
+/// division: they are exact for zeros, too.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
  return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+  return invoke<cumulative_product_op>(
+   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
+   operand);
  });
 }
-no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
+no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
 
-/// Mean and variance; the mean is computed once: `const auto [m, v] = moments(x, {0, 1})`.
-template <tensor_like A>
-constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto given = eval(x, where);
- const auto value = detail::as_float(given, where);
- const auto centre = mean(value, over, {.keepdims = true}, where);
- const auto spread = detail::squared_distance(value, centre, over, options, where);
- const std::int64_t mask = over.bits(shape_of(value).rank());
- const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
- return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
-                detail::rounded_like(given, spread, where)};
-}
-no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
-
-// -- tapegraph/ops/reduction/norm.hpp
+// -- tapegraph/ops/effect/effect.hpp
 
 // -- tapegraph/expr/transforms.hpp
 template <class Mode>
@@ -6647,8 +7026,8 @@ inline constexpr const char* wrong_flow = "custom_gradient: a derivative has ano
 }
 template <class F, class B>
 struct custom_gradient_of {
- [[no_unique_address]] F forward{};
- [[no_unique_address]] B backward{};
+ [[no_unique_address]] F forward;
+ [[no_unique_address]] B backward;
  template <tensor_like... Args>
  constexpr auto operator()(const Args&... args) const {
   constexpr auto where = std::source_location::current();
@@ -6665,7 +7044,7 @@ constexpr auto custom_gradient(F forward, B backward) {
 }
 template <class F>
 struct checkpoint_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  template <tensor_like... Args>
  constexpr auto operator()(const Args&... args) const {
   constexpr auto where = std::source_location::current();
@@ -6679,7 +7058,1200 @@ constexpr auto checkpoint(F f) {
  return checkpoint_of<F>{f};
 }
 }
-// -- tapegraph/ops/movement/fill.hpp
+
+/// print, check_finite and check observe values while a model runs. In both modes they run in
+/// program order, every time the model runs, whether or not anything reads their result; nothing
+/// else changes.
+
+namespace tapegraph {
+
+/// Base of operations that run for their side effects.
+struct effect_op {
+ static constexpr operation_kind kind = operation_kind::effect;
+ static constexpr int arity = 1;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
+};
+
+/// Identifies the effect. Kernels are selected by it, because nvcc 13 finds no specialisation for a
+/// label.
+enum class effect_kind : std::uint8_t { print, check_finite, check };
+template <class Op>
+concept labelled_effect = requires {
+ Op::effect;
+ Op::label;
+};
+
+template <fixed_string Label>
+struct print_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::print;
+ static constexpr std::string_view name = "print";
+ static constexpr std::string_view label = Label.view();
+};
+
+template <fixed_string Label>
+struct check_finite_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::check_finite;
+ static constexpr std::string_view name = "check_finite";
+ static constexpr std::string_view label = Label.view();
+ static constexpr void infer(const attributes& a, inference& io) {
+  const dtype type = io.in[0].type;
+  effect_op::infer(a, io);
+  io.require(type == dtype::f32 || type == dtype::f64, "check_finite: the operand must be f32 or f64");
+ }
+};
+
+template <fixed_string Message>
+struct check_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::check;
+ static constexpr std::string_view name = "check";
+ static constexpr std::string_view label = Message.view();
+ static constexpr void infer(const attributes& a, inference& io) {
+  const dtype type = io.in[0].type;
+  effect_op::infer(a, io);
+  io.require(type == dtype::boolean, "check: the condition must be bool");
+ }
+};
+
+/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or to the sink
+/// of set_print_sink, and returns x: `h = tg::print<"hidden">(h)`.
+template <fixed_string Label, tensor_like X>
+constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ mode_transforms<mode_of_t<X>>::template effect<print_op<Label>>(value, where);
+ return value;
+}
+
+/// Throws numeric_error naming the label and the first element that is NaN or infinite; returns x.
+template <fixed_string Label, tensor_like X>
+constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ mode_transforms<mode_of_t<X>>::template effect<check_finite_op<Label>>(value, where);
+ return value;
+}
+
+/// Throws check_error with the message when an element of the condition is false: `tg::check<"rates are positive">(r > 0)`.
+template <fixed_string Message, tensor_like X>
+constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
+ mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
+}
+}
+// -- tapegraph/ops/elementwise/activation.hpp
+
+/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus,
+/// softsign, erf, erfc. Activations that multiply their operand by a gate are in
+/// gated_activation.hpp.
+
+namespace tapegraph {
+
+/// max(x, 0); the derivative at 0 is 0.
+struct relu_op : map_op<1> {
+ static constexpr std::string_view name = "relu";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
+ static constexpr std::string_view layer_name = "relu";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::choose((x > V(0)) | (x != x), x, V(0));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
+};
+
+/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
+struct relu6_op : map_op<1> {
+ static constexpr std::string_view name = "relu6";
+ static constexpr bool vjp_rounds_once = true;
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::smaller(relu_op::value(x), V(6));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
+};
+
+/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
+struct leaky_relu_op : map_op<2> {
+ static constexpr std::string_view name = "leaky_relu";
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha);
+  else
+   return where(x > 0, 0, dy * x);
+ }
+};
+
+/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
+struct elu_op : series_op<2> {
+ static constexpr std::string_view name = "elu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha * apply<exp_op>(x));
+  else
+   return dy * apply<expm1_op>(where(x > 0, 0, x));
+ }
+};
+
+/// x / (1 + |x|)
+struct softsign_op : map_op<1> {
+ static constexpr std::string_view name = "softsign";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V a = math::abs(x);
+  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto denominator = 1 + apply<abs_op>(x);
+  return dy / denominator / denominator;
+ }
+};
+
+/// 1 / (1 + exp(-x))
+struct sigmoid_op : series_op<1> {
+ static constexpr std::string_view name = "sigmoid";
+ static constexpr bool finite_slopes = true;
+ static constexpr std::string_view layer_name = "sigmoid";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+ struct of_storage_types : series_op<1> {
+  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<sigmoid_op>(-x)); }
+ };
+};
+
+struct tanh_op : series_op<1> {
+ static constexpr std::string_view name = "tanh";
+ static constexpr bool finite_slopes = true;
+ static constexpr std::string_view layer_name = "tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+ struct of_storage_types : series_op<1> {
+  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+   return dy * (4 * apply<sigmoid_op>(2 * x) * apply<sigmoid_op>(-2 * x));
+  }
+ };
+};
+
+/// log(1 + exp(x)), without overflow
+struct softplus_op : series_op<1> {
+ static constexpr std::string_view name = "softplus";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::softplus(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
+};
+
+struct erf_op : series_op<1> {
+ static constexpr std::string_view name = "erf";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erf(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+/// 1 - erf(x)
+struct erfc_op : series_op<1> {
+ static constexpr std::string_view name = "erfc";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erfc(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto relu(const A& x) {
+ return apply<relu_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto sigmoid(const A& x) {
+ return apply<sigmoid_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tanh(const A& x) {
+ return apply<tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softplus(const A& x) {
+ return apply<softplus_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erf(const A& x) {
+ return apply<erf_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto relu6(const A& x) {
+ return apply<relu6_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softsign(const A& x) {
+ return apply<softsign_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erfc(const A& x) {
+ return apply<erfc_op>(x);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
+ return apply<leaky_relu_op>(x, alpha);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
+ return apply<elu_op>(x, alpha);
+}
+/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+template <operand A>
+TG_INLINE constexpr auto selu(const A& x) {
+ return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
+}
+/// log(sigmoid(x)) = -softplus(-x)
+template <operand A>
+TG_INLINE constexpr auto log_sigmoid(const A& x) {
+ return -apply<softplus_op>(-x);
+}
+/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
+template <operand A>
+TG_INLINE constexpr auto hard_sigmoid(const A& x) {
+ return apply<relu6_op>(x + 3.0) / 6.0;
+}
+}
+// -- tapegraph/ops/elementwise/cross_entropy.hpp
+
+/// sigmoid_cross_entropy_with_logits, used by losses. It is one operation because it is smooth:
+/// written with `maximum` and `abs`, its derivatives at x = 0 would be those of their kinks.
+
+namespace tapegraph {
+
+/// sigmoid(x) - z. For a label of 0 or 1 the difference keeps all its digits, however small it is.
+struct sigmoid_residual_op : series_op<2> {
+ static constexpr std::string_view name = "sigmoid_residual";
+ template <class V>
+ TG_HD static constexpr V value(V x, V z) {
+  const V lack = math::sigmoid(-math::abs(x));
+  return math::detail::select(x > V(0), (V(1) - z) - lack, lack - z);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto, auto) {
+  if constexpr (I == 0)
+   return dy * (apply<sigmoid_op>(x) * apply<sigmoid_op>(-x));
+  else
+   return -dy;
+ }
+};
+
+/// log(1 + e^x) - x z, as |x| times (1 - z above 0, z below) + log(1 + e^-|x|): no overflow, no cancellation for labels z in [0, 1].
+struct sigmoid_cross_entropy_op : series_op<2> {
+ static constexpr std::string_view name = "sigmoid_cross_entropy_with_logits";
+ template <class V>
+ TG_HD static constexpr V value(V x, V z) {
+  const V a = math::abs(x), wrong = math::detail::select(x > V(0), V(1) - z, z);
+  const V linear = math::detail::select(wrong == V(0), V(0), math::detail::product(a, wrong));
+  return linear + math::log1p(math::exp(-a));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto z, auto) {
+  if constexpr (I == 0)
+   return dy * apply<sigmoid_residual_op>(x, z);
+  else
+   return -(dy * x);
+ }
+};
+
+/// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)), the binary cross-entropy of logits x and
+/// labels z in [0, 1]: TensorFlow's function of this name, PyTorch's
+/// binary_cross_entropy_with_logits. Its mean is the loss sigmoid_cross_entropy.
+template <operand A, operand B>
+TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, const B& labels) {
+ return apply<sigmoid_cross_entropy_op>(logits, labels);
+}
+}
+// -- tapegraph/ops/elementwise/gated_activation.hpp
+
+/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
+///
+/// For large |x| the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes
+/// are computed with x clipped to bounds beyond which they have vanished.
+
+namespace tapegraph {
+
+namespace detail {
+template <class V>
+TG_HD constexpr V not_far_below(V x) {
+ return math::detail::select(x < V(-1000), V(-1000), x);
+}
+struct near_op : clip_op {
+ template <int I>
+  requires(I == 0)
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
+  return where(x < low, 0, where(x > high, 0, dy));
+ }
+};
+TG_INLINE constexpr auto not_far(auto x) { return apply<near_op>(x, -1000, 1000); }
+
+template <class V>
+struct normal_gate {
+ V value;
+ V density;
+ TG_HD constexpr explicit normal_gate(V x) {
+  constexpr V largest = V(1.4142135623730951) * math::detail::erfc_largest<V>;
+  const V a = math::abs(x), e = math::exp(V(-0.5) * x * x);
+  const V c = V(0.7071067811865476) * math::detail::select(a > largest, largest, a);
+  const V tail = math::detail::product(V(0.5) * e, math::detail::scaled_erfc(c));
+  value = math::detail::select(x < V(0), tail, V(1) - tail);
+  density = V(0.3989422804014327) * e;
+ }
+};
+template <class V>
+struct logistic_gate {
+ V value, rest;
+ TG_HD constexpr explicit logistic_gate(V x) {
+  const V e = math::exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
+  value = math::detail::select(x < V(0), small, large);
+  rest = math::detail::select(x < V(0), large, small);
+ }
+};
+template <class V>
+TG_HD constexpr V within_a_thousand(V x) {
+ return math::detail::select(x > V(1000), V(1000), not_far_below(x));
+}
+template <class V>
+TG_HD constexpr V gate_argument(V x) {
+ return V(1.5957691216057308) * math::detail::mul_add(V(0.044715), x * x * x, x);
+}
+template <class V>
+TG_HD constexpr V gate_slope(V x) {
+ return V(1.5957691216057308) * math::detail::mul_add(V(0.134145), x * x, V(1));
+}
+struct gelu_slope_op : series_op<1> {
+ static constexpr std::string_view name = "gelu_slope";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = within_a_thousand(x);
+  const normal_gate<V> gate(near);
+  return math::detail::mul_add(near, gate.density, gate.value);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = not_far(x);
+  return dy * (0.3989422804014327 * (2 - near * near) * apply<exp_op>(-0.5 * (near * near)));
+ }
+};
+struct gelu_tanh_slope_op : series_op<1> {
+ static constexpr std::string_view name = "gelu_tanh_slope";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = within_a_thousand(x);
+  const logistic_gate<V> gate(gate_argument(near));
+  return gate.value * math::detail::mul_add(near * gate_slope(near), gate.rest, V(1));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = not_far(x);
+  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
+  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
+  const auto s = apply<sigmoid_op>(u), rest = apply<sigmoid_op>(-u);
+  return dy *
+   (s * rest * (2 * slope + 0.42812889763560147 * (near * near) + near * (slope * slope) * (rest - s)));
+ }
+};
+struct swish_slope_op : series_op<1> {
+ static constexpr std::string_view name = "swish_slope";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = within_a_thousand(x);
+  const logistic_gate<V> gate(near);
+  return gate.value * math::detail::mul_add(near, gate.rest, V(1));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = not_far(x);
+  const auto s = apply<sigmoid_op>(near), rest = apply<sigmoid_op>(-near);
+  return dy * (s * rest * (2 + near * (rest - s)));
+ }
+};
+}
+
+/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
+struct gelu_op : series_op<1> {
+ static constexpr std::string_view name = "gelu";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = detail::not_far_below(x);
+  return near * detail::normal_gate<V>(near).value;
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_slope_op>(x); }
+};
+
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
+struct gelu_tanh_op : series_op<1> {
+ static constexpr std::string_view name = "gelu_tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = detail::not_far_below(x);
+  return near * detail::logistic_gate<V>(detail::gate_argument(near)).value;
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_tanh_slope_op>(x); }
+};
+
+/// x sigmoid(x)
+struct swish_op : series_op<1> {
+ static constexpr std::string_view name = "swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::not_far_below(x) * detail::logistic_gate<V>(x).value;
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::swish_slope_op>(x); }
+};
+
+/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
+struct mish_op : series_op<1> {
+ static constexpr std::string_view name = "mish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
+  const V n = e * (e + V(2));
+  return detail::not_far_below(x) * (n / (n + V(2)));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = apply<detail::near_op>(x, -1000, 25);
+  const auto e = apply<exp_op>(near);
+  const auto n = e * (e + 2);
+  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
+ }
+};
+
+/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
+struct hard_swish_op : map_op<1> {
+ static constexpr std::string_view name = "hard_swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
+ }
+};
+
+/// The argument that selects gelu's tanh approximation.
+struct approximate_t {};
+inline constexpr approximate_t approximate{};
+
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x) {
+ return apply<gelu_op>(x);
+}
+/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
+ return apply<gelu_tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto swish(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto silu(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto mish(const A& x) {
+ return apply<mish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto hard_swish(const A& x) {
+ return apply<hard_swish_op>(x);
+}
+}
+// -- tapegraph/ops/elementwise/hyperbolic.hpp
+
+// -- tapegraph/ops/elementwise/trigonometric.hpp
+
+/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
+
+namespace tapegraph {
+
+struct cos_op : series_op<1> {
+ static constexpr std::string_view name = "cos";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sin_op : series_op<1> {
+ static constexpr std::string_view name = "sin";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
+};
+
+TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
+
+struct tan_op : series_op<1> {
+ static constexpr std::string_view name = "tan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
+};
+
+namespace detail {
+struct one_minus_square_op : map_op<1> {
+ static constexpr std::string_view name = "one_minus_square";
+ static constexpr bool finite_slopes = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return (V(1) - x) * (V(1) + x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-2 * x); }
+};
+}
+
+/// The derivative is infinite at -1 and 1.
+struct asin_op : series_op<1> {
+ static constexpr std::string_view name = "asin";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x));
+ }
+};
+
+struct acos_op : series_op<1> {
+ static constexpr std::string_view name = "acos";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return -(dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x)));
+ }
+};
+
+struct atan_op : series_op<1> {
+ static constexpr std::string_view name = "atan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
+};
+
+/// sqrt(x^2 + y^2) without intermediate overflow; all derivatives at the origin are 0.
+struct hypot_op : series_op<2> {
+ static constexpr std::string_view name = "hypot";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return math::hypot(x, y);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
+  if constexpr (I == 0)
+   return dy * where(r == 0, 0, x / where(r == 0, 1, r));
+  else
+   return dy * where(r == 0, 0, y / where(r == 0, 1, r));
+ }
+};
+
+/// The angle of the point (x, y), in (-pi, pi]; all derivatives at the origin are 0.
+struct atan2_op : series_op<2> {
+ static constexpr std::string_view name = "atan2";
+ template <class V>
+ TG_HD static constexpr V value(V y, V x) {
+  return math::atan2(y, x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
+  const auto length = apply<hypot_op>(x, y);
+  const auto r = where(length == 0, 1, length);
+  if constexpr (I == 0)
+   return dz * where(length == 0, 0, x / r / r);
+  else
+   return -(dz * where(length == 0, 0, y / r / r));
+ }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sin(const A& x) {
+ return apply<sin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cos(const A& x) {
+ return apply<cos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tan(const A& x) {
+ return apply<tan_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asin(const A& x) {
+ return apply<asin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acos(const A& x) {
+ return apply<acos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atan(const A& x) {
+ return apply<atan_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto atan2(const A& y, const B& x) {
+ return apply<atan2_op>(y, x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto hypot(const A& x, const B& y) {
+ return apply<hypot_op>(x, y);
+}
+}
+
+/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
+
+namespace tapegraph {
+
+struct cosh_op : series_op<1> {
+ static constexpr std::string_view name = "cosh";
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cosh(x);
+ }
+ static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sinh_op : series_op<1> {
+ static constexpr std::string_view name = "sinh";
+ static constexpr bool vjp_rounds_once = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
+};
+
+TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
+
+/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
+struct asinh_op : series_op<1> {
+ static constexpr std::string_view name = "asinh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
+};
+
+/// The derivative is infinite at 1.
+struct acosh_op : series_op<1> {
+ static constexpr std::string_view name = "acosh";
+ static constexpr double regular_at = 2;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acosh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct atanh_op : series_op<1> {
+ static constexpr std::string_view name = "atanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<detail::one_minus_square_op>(x); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sinh(const A& x) {
+ return apply<sinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cosh(const A& x) {
+ return apply<cosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asinh(const A& x) {
+ return apply<asinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acosh(const A& x) {
+ return apply<acosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atanh(const A& x) {
+ return apply<atanh_op>(x);
+}
+}
+// -- tapegraph/ops/elementwise/rounding.hpp
+
+/// floor, ceil, round (halves to even), trunc. They are step functions, so results count as
+/// constants. Integers are unchanged.
+
+namespace tapegraph {
+
+#define TG_ROUNDING(word) \
+ struct word##_op : map_op<1> { \
+  static constexpr std::string_view name = #word; \
+  static constexpr bool integers = true; \
+  template <class V> \
+  TG_HD static constexpr V value(V x) { \
+   if constexpr (std::is_floating_point_v<V>) \
+    return math::word(x); \
+   else \
+    return x; \
+  } \
+ }; \
+ template <operand A> \
+ TG_INLINE constexpr auto word(const A& x) { \
+  return apply<word##_op>(x); \
+ }
+
+TG_ROUNDING(floor)
+TG_ROUNDING(ceil)
+TG_ROUNDING(round)
+TG_ROUNDING(trunc)
+#undef TG_ROUNDING
+}
+// -- tapegraph/ops/elementwise/standard_functions.hpp
+
+/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
+/// tensors, and the compiler would list each of them, with its macros, in its error. These
+/// overloads instead say what to write. They accept only this library's types and can never be
+/// called; nothing else is declared in namespace std, which is reserved.
+///
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
+/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
+/// the better match.
+
+namespace tapegraph {
+/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
+/// does tapegraph::sqrt(x).
+struct leave_out_std;
+
+namespace detail {
+template <class... Given>
+concept given_a_tensor = (tensor_like<Given> || ...);
+struct tensor_for_std {
+ template <tensor_like X>
+ constexpr tensor_for_std(const X&) {}
+};
+struct number_for_std {
+ template <class X>
+  requires std::is_arithmetic_v<X>
+ constexpr number_for_std(const X&) {}
+};
+}
+}
+
+namespace std {
+tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
+}
+// -- tapegraph/ops/gather/gather.hpp
+
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: select elements by
+/// int32 or int64 indices. An index outside its axis (a negative one, too) throws a range_error
+/// that names the operation, the index, its position and the extent, before anything is read or
+/// written. Contributions to the same index are added in their order.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
+constexpr bool same_shape_or_required(const shape& a, const shape& b) {
+ bool same = a.rank() == b.rank();
+ for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
+ return same;
+}
+}
+
+/// Slices of a table along an axis: table [batch..., before..., n, after...], indices [batch...,
+/// picks...] to [batch..., before..., picks..., after...].
+namespace detail {
+inline double bytes_of_choice(const kernel_call& c) {
+ const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+ return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+}
+
+struct gather_op {
+ static constexpr std::string_view name = "gather";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0, batch = 0;
+ };
+ /// Computes the shape of the gathered slices. Returns false when the operands do not fit.
+ static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
+        shape& result) {
+  const shape& picks = indices.dims;
+  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
+   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
+   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
+   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
+      "gather: batch axes must come before the axis, in the table and in the indices"))
+   return false;
+  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
+  result = shape();
+  result.attach(table.table());
+  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
+  for (int i = 0; i < batch; ++i)
+   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
+  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather: rank above 8");
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  gathered(a, io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
+struct scatter_add_op : gather_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "scatter_add";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(a, io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_add: the values must have the shape that gather would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
+struct gather_nd_op {
+ static constexpr std::string_view name = "gather_nd";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
+  const shape& picks = indices.dims;
+  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
+  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
+   !io.require(
+    width.known() && width.value >= 1 && width.value <= table.rank(),
+    "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   return false;
+  result = shape();
+  result.attach(table.table() != nullptr ? table.table() : picks.table());
+  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather_nd: rank above 8");
+ }
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  gathered(io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
+struct scatter_nd_op : gather_nd_op {
+ static constexpr std::string_view name = "scatter_nd";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_nd: the values must have the shape that gather_nd would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
+struct take_along_op {
+ static constexpr std::string_view name = "take_along";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr bool valid(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
+   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
+   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
+   return false;
+  for (int i = 0; i < x.rank(); ++i)
+   if (i != a.axis)
+    io.require(equal_or_required(x[i], indices.dims[i]),
+      "take_along, put_along: extents differ off the axis");
+  return io.error == nullptr;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+  valid(a, io.in[0].dims, io.in[1], io);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
+struct put_along_op : take_along_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "put_along";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (valid(a, io.result, io.in[1], io))
+   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
+     "put_along: values and indices differ in shape");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
+ const shape target = shape_of(x);
+ return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
+template <class T>
+struct one_hot_op {
+ static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t depth = 0, axis = 0;
+  double on = 1, off = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  const shape& from = io.in[0].dims;
+  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
+   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
+   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
+   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
+   return;
+  io.result.attach(from.table());
+  for (int i = 0; i <= from.rank(); ++i) {
+   if (i == a.axis) io.result.push_back(a.depth);
+   if (i < from.rank()) io.result.push_back(from[i]);
+  }
+ }
+};
+
+/// Passed to gather as its axis, selects the first axis after the batch axes.
+inline constexpr int after_batch = std::numeric_limits<int>::min();
+
+namespace detail {
+constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
+ return {axis == after_batch ? batch : normalized_axis(axis, rank), batch};
+}
+}
+
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
+/// axes of both operands are matched: indices select within their own batch.
+template <tensor_like A, tensor_like B>
+constexpr auto gather(const A& table, const B& indices, int axis = after_batch, int batch_axes = 0,
+     std::source_location where = std::source_location::current()) {
+ return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
+       indices);
+}
+/// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = after_batch, int batch_axes = 0,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
+        indices);
+}
+/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
+template <tensor_like A, tensor_like B>
+constexpr auto gather_nd(const A& table, const B& indices,
+      std::source_location where = std::source_location::current()) {
+ return invoke<gather_nd_op>({}, nullptr, where, table, indices);
+}
+/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_nd(const A& values, const B& indices, shape target,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_nd_op>({}, &target, where, values, indices);
+}
+/// The elements selected by indices along an axis (numpy.take_along_axis, torch.gather); other
+/// extents are equal.
+template <tensor_like A, tensor_like B>
+constexpr auto take_along(const A& x, const B& indices, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
+}
+/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
+template <tensor_like A, tensor_like B>
+constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
+}
+
+struct one_hot_options {
+ double on = 1, off = 0;
+ int axis = -1; ///< axis of the result
+};
+/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
+template <class T, tensor_like A>
+constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return invoke<one_hot_op<T>>(
+  {depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off}, nullptr, where,
+  indices);
+}
+no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/gather/rows.hpp
+// -- tapegraph/ops/movement/concat.hpp
 
 // -- tapegraph/ops/movement/slice.hpp
 
@@ -7163,6 +8735,194 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
 }
 }
 
+/// concat, stack: join any number of tensors in one pass.
+
+namespace tapegraph {
+
+struct concat_op {
+ static constexpr std::string_view name = "concat";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = any_arity;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape& x = io.in[0].dims;
+  io.type = io.in[0].type;
+  io.result = x;
+  const auto axis = static_cast<int>(a.axis);
+  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
+  extent length = x[axis];
+  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
+   const shape& y = io.in[k].dims;
+   io.culprit = k;
+   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
+    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
+    return;
+   for (int i = 0; i < x.rank(); ++i)
+    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
+   length = length + y[axis];
+  }
+  io.result.set(axis, length);
+ }
+ /// The adjoint of operand `which`: its part of dy.
+ template <handle H>
+ static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
+  const auto axis = static_cast<int>(a.axis);
+  extent before{0, shapes[0].table()};
+  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
+  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
+ }
+};
+
+namespace detail {
+template <class R>
+concept tensor_range = requires(const R& parts) {
+ parts.size();
+ requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
+};
+template <tensor_range R>
+using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
+template <tensor_range R, class F>
+constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
+ const int count = static_cast<int>(parts.size());
+ if (count == 0) throw shape_error(none);
+ if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
+  return f(parts.data(), count);
+ } else {
+  list<handle_in<R>> sealed;
+  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
+  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
+ }
+}
+template <handle H>
+constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
+ return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
+}
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+ list<H> raised;
+ for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+ return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
+}
+}
+
+/// Concatenates any number of handles of one type along an axis: concat({a, b, c}, 1). The
+/// operands' extents may differ only along that axis.
+template <handle H>
+constexpr H concat(std::initializer_list<H> parts, int axis = -1,
+    std::source_location where = std::source_location::current()) {
+ return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// Concatenates a std::vector, std::array or std::span of tensors or formulas: in eager mode their
+/// number and extents need not be known in advance.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::concatenated(first, count, axis, where);
+ });
+}
+/// Two tensors or formulas.
+template <tensor_like A, tensor_like B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+     std::source_location where = std::source_location::current()) {
+ const auto first = eval(x, where);
+ const auto second = eval(y, where);
+ if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
+  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
+  return concat({first, second}, axis, where);
+ } else {
+  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
+ }
+}
+
+/// Stacks any number of handles of one shape along a new axis, which is axis `axis` of the result.
+template <handle H>
+constexpr H stack(std::initializer_list<H> parts, int axis = 0,
+    std::source_location where = std::source_location::current()) {
+ return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// Stacks a std::vector, std::array or std::span of tensors or formulas.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::stacked(first, count, axis, where);
+ });
+}
+
+struct sum_of_equal_rows_op {
+ static constexpr std::string_view name = "sum_of_equal_rows";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  const shape &rows = io.in[0].dims, &picks = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = rows;
+  if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
+  bool valid = picks.rank() <= rows.rank();
+  for (int i = 0; valid && i < picks.rank(); ++i) valid = equal_or_required(rows[i], picks[i]);
+  io.require(valid, "sum_of_equal_rows: the rows' first axes are not those of the indices");
+ }
+};
+struct assign_rows_op {
+ static constexpr std::string_view name = "assign_rows";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 3;
+ static constexpr bool in_place = true;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  shape expected;
+  if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
+  io.culprit = 2;
+  io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
+    "assign_rows: the rows must have the type and shape that gather would give");
+ }
+ static double bytes(const kernel_call& c) {
+  const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
+  return static_cast<double>(
+   c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
+ }
+};
+template <tensor_like A, tensor_like B>
+constexpr auto sum_of_equal_rows(const A& rows, const B& indices,
+        std::source_location where = std::source_location::current()) {
+ return invoke<sum_of_equal_rows_op>({}, nullptr, where, rows, indices);
+}
+template <tensor_like A, tensor_like B, tensor_like C>
+constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
+      std::source_location where = std::source_location::current()) {
+ return invoke<assign_rows_op>({}, nullptr, where, table, indices, rows);
+}
+namespace detail {
+template <handle H>
+constexpr H rows_together(const H* parts, int count, int rest_axes) {
+ const auto here = std::source_location::current();
+ if (count == 1) return parts[0];
+ list<H> flat;
+ for (int k = 0; k < count; ++k) {
+  const shape from = shape_of(parts[k]);
+  shape target = no_axes(from);
+  target.push_back(from.size(0, from.rank() - rest_axes));
+  for (int i = from.rank() - rest_axes; i < from.rank(); ++i) target.push_back(from[i]);
+  flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
+ }
+ return invoke_list<concat_op>({0}, here, flat.begin(), count);
+}
+}
+}
+// -- tapegraph/ops/movement/fill.hpp
+
 /// Constants created with a handle that selects the mode: full_like, zeros_like, ones_like, fill,
 /// arange, linspace, eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
 
@@ -7335,351 +9095,56 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
  a.step[rank - 1] = side + 1;
  return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
 }
-}
-// -- tapegraph/ops/reduction/length.hpp
 
-// -- tapegraph/ops/reduction/scaled.hpp
-
-/// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
-/// which has enough range for the squares of all of them; for doubles after an exact multiplication
-/// by a power of two.
-
-namespace tapegraph::detail {
-struct inverse_scale_op : map_op<1> {
- static constexpr std::string_view name = "inverse_scale";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  using traits = math::detail::traits<V>;
-  constexpr auto bias = traits::bias;
-  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
-  const auto exponent =
-   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
-  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
- }
+// -- tapegraph/ops/movement/graph_slices.hpp
+struct slice_view_op : slice_op {
+ static constexpr operation_kind kind = operation_kind::view;
 };
-struct largest_op : reduce_op {
- static constexpr std::string_view name = "largest";
- static constexpr reduction combines = reduction::maximum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-struct smallest_op : reduce_op {
- static constexpr std::string_view name = "smallest";
- static constexpr reduction combines = reduction::minimum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-template <tensor_like A>
-constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
- return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
-}
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
- const node wide(f(cast<double>(x), std::true_type{}));
- if (type == dtype::f32) return node(eval(cast<float>(wide), where));
- return rounded_to_storage(wide, type, where);
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::f32 || is_storage_type(type))
-  return eval(cast<element_t<type>>(f(cast<double>(x), std::true_type{})), where);
- else
-  return f(x, std::false_type{});
-}
-}
-
-/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of
-/// squares if that is in range, as it nearly always is. Otherwise the vector is read a second time, with
-/// its numbers scaled.
-
-namespace tapegraph::detail {
-struct length_op {
- static constexpr std::string_view name = "length";
- static constexpr batching batched = batching::rows;
+struct placed_sum_op {
+ static constexpr std::string_view name = "placed_sum";
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr int arity = 2;
- struct attributes {};
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[1].type;
-  io.result = io.in[1].dims;
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
-template <class Number>
-TG_HD double length_of(double squares, std::int64_t n, const Number& x) {
- if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
- double largest = 0;
- for (std::int64_t i = 0; i < n; ++i) {
-  const double size = math::abs(x(i));
-  largest = size > largest ? size : largest;
- }
- if (largest == 0 || largest == math::detail::traits<double>::infinity) return largest;
- const double scale = inverse_scale_op::value(largest);
- double sum = 0, rest = 0;
- for (std::int64_t i = 0; i < n; ++i) {
-  const double scaled = x(i) * scale, next = math::detail::product(scaled, scaled) - rest, total = sum + next;
-  rest = (total - sum) - next;
-  sum = total;
- }
- return math::sqrt(sum) / scale;
-}
-}
-
-/// norm, stddev: lengths that neither overflow nor underflow where the element type can represent
-/// them.
-
-namespace tapegraph {
-
-namespace detail {
-struct euclidean_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
-  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
- }
-};
-struct power_norm_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
-  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
-  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
-  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
- }
-};
-template <handle A>
-constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
- const auto value = [mask, where](const auto& operand) {
-  const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
-  return invoke<length_op>({}, nullptr, where, operand, squares);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
-}
-template <handle A>
-constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
- const auto value = [p, mask, where](const auto& operand, const auto&) {
-  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
-  const auto unscaled = [](const auto& m) {
-   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
-  };
-  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
-  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
-  return eval(pow(total, 1 / p) * scale, where);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
-}
-template <tensor_like A>
-constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  if constexpr (widened) {
-   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
-  } else {
-   return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
-  }
- });
-}
-template <tensor_like A, class F>
-constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  const auto length = [&](const auto& v) {
-   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
-   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
-  };
-  const auto divisor = [&](const auto& found, const auto& bound) {
-   const auto longer = maximum(found, bound);
-   return eval(tapegraph::where(longer == 0, 1, longer), where);
-  };
-  if constexpr (widened) {
-   return f(operand / divisor(length(operand), least));
-  } else {
-   const auto value = eval(operand, where);
-   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
-   const auto scaled = eval(value * scale, where);
-   return f(scaled / divisor(length(scaled), scale * least));
-  }
- });
-}
-template <tensor_like A>
-constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
- return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
-}
-}
-
-/// The p-norm (sum |x|^p)^(1/p) over axes, with p = `order`, 2 by default. Order 1 is the sum of
-/// magnitudes, infinity the largest, -infinity the smallest, 0 the number of nonzero elements (its
-/// derivative is zero). Over two axes order 2 is the Frobenius norm, not the spectral norm. Numbers
-/// are scaled before they are raised to a power, so a norm and its derivatives overflow or
-/// underflow only where the element type cannot represent them.
-///
-/// Derivatives: for order 2, x / norm; at zero, where there are many subgradients, 0 (as in
-/// PyTorch; TensorFlow gives NaN). Ties of the infinite orders share the derivative evenly. Zero
-/// elements receive no derivative of the norm of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- constexpr double infinity = std::numeric_limits<double>::infinity();
- const std::int64_t mask = over.bits(shape_of(x).rank());
- const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
- using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
- if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
- if (!magnitudes)
-  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
-   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
-   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
-  }));
- return result(detail::in_float(x, where, [&](const auto& operand) {
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 1) return total(abs(operand));
-  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
-  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
- }));
-}
-
-/// The square root of the variance, computed as norm(x - mean) / sqrt(n - correction). Its
-/// derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto centre = mean(value, over, {.keepdims = true}, where);
-  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
-  const extent count = detail::reduced_size(value, over) - extent(options.correction);
-  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
- });
-}
-no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
-no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
-}
-// -- tapegraph/ops/reduction/softmax.hpp
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows. An infinite maximum is not
-/// subtracted, so that only infinities give infinity and not NaN. -infinity for no elements, whose
-/// sum is 0 (NumPy, TensorFlow, PyTorch).
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const std::int64_t mask = over.bits(shape_of(value).rank());
-  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, mask, options.keepdims, where);
- });
-}
-no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
-
-/// exp(x) / sum(exp(x)) along an axis; a row that fits into the caches is read once.
-struct softmax_op {
- static constexpr std::string_view name = "softmax";
- static constexpr std::string_view layer_name = "softmax*";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_value;
- static constexpr int arity = 1;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = any_arity;
+ static constexpr int most = 16;
  struct attributes {
   std::int64_t axis = 0;
+  std::int64_t begin[most]{};
  };
  static constexpr void infer(const attributes& a, inference& io) {
+  const auto axis = static_cast<int>(a.axis);
   io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
- static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
-};
-
-struct log_softmax_op : softmax_op {
- static constexpr std::string_view name = "log_softmax";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
-};
-
-/// y (dy - sum(dy y)), y the softmax.
-struct softmax_gradient_op : softmax_op {
- static constexpr std::string_view name = "softmax_gradient";
- static constexpr std::string_view layer_name = "";
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  softmax_op::infer(a, io);
-  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  if constexpr (I == 0) {
-   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
-  } else {
-   const auto total = [&](const auto& of) {
-    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-   };
-   const auto along = total(dy * y), across = total(u * y);
-   return eval(u * (dy - along) - dy * across, here);
+  io.result = *io.target;
+  if (!io.require(io.count <= most, "placed_sum: too many operands") ||
+   !io.require(axis >= 0 && axis < io.result.rank(), "placed_sum: axis outside the rank"))
+   return;
+  for (int k = 0; k < io.count && io.error == nullptr; ++k) {
+   const shape& x = io.in[k].dims;
+   io.culprit = k;
+   if (!io.require(io.in[k].type == io.type, "placed_sum: element types differ") ||
+    !io.require(x.rank() == io.result.rank(), "placed_sum: ranks differ"))
+    return;
+   slice_op::attributes place = detail::whole_slice();
+   place.begin[axis] = a.begin[k];
+   slice_op::require_inside(place, io, io.result, x, "placed_sum",
+        "placed_sum: an operand lies outside the result");
+   for (int i = 0; i < x.rank(); ++i)
+    if (i != axis)
+     io.require(equal_or_required(x[i], io.result[i]), "placed_sum: extents differ off the axis");
   }
  }
-};
-
-/// dy - exp(y) sum(dy), y the logarithm of the softmax.
-struct log_softmax_gradient_op : softmax_gradient_op {
- static constexpr std::string_view name = "log_softmax_gradient";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  const auto total = [&](const auto& of) {
-   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-  };
-  if constexpr (I == 0)
-   return eval(u - total(u * exp(y)), here);
-  else
-   return eval(-(u * exp(y) * total(dy)), here);
+ template <handle H>
+ static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
+  slice_op::attributes place = detail::whole_slice();
+  place.begin[a.axis] = a.begin[which];
+  return invoke<slice_op>(place, &shapes[which], std::source_location::current(), dy);
+ }
+ static double flops(const kernel_call& call) {
+  double adds = 0;
+  for (int k = 0; k < call.inputs; ++k) adds += static_cast<double>(call.in[k].elements());
+  return adds;
  }
 };
-
-template <int I>
-constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-template <int I>
-constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))). The difference comes
-/// first, so that small differences of large elements are not rounded away. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty if the axis is. NaN where all elements are -infinity
-/// or one is +infinity, as in TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
-}
 
 // -- tapegraph/ops/movement/padding.hpp
 
@@ -7975,503 +9440,56 @@ constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
  return invoke<index_map_op>(a, &target, where, x);
 }
 }
-// -- tapegraph/ops/movement/concat.hpp
+// -- tapegraph/ops/movement/parts.hpp
 
-/// concat, stack: join any number of tensors in one pass.
+/// x[i] and x(tg::all, {0, 4}) of every handle (expr/indexable.hpp).
 
 namespace tapegraph {
 
-struct concat_op {
- static constexpr std::string_view name = "concat";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = any_arity;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape& x = io.in[0].dims;
-  io.type = io.in[0].type;
-  io.result = x;
-  const auto axis = static_cast<int>(a.axis);
-  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
-  extent length = x[axis];
-  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
-   const shape& y = io.in[k].dims;
-   io.culprit = k;
-   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
-    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
-    return;
-   for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
-   length = length + y[axis];
+/// Implements NumPy's x[parts[0], parts[1], ...], which x[i] and x(tg::all, {0, 4}) call, by slice
+/// and take.
+template <handle H>
+constexpr H take_parts(const H& x, const part* parts, int count, std::source_location where) {
+ using kind = part::kind;
+ while (count > 0 && parts[count - 1].what == kind::all) --count;
+ const shape from = shape_of(x);
+ int rest = from.rank(), ellipses = 0;
+ for (int i = 0; i < count; ++i) {
+  if (parts[i].what == kind::other_axes)
+   ++ellipses;
+  else if (parts[i].what != kind::new_axis)
+   --rest;
+ }
+ slice_op::attributes a = detail::whole_slice();
+ shape cut = from, target = detail::no_axes(from);
+ bool cuts = false, reshapes = false;
+ int axis = 0;
+ for (int i = 0; i < count; ++i) {
+  const part& p = parts[i];
+  if (p.what == kind::new_axis) {
+   target.push_back(1);
+   reshapes = true;
+  } else if (p.what == kind::other_axes) {
+   for (int k = 0; k < rest; ++k) target.push_back(from[axis++]);
+  } else if (p.what == kind::index && axis < from.rank()) {
+   refuse_index(x, p.bounds.begin, axis);
+   a.begin[axis] = p.bounds.begin < 0 ? at_the_end - p.bounds.begin - 1 : p.bounds.begin;
+   cut.set(axis++, 1);
+   cuts = reshapes = true;
+  } else {
+   detail::slice_axis(p.bounds, from, a, cut, axis);
+   cuts = cuts || p.what != kind::all;
+   if (axis < from.rank()) target.push_back(cut[axis]);
+   ++axis;
   }
-  io.result.set(axis, length);
+  if (p.what == kind::malformed) a.begin[0] = slice_op::malformed;
  }
- /// The adjoint of operand `which`: its part of dy.
- template <handle H>
- static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
-  const auto axis = static_cast<int>(a.axis);
-  extent before{0, shapes[0].table()};
-  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
-  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
- }
-};
-
-namespace detail {
-template <class R>
-concept tensor_range = requires(const R& parts) {
- parts.size();
- requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
-};
-template <tensor_range R>
-using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
-template <tensor_range R, class F>
-constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
- const int count = static_cast<int>(parts.size());
- if (count == 0) throw shape_error(none);
- if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
-  return f(parts.data(), count);
- } else {
-  list<handle_in<R>> sealed;
-  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
-  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
- }
+ for (; axis < from.rank(); ++axis) target.push_back(from[axis]);
+ if (ellipses > 1) a.begin[0] = slice_op::two_ellipses;
+ if (rest < 0 && from.rank() == max_rank) a.begin[0] = slice_op::axis_outside;
+ const H kept = cuts || ellipses > 1 || rest < 0 ? invoke<slice_op>(a, &cut, where, x) : x;
+ return reshapes ? invoke<reshape_op>({}, &target, where, kept) : kept;
 }
-template <handle H>
-constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
- return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
-}
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
- list<H> raised;
- for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
- return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
-}
-}
-
-/// Concatenates any number of handles of one type along an axis: concat({a, b, c}, 1). The
-/// operands' extents may differ only along that axis.
-template <handle H>
-constexpr H concat(std::initializer_list<H> parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// Concatenates a std::vector, std::array or std::span of tensors or formulas: in eager mode their
-/// number and extents need not be known in advance.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
-  return detail::concatenated(first, count, axis, where);
- });
-}
-/// Two tensors or formulas.
-template <tensor_like A, tensor_like B>
-constexpr auto concat(const A& x, const B& y, int axis = -1,
-     std::source_location where = std::source_location::current()) {
- const auto first = eval(x, where);
- const auto second = eval(y, where);
- if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
-  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
-  return concat({first, second}, axis, where);
- } else {
-  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
- }
-}
-
-/// Stacks any number of handles of one shape along a new axis, which is axis `axis` of the result.
-template <handle H>
-constexpr H stack(std::initializer_list<H> parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// Stacks a std::vector, std::array or std::span of tensors or formulas.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
-  return detail::stacked(first, count, axis, where);
- });
-}
-}
-// -- tapegraph/ops/cumulative/cumulative.hpp
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(),
-    "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean,
-    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
-          dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
-  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// The sum of the elements up to each one along an axis; `exclusive` leaves out the element itself,
-/// `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
-/// The product of the elements up to each one along an axis. Derivatives, up to the fourth, use no
-/// division: they are exact for zeros, too.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<cumulative_product_op>(
-   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
-   operand);
- });
-}
-no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
-}
-// -- tapegraph/ops/gather/gather.hpp
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: select elements by
-/// int32 or int64 indices. An index outside its axis (a negative one, too) throws a range_error
-/// that names the operation, the index, its position and the extent, before anything is read or
-/// written. Contributions to the same index are added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, after...], indices [batch...,
-/// picks...] to [batch..., before..., picks..., after...].
-namespace detail {
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// Computes the shape of the gathered slices. Returns false when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values must have the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(
-    width.known() && width.value >= 1 && width.value <= table.rank(),
-    "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values must have the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool valid(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]),
-      "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  valid(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (valid(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Passed to gather as its axis, selects the first axis after the batch axes.
-inline constexpr int after_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == after_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes`
-/// axes of both operands are matched: indices select within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = after_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices to zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = after_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices,
-      std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements selected by indices along an axis (numpy.take_along_axis, torch.gather); other
-/// extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< axis of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>(
-  {depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off}, nullptr, where,
-  indices);
-}
-no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/ops/ordering/ordering.hpp
 
@@ -8651,471 +9669,84 @@ constexpr auto argmin(const A& x, std::source_location where = std::source_locat
 }
 no_such_option_in<reduce_options> argmin(any_argument, any_argument, ...) TG_MISTAKE;
 }
-// -- tapegraph/ops/product/matmul.hpp
+// -- tapegraph/ops/ordering/places.hpp
 
-// -- tapegraph/core/math_mode.hpp
-
-#include <optional>
+/// Building blocks of searchsorted, nonzero, unique and bincount that sorts, sums and gathers would
+/// do in more passes: positions by bisection, positions of set marks, and counts of numbers. All
+/// work along the last axis and return int32.
 
 namespace tapegraph {
 
-/// How a GPU multiplies the float operands of convolutions, matrix products, and recurrent layers
-/// that take one launch per step. Sums are float in each mode. The CPU, and devices without such
-/// units (compute capability below 8.0), always compute as with fp32; double is not affected.
-enum class math_mode : std::uint8_t {
- fp32, ///< products in float: the default, because both modes and all devices then agree
- tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand split in two parts: nearly fp32's accuracy
-};
-
-constexpr std::string_view name_of(math_mode mode) {
- constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
- return names[static_cast<int>(mode)];
-}
-
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
-}
-inline std::optional<math_mode>& scoped_math_mode() {
- static thread_local std::optional<math_mode> mode;
- return mode;
-}
-}
-
-/// The mode that this thread's kernels use: its innermost math_mode_scope's, or the process's.
-inline math_mode current_math_mode() {
- const auto& scoped = detail::scoped_math_mode();
- return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
-}
-
-/// Sets the mode of the whole process, from the next kernel on. A math_mode_scope and
-/// compile_options::math_mode take precedence.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-
-/// While it lives, this thread's kernels compute in the given mode, whatever the process's is;
-/// programs compiled meanwhile keep it. An empty mode changes nothing.
-class math_mode_scope {
-public:
- explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
-  if (mode) detail::scoped_math_mode() = mode;
- }
- math_mode_scope(const math_mode_scope&) = delete;
- math_mode_scope& operator=(const math_mode_scope&) = delete;
- ~math_mode_scope() { detail::scoped_math_mode() = before_; }
-
-private:
- std::optional<math_mode> before_;
-};
-
-namespace detail {
-template <handle H>
-constexpr H rows_of(const H& x) {
- const shape from = shape_of(x);
- shape flat;
- flat.attach(from.table());
- flat.push_back(from.size(0, from.rank() - 1));
- flat.push_back(from[from.rank() - 1]);
- return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
-}
-template <handle H>
-constexpr H with_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i <= from.rank(); ++i) {
-  if (i == at) target.push_back(1);
-  if (i < from.rank()) target.push_back(from[i]);
- }
- return invoke<reshape_op>({}, &target, where, x);
-}
-template <handle H>
-constexpr H without_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if (i != at) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, x);
-}
-}
-
-/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
-/// Operands may be read transposed without a copy.
-struct matmul_op {
- static constexpr std::string_view name = "matmul";
- static constexpr bool takes_storage_types = true;
+/// Maps (sorted [..., n], values [..., m]) to the number of elements of `sorted`, which is in
+/// ascending order, NaN last, that come before each value, or with `right` not after it: [..., m].
+struct searchsorted_op {
+ static constexpr std::string_view name = "searchsorted";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::each;
  static constexpr int arity = 2;
  struct attributes {
-  std::int64_t transpose_a = 0, transpose_b = 0;
+  std::int64_t right = 0;
  };
- /// The precision in which a GPU's library multiplies floats, where that is not float: it has no
- /// 3xTF32.
- static std::string_view method(const kernel_call& c) {
-  const bool rounded =
-   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
-  return rounded ? name_of(math_mode::tf32) : std::string_view();
- }
- static constexpr void infer(const attributes& t, inference& io) {
-  const shape &a = io.in[0].dims, &b = io.in[1].dims;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-   !io.require(is_floating(io.type),
-      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
-   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
-   return;
-  const int ra = a.rank(), rb = b.rank();
-  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
-  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
-  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
-  bool ok = true;
-  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
-  io.require(ok, "matmul: batch extents do not broadcast");
-  io.result.push_back(m);
-  io.result.push_back(n);
- }
- template <int I>
- static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
-  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
-   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
-   return sum_to(full, target);
-  };
-  if constexpr (I == 0)
-   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
-        : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
-   const auto rows_of_a = detail::rows_of(a);
-   const auto rows_of_dc = detail::rows_of(dc);
-   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
-        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
-  } else
-   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
-        : product(a, dc, !t.transpose_a, 0, shape_of(b));
- }
- /// 2 m n k, for every matrix of a batch.
- static double flops(const kernel_call& c) {
-  const buffer_view& a = c.in[0];
-  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
-  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
- }
-};
-
-/// Matrix product plus a bias for every row, then relu if Relu, fused by a pass. Never
-/// differentiated.
-template <bool Relu>
-struct matmul_bias_op {
- static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- using attributes = matmul_op::attributes;
- static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
- static double flops(const kernel_call& c) { return matmul_op::flops(c); }
- static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
-};
-
-struct matmul_options {
- bool transpose_a = false, transpose_b = false;
-};
-
-/// NumPy's matmul. An operand of rank 1 is a row on the left and a column on the right, and the
-/// axis it gains is dropped again; `transpose_a` and `transpose_b` do not apply to it. Elements are
-/// float or double.
-template <tensor_like A, tensor_like B>
-constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
-     std::source_location where = std::source_location::current()) {
- auto x = eval(a, where);
- auto y = eval(b, where);
- const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
- if (rank_x == 1) x = detail::with_axis(x, 0, where);
- if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
-       x, y);
- if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
- if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
- return z;
-}
-no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
-
-// -- tapegraph/ops/pooling/pooling.hpp
-
-// -- tapegraph/ops/convolution/convolution.hpp
-
-// -- tapegraph/core/convolution_algorithm.hpp
-
-/// How the CPU computes a convolution of float and its gradients; double is always direct.
-enum class convolution_algorithm : unsigned char {
- automatic, ///< of a layer: what the process has chosen; of the process, its default: chosen from the shape
-   ///< (docs/performance/convolutions.md)
- direct, ///< sums of products
- winograd, ///< Winograd (Toom-Cook) tiles of 4 by 4 outputs, with errors 4 to 10 times as large
- fourier ///< tiles along one dimension by real Fourier transforms
-};
-}
-
-/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
-
-namespace tapegraph {
-
-struct convolution_geometry;
-
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
-
-/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
-struct window_attributes {
- std::int64_t stride[2]{1, 1};
- std::int64_t dilation[2]{1, 1};
- std::int64_t before[2]{}, after[2]{};
- std::int64_t mode = 0; ///< a padding_mode
- std::int64_t groups = 1;
- std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{}; ///< pooling only
- std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
-
- /// The output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps, as
- /// defined by TensorFlow: valid ceil((in - effective + 1) / stride), same and causal ceil(in /
- /// stride).
- constexpr extent output(int i, extent in, std::int64_t size) const {
-  const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
-  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
- }
- /// Whether a window of `size` taps fits: the output extent is positive, or zero for an empty
- /// input. For a symbolic extent this is checked when it is bound, in the operation's name.
- constexpr bool window_fits(int i, extent in, std::int64_t size, const char* operation) const {
-  const extent out = output(i, in, size);
-  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-  const bool always = output(i, extent(1), size).value > 0;
-  return always || at_least_or_required(out, 1, operation);
- }
- constexpr bool sensible() const {
-  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
- }
- constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
- constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
- /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
- constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
-  if (!is(padding_mode::same)) return before[i];
-  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
-  return total > 0 ? total / 2 : 0;
- }
-};
-
-namespace detail {
-struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- static double flops_of(const buffer_view& image, const buffer_view& filter) {
-  const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0
-      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
- }
- template <class Op>
- static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
-};
-template <class Op>
-inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
-}
-
-struct convolution_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &x = io.in[0].dims, &w = io.in[1].dims;
-  const int spatial = x.rank() - 2;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
-   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
-   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
-   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
-   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
-   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
-   return;
-  const extent channels = x[spatial + 1];
-  const std::int64_t out = w[spatial + 1].value;
-  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
-   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
-   return;
-  io.result.push_back(x[0]);
-  for (int i = 0; i < spatial; ++i) {
-   const int axis = i + 2 - spatial;
-   if (!io.require(a.window_fits(axis, x[i + 1], w[i].value, "convolution"),
-       "convolution: kernel larger than padded input"))
-    return;
-   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
-  }
-  io.result.push_back(out);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dx from (dy, w); the target is x's shape. It is linear in both operands, so its own
-/// derivatives are convolutions.
-struct convolution_input_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_input_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &y = io.in[0].dims, &w = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
-  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
-  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
-  if (y.rank() != w.rank() || w.rank() < 3) return;
-  const std::int64_t filters = w[w.rank() - 1].value;
-  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
-  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_filter_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
  static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
+  io.type = dtype::i32;
+  const shape &sorted = io.in[0].dims, &values = io.in[1].dims;
+  io.result = values;
+  if (!io.require(sorted.rank() > 0 && sorted.rank() == values.rank(), "searchsorted: ranks differ, or are 0") ||
+   !io.require(io.in[0].type == io.in[1].type, "searchsorted: element types differ") ||
+   !io.require(io.in[0].type != dtype::boolean, "searchsorted: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i + 1 < sorted.rank(); ++i)
+   io.require(equal_or_required(sorted[i], values[i]), "searchsorted: extents before the last axis differ");
  }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
- static std::string_view method(const kernel_call& c);
 };
 
-/// Convolution plus bias, then relu if Relu, fused by a pass. Never differentiated.
-template <bool Relu>
-struct convolution_bias_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-namespace detail {
-template <class Op, class Handle>
-constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
- const shape target = shape_of(like);
- return invoke<Op>(a, &target, std::source_location::current(), first, second);
-}
-}
-
-template <int I>
-constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
-}
-template <int I>
-constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
- if constexpr (I == 0)
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
-}
-template <int I>
-constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
- else
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
-}
-
-/// Padding of a window: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d,
-/// `causal`.
-struct padding {
- padding_mode mode = padding_mode::valid;
- std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-
- static constexpr padding valid() { return {}; }
- static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
- static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-  return {padding_mode::explicit_amounts, top, bottom, left, right};
+/// Maps marks, bool [..., n], to the positions of the first `size` set ones in each row, counted
+/// from 1, followed by 0: [..., size].
+struct marked_places_op {
+ static constexpr std::string_view name = "marked_places";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t size = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::boolean,
+     "marked_places: marks are bool, in rows") &&
+   io.require(a.size >= 0, "nonzero, unique: size is negative"))
+   io.result.set(io.result.rank() - 1, a.size);
  }
- /// (kernel - 1) * dilation zeros before the input and none after it: output t sees inputs up to
- /// t * stride (van den Oord et al. 2016; Keras's "causal").
- static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
-/// A value for height and one for width; a single number sets both.
-struct height_width {
- std::int64_t extents[2];
-
- constexpr height_width(std::int64_t both) : extents{both, both} {}
- constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
- constexpr std::int64_t& operator[](int i) { return extents[i]; }
- constexpr std::int64_t operator[](int i) const { return extents[i]; }
+/// Counts the occurrences of each of 0 .. length - 1 in each row, int32 [..., n] to [..., length];
+/// others are not counted.
+struct count_places_op {
+ static constexpr std::string_view name = "bincount";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t length = 0;
+  std::int64_t runs = 0; ///< rows are 0, ..., 0, 1, ..., 1, 2, ..., without a gap, so runs are counted
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::i32, "bincount: numbers are i32, in rows") &&
+   io.require(a.length >= 0, "bincount: length is negative"))
+   io.result.set(io.result.rank() - 1, a.length);
+ }
 };
-
-struct conv2d_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
-};
-struct conv1d_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
-};
-
-namespace detail {
-constexpr void set_padding(window_attributes& a, const padding& p) {
- a.mode = static_cast<std::int64_t>(p.mode);
- a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
 }
-}
-
-/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
-}
+// -- tapegraph/ops/pooling/pooling.hpp
 
 /// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
@@ -9487,544 +10118,1971 @@ constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& optio
 }
 no_such_option_in<pool1d_options> lp_pooling1d(any_argument, any_argument, ...) TG_MISTAKE;
 }
-// -- tapegraph/ops/convolution/convolution_transpose.hpp
+// -- tapegraph/ops/product/matmul.hpp
 
-/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
+// -- tapegraph/core/math_mode.hpp
+
+#include <optional>
 
 namespace tapegraph {
 
-/// Selects the longest possible output, as Keras does by default.
-inline constexpr std::int64_t default_output = -1;
-
-struct conv2d_transpose_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width output_padding = default_output;
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+/// How a GPU multiplies the float operands of convolutions, matrix products, and recurrent layers
+/// that take one launch per step. Sums are float in each mode. The CPU, and devices without such
+/// units (compute capability below 8.0), always compute as with fp32; double is not affected.
+enum class math_mode : std::uint8_t {
+ fp32, ///< products in float: the default, because both modes and all devices then agree
+ tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand split in two parts: nearly fp32's accuracy
 };
-struct conv1d_transpose_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t output_padding = default_output;
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
+
+constexpr std::string_view name_of(math_mode mode) {
+ constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
+ return names[static_cast<int>(mode)];
+}
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+inline std::optional<math_mode>& scoped_math_mode() {
+ static thread_local std::optional<math_mode> mode;
+ return mode;
+}
+}
+
+/// The mode that this thread's kernels use: its innermost math_mode_scope's, or the process's.
+inline math_mode current_math_mode() {
+ const auto& scoped = detail::scoped_math_mode();
+ return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
+}
+
+/// Sets the mode of the whole process, from the next kernel on. A math_mode_scope and
+/// compile_options::math_mode take precedence.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+/// While it lives, this thread's kernels compute in the given mode, whatever the process's is;
+/// programs compiled meanwhile keep it. An empty mode changes nothing.
+class math_mode_scope {
+public:
+ explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
+  if (mode) detail::scoped_math_mode() = mode;
+ }
+ math_mode_scope(const math_mode_scope&) = delete;
+ math_mode_scope& operator=(const math_mode_scope&) = delete;
+ ~math_mode_scope() { detail::scoped_math_mode() = before_; }
+
+private:
+ std::optional<math_mode> before_;
 };
 
 namespace detail {
-struct convolution_texts {
- enum reason : std::int64_t {
-  rank1,
-  rank2,
-  causal,
-  output_padding,
-  nothing,
-  no_pixels,
-  depthwise_rank,
-  depthwise_channels
- };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank1:
-   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
-  case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
-    "known "
-    "extents";
-  case causal: return "conv_transpose: causal padding is for conv1d";
-  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
-  case nothing: return "conv_transpose: padding leaves no output";
-  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
-  case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
-    "extents";
-  default: return "depthwise_conv: channels differ";
-  }
- }
-};
-constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& padding_valid) {
- const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.is(padding_mode::same);
- const bool valid = a.is(padding_mode::valid);
- if (output_padding == default_output) {
-  if (same) return in * stride;
-  if (valid) return in * stride + (span > stride ? span - stride : 0);
-  output_padding = 0;
- }
- const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- padding_valid =
-  padding_valid && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
- return (in - 1) * stride + rest;
+template <handle H>
+constexpr H rows_of(const H& x) {
+ const shape from = shape_of(x);
+ shape flat;
+ flat.attach(from.table());
+ flat.push_back(from.size(0, from.rank() - 1));
+ flat.push_back(from[from.rank() - 1]);
+ return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
 }
-template <tensor_like X, tensor_like W>
-constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const height_width& output_padding, std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
-          input, kernel);
- if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
  shape target;
  target.attach(from.table());
- target.push_back(from[0]);
- bool padding_valid = true, not_empty = true, has_pixels = true;
- for (int i = 0; i < spatial; ++i) {
-  const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], padding_valid);
-  not_empty = not_empty && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  has_pixels = has_pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
-  target.push_back(size);
+ for (int i = 0; i <= from.rank(); ++i) {
+  if (i == at) target.push_back(1);
+  if (i < from.rank()) target.push_back(from[i]);
  }
- target.push_back(taps[spatial] * a.groups);
- if (!padding_valid) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!has_pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!not_empty) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
- return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
+ return invoke<reshape_op>({}, &target, where, x);
 }
-template <class Convolution, tensor_like X, tensor_like W, class Options>
-constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
-      std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- const int last = taps.rank() - 1;
- if (from.rank() != taps.rank() || last < 2 || !taps.known())
-  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
- if (!equal_or_required(from[last], taps[last - 1]))
-  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps;
- grouped.set(last - 1, 1);
- grouped.set(last, taps[last - 1] * taps[last]);
- options.groups = taps[last - 1].value;
- return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i)
+  if (i != at) target.push_back(from[i]);
+ return invoke<reshape_op>({}, &target, where, x);
 }
 }
 
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height,
-/// kernel width, out, in] (out of one group). The output is as long as in Keras: in * stride +
-/// max(span - stride, 0) for valid padding, in * stride for same.
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
-}
-no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
-}
-no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// Convolves each channel with filters of its own. x [batch, height, width, in], w [kernel height,
-/// kernel width, in, multiplier]; channel c gives channels c * multiplier ... of the result.
-/// `options.groups` is ignored.
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
-/// x [batch, width, in], w [kernel, in, multiplier].
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// A depthwise convolution followed by a 1 by 1 convolution across channels: `pointwise` is [1, 1,
-/// in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
-}
-no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-/// `pointwise` is [1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
-}
-no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-}
-// -- tapegraph/eager/gradient_tape.hpp
-
-// -- tapegraph/eager/transforms.hpp
-
-// -- tapegraph/eager/checkpointed_run.hpp
-namespace tapegraph::detail {
-class checkpointed_run {
-public:
- checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
-  : ordinals_(ordinals), before_(current()), second_(second) {
-  current() = this;
- }
- checkpointed_run(const checkpointed_run&) = delete;
- checkpointed_run& operator=(const checkpointed_run&) = delete;
- ~checkpointed_run() { current() = before_; }
- static bool active() { return current() != nullptr; }
- static bool repeats() {
-  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
-   if (run->second_) return true;
-  return false;
- }
- template <class Stream>
- static std::int64_t ordinal(Stream& stream) {
-  return drawn(current(), stream);
- }
-private:
- static checkpointed_run*& current() {
-  static thread_local checkpointed_run* run = nullptr;
-  return run;
- }
- template <class Stream>
- static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
-  if (run == nullptr) return stream.next();
-  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
-  const std::int64_t number = drawn(run->before_, stream);
-  run->ordinals_.push_back(number);
-  return number;
- }
- std::vector<std::int64_t>& ordinals_;
- std::size_t next_ = 0;
- checkpointed_run* before_;
- bool second_;
-};
-}
-// -- tapegraph/eager/seal.hpp
-// -- tapegraph/eager/generator.hpp
-
-/// The random streams of eager mode: each thread has its own, and a call of a function or a step of
-/// a model replaces it by its own for its duration.
-
-namespace tapegraph::detail {
-struct random_stream {
- random_state state;
- std::int64_t ordinals = 0;
- constexpr std::int64_t next() {
-  if (ordinals == most) {
-   ordinals = 0;
-   ++state.step;
-  }
-  return ordinals++;
- }
-private:
- static constexpr std::int64_t most = 0xFFFFFF00;
-};
-struct random_generator {
- static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
- std::uint64_t seed = 0;
- std::uint64_t changes = 0;
- random_stream free{{0, free_steps}, 0};
- random_stream* active = nullptr;
- static random_generator& instance() {
-  static thread_local random_generator generator;
-  return generator;
- }
- random_stream& stream() { return active != nullptr ? *active : free; }
- void set_seed(std::uint64_t value) {
-  seed = value;
-  ++changes;
-  free = {{value, free_steps}, 0};
- }
-};
-class random_scope {
-public:
- explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
-  random_generator::instance().active = &stream;
- }
- random_scope(const random_scope&) = delete;
- random_scope& operator=(const random_scope&) = delete;
- ~random_scope() { random_generator::instance().active = outer_; }
-private:
- random_stream* outer_;
-};
-class call_counter {
-public:
- random_state next() {
-  follow_seed();
-  steps each{state_.step};
-  const std::int64_t step = checkpointed_run::ordinal(each);
-  return {state_.seed, static_cast<std::uint64_t>(step)};
- }
- void set_seed(std::uint64_t seed) {
-  state_ = {seed, 0};
-  own_seed_ = true;
- }
-private:
- struct steps {
-  std::uint64_t& step;
-  std::int64_t next() { return static_cast<std::int64_t>(step++); }
+/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
+/// Operands may be read transposed without a copy.
+struct matmul_op {
+ static constexpr std::string_view name = "matmul";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t transpose_a = 0, transpose_b = 0;
  };
- void follow_seed() {
-  const random_generator& g = random_generator::instance();
-  if (own_seed_ || seen_ == g.changes + 1) return;
-  state_ = {g.seed, 0};
-  seen_ = g.changes + 1;
+ /// The precision in which a GPU's library multiplies floats, where that is not float: it has no
+ /// 3xTF32.
+ static std::string_view method(const kernel_call& c) {
+  const bool rounded =
+   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
+  return rounded ? name_of(math_mode::tf32) : std::string_view();
  }
- random_state state_;
- std::uint64_t seen_ = 0;
- bool own_seed_ = false;
+ static constexpr void infer(const attributes& t, inference& io) {
+  const shape &a = io.in[0].dims, &b = io.in[1].dims;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
+   !io.require(is_floating(io.type),
+      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
+   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
+   return;
+  const int ra = a.rank(), rb = b.rank();
+  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
+  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
+  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
+  bool ok = true;
+  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
+  io.require(ok, "matmul: batch extents do not broadcast");
+  io.result.push_back(m);
+  io.result.push_back(n);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
+  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
+   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
+   return sum_to(full, target);
+  };
+  if constexpr (I == 0)
+   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
+        : product(dc, b, 0, !t.transpose_b, shape_of(a));
+  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
+   const auto rows_of_a = detail::rows_of(a);
+   const auto rows_of_dc = detail::rows_of(dc);
+   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
+        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
+  } else
+   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
+        : product(a, dc, !t.transpose_a, 0, shape_of(b));
+ }
+ /// 2 m n k, for every matrix of a batch.
+ static double flops(const kernel_call& c) {
+  const buffer_view& a = c.in[0];
+  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
+  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
+ }
 };
+
+/// Matrix product plus a bias for every row, then relu if Relu, fused by a pass. Never
+/// differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+ static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 3;
+ using attributes = matmul_op::attributes;
+ static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+ static double flops(const kernel_call& c) { return matmul_op::flops(c); }
+ static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
+};
+
+struct matmul_options {
+ bool transpose_a = false, transpose_b = false;
+};
+
+/// NumPy's matmul. An operand of rank 1 is a row on the left and a column on the right, and the
+/// axis it gains is dropped again; `transpose_a` and `transpose_b` do not apply to it. Elements are
+/// float or double.
+template <tensor_like A, tensor_like B>
+constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
+     std::source_location where = std::source_location::current()) {
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+ if (rank_x == 1) x = detail::with_axis(x, 0, where);
+ if (rank_y == 1) y = detail::with_axis(y, 1, where);
+ auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
+       x, y);
+ if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+ if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+ return z;
 }
-// -- tapegraph/eager/operation_record.hpp
-// -- tapegraph/eager/operation_tangent.hpp
-// -- tapegraph/eager/jvp.hpp
+no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/product/tensordot.hpp
 
-// -- tapegraph/eager/tape.hpp
+// -- tapegraph/ops/product/einsum.hpp
 
-/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+// -- tapegraph/ops/product/axis_labels.hpp
+
+/// Axes labelled by letters, and the notation of einsum: "bij,bjk->bik".
 
 namespace tapegraph::detail {
-template <class Tensor>
-class basic_backward_pass;
-using backward_pass = basic_backward_pass<any_tensor>;
-class jvp_pass;
-struct tape_record {
- void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
- void (*destroy)(tape_record&);
- bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
+struct axis_labels {
+ char label[2 * max_rank]{};
+ int count = 0;
+ constexpr int find(char c) const {
+  for (int i = 0; i < count; ++i)
+   if (label[i] == c) return i;
+  return -1;
+ }
+ constexpr bool has(char c) const { return find(c) >= 0; }
+ constexpr void push_back(char c) {
+  if (count < 2 * max_rank) label[count++] = c;
+ }
+ constexpr void append(const axis_labels& more) {
+  for (int i = 0; i < more.count; ++i) push_back(more.label[i]);
+ }
+ constexpr void remove(int at) {
+  --count;
+  for (int i = at; i < count; ++i) label[i] = label[i + 1];
+ }
+ friend constexpr bool operator==(const axis_labels& a, const axis_labels& b) {
+  if (a.count != b.count) return false;
+  for (int i = 0; i < a.count; ++i)
+   if (a.label[i] != b.label[i]) return false;
+  return true;
+ }
 };
-class tape_storage {
-public:
- static tape_storage& instance() {
-  static thread_local tape_storage tape;
-  return tape;
+constexpr bool of_ellipsis(char label) { return label <= max_rank; }
+enum class misfit : std::int64_t {
+ notation,
+ operands,
+ axes,
+ rank,
+ tensordot_axes,
+ tensordot_extents,
+ extents,
+ unknown_label,
+ label_twice,
+ diagonal,
+};
+struct label_text {
+ char text[52][72]{};
+ constexpr explicit label_text(const char* pattern) {
+  for (int i = 0; i < 52; ++i)
+   for (int k = 0; pattern[k] != 0; ++k)
+    text[i][k] = pattern[k] == '?' ? static_cast<char>(i < 26 ? 'a' + i : 'A' + i - 26) : pattern[k];
  }
- ~tape_storage() { clear(0); }
- bool recording() const { return active_ > 0; }
- bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
- bool knows(tape_index at) const { return at.serial == tape_serial::current; }
- int length() const { return static_cast<int>(records_.size()); }
- tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
- void start() {
-  ++active_;
-  if (open_++ == 0) tape_serial::current = tape_serial::next();
+ constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
+};
+inline constexpr label_text extents_differ("einsum: extents of label ? differ");
+inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
+inline constexpr label_text label_repeated("einsum: the result names label ? twice");
+inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
+struct misfit_texts {
+ static constexpr std::int64_t reason(misfit what, char label = 'a') {
+  return static_cast<std::int64_t>(what) * 128 + label;
  }
- void stop() { --active_; }
- void resume() { ++active_; }
- int pause() { return std::exchange(active_, 0); }
- void unpause(int active) { active_ = active; }
- void close(bool was_recording) {
-  if (was_recording) --active_;
-  if (--open_ == 0) clear(0);
- }
- bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
- void persist(int change) { persistent_ += change; }
- bool forward_wanted() const { return forward_ > 0; }
- void want_forward(int change) { forward_ += change; }
- int open() const { return open_; }
- int visited() const { return visited_; }
- int visit(int place) { return std::exchange(visited_, place); }
- tape_index watch() {
-  records_.push_back(nullptr);
-  return {tape_serial::current, length() - 1};
- }
- template <class R, class... Parts>
- R& append(tape_index& at, const Parts&... parts) {
-  static_assert(alignof(R) <= 16);
-  R* const r = new (take(sizeof(R))) R(parts...);
-  r->tape_record::backward = &R::backward;
-  r->tape_record::destroy = &R::destroy;
-  r->tape_record::jvp = nullptr;
-  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
-  records_.push_back(r);
-  at = {tape_serial::current, length() - 1};
-  return *r;
- }
- void* take(std::size_t bytes) {
-  bytes = (bytes + 15) / 16 * 16;
-  if (bytes > block_bytes) {
-   large_.push_back(runtime::arena(bytes));
-   return large_.back().data();
+ static constexpr const char* text(std::int64_t reason) {
+  const auto label = static_cast<char>(reason % 128);
+  switch (static_cast<misfit>(reason / 128)) {
+  case misfit::notation: return "einsum: subscripts are letters, ',', '->' and at most one '...' per operand";
+  case misfit::operands: return "einsum: the subscripts name another number of operands";
+  case misfit::axes: return "einsum: the subscripts name another number of axes than an operand has";
+  case misfit::rank: return "einsum: rank above 8";
+  case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
+  case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
+  case misfit::extents:
+   return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
+  case misfit::unknown_label: return label_unknown.of(label);
+  case misfit::label_twice: return label_repeated.of(label);
+  case misfit::diagonal: return diagonal_unknown.of(label);
   }
-  if (used_ + bytes > block_bytes) {
-   ++block_;
-   used_ = 0;
-  }
-  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
-  void* const result = blocks_[block_].data() + used_;
-  used_ += bytes;
-  return result;
+  return "";
  }
- void clear(int first) {
-  for (int i = length() - 1; i >= first; --i)
-   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
-  records_.resize(static_cast<std::size_t>(first));
-  if (first == 0) {
-   visited_ = -1;
-   block_ = used_ = 0;
-   large_.clear();
-   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
+};
+struct einsum_notation {
+ axis_labels in[2], out;
+ int ellipsis[3]{-1, -1, -1}; ///< the position of "..." among the labels of an operand or, last, of the result
+ int operands = 1;
+ bool explicit_result = false, well_formed = true;
+ constexpr explicit einsum_notation(std::string_view text) {
+  axis_labels* to = &in[0];
+  int which = 0;
+  for (std::size_t i = 0; i < text.size() && well_formed; ++i) {
+   const char c = text[i];
+   if (c == ' ') continue;
+   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+    well_formed = to->count < 2 * max_rank;
+    to->push_back(c);
+   } else if (c == '.') {
+    well_formed = i + 2 < text.size() && text[i + 1] == '.' && text[i + 2] == '.' && ellipsis[which] < 0;
+    ellipsis[which] = to->count;
+    i += 2;
+   } else if (c == ',') {
+    well_formed = operands == 1 && !explicit_result;
+    operands = 2;
+    to = &in[which = 1];
+   } else if (c == '-') {
+    well_formed = i + 1 < text.size() && text[i + 1] == '>' && !explicit_result;
+    explicit_result = true;
+    to = &out;
+    which = 2;
+    ++i;
+   } else {
+    well_formed = false;
+   }
   }
  }
- struct mark {
-  int length;
-  std::size_t block, used, large;
- };
- mark end() const { return {length(), block_, used_, large_.size()}; }
- void rewind(const mark& to) {
-  clear(to.length);
-  if (to.length == 0) return;
-  block_ = to.block;
-  used_ = to.used;
-  while (large_.size() > to.large) large_.pop_back();
+ constexpr bool expand(int k, int rank) {
+  const int more = rank - in[k].count;
+  if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
+  if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
+  return true;
+ }
+ constexpr void complete() {
+  int widest = 0;
+  for (int k = 0; k < operands; ++k)
+   for (int i = 0; i < in[k].count; ++i)
+    if (of_ellipsis(in[k].label[i]) && in[k].label[i] > widest) widest = in[k].label[i];
+  if (explicit_result) {
+   if (ellipsis[2] >= 0) out = with_ellipsis(out, ellipsis[2], widest);
+   return;
+  }
+  out = with_ellipsis(axis_labels{}, 0, widest);
+  for (char c = 'A'; c <= 'z'; ++c) {
+   int seen = 0;
+   for (int k = 0; k < operands; ++k)
+    for (int i = 0; i < in[k].count; ++i) seen += in[k].label[i] == c;
+   if (seen == 1) out.push_back(c);
+  }
  }
 private:
- static constexpr std::size_t block_bytes = std::size_t{1} << 16;
- std::vector<tape_record*> records_;
- std::vector<runtime::arena> blocks_, large_;
- std::size_t block_ = 0, used_ = 0;
- int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
-};
-template <class Tensor>
-Tensor add_adjoints(const Tensor& a, const Tensor& b);
-template <class Tensor>
-Tensor ones_like(const Tensor& like);
-template <class Tensor>
-class basic_backward_pass {
-public:
- explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
- basic_backward_pass(int first, int end)
-  : first_(first),
-  adjoints_(static_cast<std::size_t>(end - first)),
-  present_(static_cast<std::size_t>(end - first)),
-  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
-   walk.add(to, std::move(adjoint));
-  }) {}
- bool wants(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
+ static constexpr axis_labels with_ellipsis(const axis_labels& named, int at, int axes) {
+  axis_labels all;
+  for (int i = 0; i < at; ++i) all.push_back(named.label[i]);
+  for (int i = axes; i > 0; --i) all.push_back(static_cast<char>(i));
+  for (int i = at; i < named.count; ++i) all.push_back(named.label[i]);
+  return all;
  }
- void add(const any_tensor& to, any_tensor adjoint) {
-  const std::size_t at = number(to.tape_index().index);
-  if (present_[at])
-   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+};
+}
+
+/// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
+/// multiplication and sum where there is no matrix).
+
+namespace tapegraph {
+
+namespace detail {
+template <handle H>
+constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
+ if (labels == wanted) return x;
+ transpose_op::attributes p;
+ p.rank = wanted.count;
+ for (int i = 0; i < wanted.count; ++i) p.permutation[i] = labels.find(wanted.label[i]);
+ return invoke<transpose_op>(p, nullptr, where, x);
+}
+template <handle H>
+constexpr H shaped(const H& x, const shape& target, std::source_location where) {
+ if (shape_of(x) == target) return x;
+ return invoke<reshape_op>({}, &target, where, x);
+}
+template <handle H>
+constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
+ std::int64_t mask = 0;
+ axis_labels left;
+ for (int i = 0; i < labels.count; ++i) {
+  if (kept.has(labels.label[i]))
+   left.push_back(labels.label[i]);
   else
-   adjoints_[at] = std::move(adjoint);
-  present_[at] = 1;
+   mask |= std::int64_t{1} << i;
  }
- void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
- void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
- void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index place) const {
-  const std::size_t at = number(place.index);
-  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+ labels = left;
+ if (mask == 0) return x;
+ return reduce<sum_op>({mask, 0}, where, x);
+}
+template <handle H>
+constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
+ const char label = labels.label[first];
+ const shape from = shape_of(x);
+ if (!from[first].known() || !from[second].known())
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::diagonal, label), where, x);
+ if (from[first].value != from[second].value)
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
+ const std::int64_t n = from[first].value;
+ transpose_op::attributes last;
+ shape flat;
+ flat.attach(from.table());
+ axis_labels rest;
+ for (int i = 0; i < labels.count; ++i) {
+  if (i == first || i == second) continue;
+  last.permutation[last.rank++] = i;
+  flat.push_back(from[i]);
+  rest.push_back(labels.label[i]);
  }
- void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-  add(y, ones_like(y));
-  run(y.tape_index().index, first, keep);
+ last.permutation[last.rank++] = first;
+ last.permutation[last.rank++] = second;
+ rest.push_back(label);
+ labels = rest;
+ flat.push_back(n * n);
+ slice_op::attributes step;
+ for (int i = 0; i < max_rank; ++i) step.step[i] = 1;
+ step.step[flat.rank() - 1] = n + 1;
+ shape target = flat;
+ target.set(flat.rank() - 1, n);
+ const H moved = invoke<reshape_op>({}, &flat, where, H(invoke<transpose_op>(last, nullptr, where, x)));
+ return invoke<slice_op>(step, &target, where, moved);
+}
+template <handle H>
+constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
+ for (int i = 0; i < labels.count; ++i)
+  for (int k = i + 1; k < labels.count; ++k)
+   if (labels.label[i] == labels.label[k]) {
+    const int before = labels.count;
+    x = diagonal(x, labels, i, k, where);
+    if (labels.count == before) return x;
+    i = -1;
+    break;
+   }
+ return x;
+}
+constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
+     const axis_labels& third) {
+ axis_labels all = first;
+ all.append(second);
+ all.append(third);
+ return order == all;
+}
+template <handle H>
+constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
+      const axis_labels& columns, bool& transposed, std::source_location where) {
+ transposed = !reads(labels, shared, rows, columns) && reads(labels, shared, columns, rows);
+ axis_labels order = shared;
+ order.append(transposed ? columns : rows);
+ order.append(transposed ? rows : columns);
+ const H moved = ordered(x, labels, order, where);
+ const shape from = shape_of(moved);
+ const int split = shared.count + (transposed ? columns.count : rows.count);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < shared.count; ++i) target.push_back(from[i]);
+ target.push_back(from.size(shared.count, split));
+ target.push_back(from.size(split, from.rank()));
+ return shaped(moved, target, where);
+}
+template <handle H>
+constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
+ axis_labels own;
+ for (int i = 0; i < all.count; ++i)
+  if (labels.has(all.label[i])) own.push_back(all.label[i]);
+ const H moved = ordered(x, labels, own, where);
+ const shape from = shape_of(moved);
+ shape target;
+ target.attach(from.table());
+ int next = 0;
+ for (int i = 0; i < all.count; ++i) target.push_back(labels.has(all.label[i]) ? from[next++] : extent(1));
+ return shaped(moved, target, where);
+}
+template <handle A, handle B>
+using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
+template <handle A, handle B>
+inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
+template <handle A, handle B>
+constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
+         std::source_location where) {
+ axis_labels kept = out;
+ kept.append(lb);
+ a = summed(a, la, kept, where);
+ kept = out;
+ kept.append(la);
+ b = summed(b, lb, kept, where);
+ axis_labels shared, left, right, inner;
+ bool plain = true;
+ for (int i = 0; i < out.count; ++i) {
+  const char c = out.label[i];
+  (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
  }
- void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
- void run(int last, int first) { walk(last, first, nullptr); }
- void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
-  const std::size_t length = present_.size();
-  const std::size_t needed = number(y.tape_index().index) + 1;
-  if (needed > length) {
-   adjoints_.resize(needed);
-   present_.resize(needed);
+ for (int i = 0; i < la.count; ++i)
+  if (!out.has(la.label[i])) {
+   inner.push_back(la.label[i]);
+   plain = plain && !of_ellipsis(la.label[i]);
   }
-  add(y, adjoint);
-  walk(y.tape_index().index, first, nullptr);
-  adjoints_.resize(length);
-  present_.resize(length);
+ const shape sa = shape_of(a), sb = shape_of(b);
+ for (int i = 0; i < la.count; ++i) {
+  const char c = la.label[i];
+  const int k = lb.find(c);
+  if (k < 0) continue;
+  const bool ones = of_ellipsis(c) && (sa[i].value == 1 || sb[k].value == 1);
+  if (!ones && !equal_or_required(sa[i], sb[k]))
+   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, c), where, a, b);
  }
+ if (inner.count == 0 || !plain || (left.count == 0 && right.count == 0)) {
+  axis_labels all = out;
+  all.append(inner);
+  if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
+  const A x = aligned(a, la, all, where);
+  const B y = aligned(b, lb, all, where);
+  if (inner.count == 0) return eval(x * y, where);
+  const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
+  return reduce<sum_op>({mask, 0}, where, x * y);
+ }
+ if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
+  return contract(b, lb, a, la, out, where);
+ axis_labels other;
+ for (int i = 0; i < lb.count; ++i)
+  if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
+ const auto in_place = [&](const axis_labels& order) {
+  return int{reads(la, shared, left, order) || reads(la, shared, order, left)} +
+   int{reads(lb, shared, order, right) || reads(lb, shared, right, order)};
+ };
+ if (in_place(other) > in_place(inner)) inner = other;
+ matmul_op::attributes t;
+ bool turned_a = false, turned_b = false;
+ const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
+ const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
+ t.transpose_a = turned_a, t.transpose_b = turned_b;
+ const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
+ const shape product = shape_of(z);
+ shape target;
+ target.attach(product.table());
+ for (int i = 0; i < shared.count; ++i) target.push_back(product[i]);
+ for (int i = 0; i < left.count; ++i) target.push_back(sa[la.find(left.label[i])]);
+ for (int i = 0; i < right.count; ++i) target.push_back(sb[lb.find(right.label[i])]);
+ axis_labels order = shared;
+ order.append(left);
+ order.append(right);
+ return ordered(shaped(z, target, where), order, out, where);
+}
+constexpr std::int64_t problem_of(const einsum_notation& n) {
+ if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
+ for (int i = 0; i < n.out.count; ++i) {
+  const char c = n.out.label[i];
+  if (!n.in[0].has(c) && !n.in[1].has(c)) return misfit_texts::reason(misfit::unknown_label, c);
+  if (n.out.find(c) < i) return misfit_texts::reason(misfit::label_twice, c);
+ }
+ return -1;
+}
+}
+
+/// Einstein summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes
+/// of one letter are the same axis; letters that the result does not name are summed over. Without
+/// "->" the result has every letter that occurs once, in alphabetical order. "..." stands for
+/// further axes, which broadcast. Extents of one letter must be equal.
+template <tensor_like A, tensor_like B>
+constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
+     std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ static_assert(same_elements<decltype(x), decltype(y)>,
+    "einsum: element types differ; cast<...>() makes them equal");
+ einsum_notation n(subscripts);
+ std::int64_t problem = -1;
+ if (!n.well_formed)
+  problem = misfit_texts::reason(misfit::notation);
+ else if (n.operands != 2)
+  problem = misfit_texts::reason(misfit::operands);
+ else if (!n.expand(0, shape_of(x).rank()) || !n.expand(1, shape_of(y).rank()))
+  problem = misfit_texts::reason(misfit::axes);
+ if (problem < 0) {
+  n.complete();
+  problem = problem_of(n);
+ }
+ if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
+ x = without_repeats(x, n.in[0], where);
+ y = without_repeats(y, n.in[1], where);
+ if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count)
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
+ return contract(x, n.in[0], y, n.in[1], n.out, where);
+}
+
+/// Einstein summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal,
+/// "ii" its sum.
+template <tensor_like A>
+constexpr auto einsum(std::string_view subscripts, const A& a,
+     std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ einsum_notation n(subscripts);
+ std::int64_t problem = -1;
+ if (!n.well_formed)
+  problem = misfit_texts::reason(misfit::notation);
+ else if (n.operands != 1)
+  problem = misfit_texts::reason(misfit::operands);
+ else if (!n.expand(0, shape_of(x).rank()))
+  problem = misfit_texts::reason(misfit::axes);
+ if (problem < 0) {
+  n.complete();
+  problem = problem_of(n);
+ }
+ if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
+ x = without_repeats(x, n.in[0], where);
+ if (shape_of(x).rank() != n.in[0].count) return x;
+ x = summed(x, n.in[0], n.out, where);
+ return ordered(x, n.in[0], n.out, where);
+}
+}
+
+/// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
+
+namespace tapegraph {
+
+/// The axes that tensordot sums over: the last `count` of the first operand with the first `count`
+/// of the second, or pairs of axes named for both. Negative axes count from the end.
+struct tensordot_axes {
+ std::int8_t first[max_rank]{}, second[max_rank]{};
+ int count = 0;
+ bool named = false, valid = true;
+
+ constexpr tensordot_axes(int several) : count(several), valid(several >= 0 && several <= max_rank) {}
+ constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
+  : named(true), valid(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
+  if (!valid) return;
+  for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
+  int i = 0;
+  for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
+ }
+};
+
+/// The sum of a * b over the selected axes; the result has the other axes of a, then those of b.
+/// tensordot(a, b, {{0, 2}, {1, 3}}).
+template <tensor_like A, tensor_like B>
+constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
+      std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ static_assert(same_elements<decltype(x), decltype(y)>,
+    "tensordot: element types differ; cast<...>() makes them equal");
+ const shape sx = shape_of(x), sy = shape_of(y);
+ axis_labels lx, ly, out;
+ bool valid = axes.valid && axes.count <= sx.rank() && axes.count <= sy.rank();
+ for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
+ for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
+ misfit problem = misfit::tensordot_axes;
+ for (int k = 0; k < axes.count && valid; ++k) {
+  const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
+  const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
+  valid = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
+  if (!valid) break;
+  ly.label[j] = lx.label[i];
+  if (!equal_or_required(sx[i], sy[j])) valid = false, problem = misfit::tensordot_extents;
+ }
+ for (int i = 0; i < lx.count; ++i)
+  if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
+ for (int i = 0; i < ly.count; ++i)
+  if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
+ if (valid && out.count > max_rank) valid = false, problem = misfit::rank;
+ if (!valid) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
+ return contract(x, lx, y, ly, out, where);
+}
+
+/// NumPy's dot: for vectors the sum of products; otherwise a sum over the last axis of a and the
+/// second to last of b (its only one where it is a vector). A scalar multiplies.
+template <tensor_like A, tensor_like B>
+constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ const auto x = eval(a, where);
+ const auto y = eval(b, where);
+ if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
+ return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
+}
+
+/// NumPy's inner: a sum over the last axis of both. A scalar multiplies.
+template <tensor_like A, tensor_like B>
+constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ const auto x = eval(a, where);
+ const auto y = eval(b, where);
+ if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
+ return tensordot(x, y, tensordot_axes({-1}, {-1}), where);
+}
+
+/// Every element of a times every element of b, [elements of a, elements of b]: NumPy's outer, which flattens.
+template <tensor_like A, tensor_like B>
+constexpr auto outer(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
+}
+
+/// The sum of products of all elements of two tensors of equal size: NumPy's vdot, which flattens.
+template <tensor_like A, tensor_like B>
+constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
+}
+
+// -- tapegraph/ops/random/random.hpp
+
+// -- tapegraph/core/random_laws.hpp
+
+// -- tapegraph/core/philox.hpp
+struct philox4x32 {
+ static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
+ static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
 private:
- void walk(int from, int first, const std::vector<char>* keep) {
-  tape_storage& tape = tape_storage::instance();
-  const int around = tape.visited();
-  for (int i = from; i >= first; --i) {
-   if (!present_[number(i)]) continue;
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
-   const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
-   tape.visit(i);
-   r->backward(*r, *this, adjoint);
-  }
-  tape.visit(around);
+ template <std::uint32_t Round>
+ TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+         std::uint32_t k0, std::uint32_t k1) {
+  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
+  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
+  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
+  c1 = static_cast<std::uint32_t>(b);
+  c3 = static_cast<std::uint32_t>(a);
  }
- std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
- int first_;
- std::vector<Tensor> adjoints_;
- std::vector<char> present_;
- void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
+public:
+ TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+          std::uint32_t k0, std::uint32_t k1) {
+  round<0>(c0, c1, c2, c3, k0, k1);
+  round<1>(c0, c1, c2, c3, k0, k1);
+  round<2>(c0, c1, c2, c3, k0, k1);
+  round<3>(c0, c1, c2, c3, k0, k1);
+  round<4>(c0, c1, c2, c3, k0, k1);
+  round<5>(c0, c1, c2, c3, k0, k1);
+  round<6>(c0, c1, c2, c3, k0, k1);
+  round<7>(c0, c1, c2, c3, k0, k1);
+  round<8>(c0, c1, c2, c3, k0, k1);
+  round<9>(c0, c1, c2, c3, k0, k1);
+ }
+ static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
+              std::array<std::uint32_t, 2> key) {
+  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+  return counter;
+ }
+};
+namespace random {
+template <class T>
+ requires(sizeof(T) == sizeof(float))
+TG_HD constexpr T uniform01(std::uint32_t word) {
+ return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+template <class T>
+ requires(sizeof(T) == sizeof(double))
+TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
+ const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
+ const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
+ return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
+}
+template <class T>
+TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
+ const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
+ const T angle = T(6.283185307179586) * v;
+ first = math::detail::product(radius, math::cos(angle));
+ second = math::detail::product(radius, math::sin(angle));
+}
+template <class T>
+inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
+struct address {
+ std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
+ TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
+  : key_0(static_cast<std::uint32_t>(seed)),
+  key_1(static_cast<std::uint32_t>(seed >> 32)),
+  ordinal_low(ordinal << 16),
+  step_low(static_cast<std::uint32_t>(step)),
+  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
+};
+namespace detail {
+TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
+      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
+ w0 = block_low;
+ w1 = (block_high & 0xffffu) | a.ordinal_low;
+ w2 = a.step_low;
+ w3 = a.step_high;
+ philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
+}
+struct uniform {
+ static constexpr bool transforms = false;
+ template <class T>
+ TG_HD static constexpr void run(T&, T&) {}
+};
+struct normal {
+ static constexpr bool transforms = true;
+ template <class T>
+ TG_HD static constexpr void run(T& u, T& v) {
+  T first = 0, second = 0;
+  box_muller(u, v, first, second);
+  u = first;
+  v = second;
+ }
+};
+template <class T>
+TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ if constexpr (sizeof(T) == sizeof(float)) {
+  x[0] = uniform01<T>(w0);
+  x[1] = uniform01<T>(w1);
+  x[2] = uniform01<T>(w2);
+  x[3] = uniform01<T>(w3);
+ } else {
+  x[0] = uniform01<T>(w0, w1);
+  x[1] = uniform01<T>(w2, w3);
+ }
+}
+template <class Distribution, class T>
+TG_HD constexpr T at(const address& a, std::uint64_t index) {
+ T x[per_block<T>]{};
+ block_numbers(a, index / per_block<T>, x);
+ const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
+ T u = x[pair], v = x[pair + 1];
+ Distribution::run(u, v);
+ return index % 2 == 0 ? u : v;
+}
+template <int Count, class T>
+TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
+ const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
+#pragma omp simd
+ for (int b = 0; b < Count; ++b) {
+  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
+  T* const to = out + b * stride;
+  if constexpr (sizeof(T) == sizeof(float)) {
+   to[0] = uniform01<T>(w0);
+   to[plane] = uniform01<T>(w1);
+   to[2 * plane] = uniform01<T>(w2);
+   to[3 * plane] = uniform01<T>(w3);
+  } else {
+   to[0] = uniform01<T>(w0, w1);
+   to[plane] = uniform01<T>(w2, w3);
+  }
+ }
+}
+template <class Distribution, int Count, class T>
+TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
+ constexpr int per = per_block<T>;
+ if constexpr (!Distribution::transforms) {
+  uniform_blocks<Count>(out, 1, per, block, a);
+ } else {
+  T planes[per * Count];
+  uniform_blocks<Count>(planes, Count, 1, block, a);
+  for (int p = 0; p < per; p += 2) {
+   T* const u = planes + p * Count;
+   T* const v = u + Count;
+#pragma omp simd
+   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
+  }
+  for (int b = 0; b < Count; ++b)
+   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
+ }
+}
+template <class Distribution, class T>
+TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
+ constexpr std::int64_t per = per_block<T>;
+ constexpr int tile = 64;
+ std::int64_t i = 0;
+ for (; i < count && (first + i) % per != 0; ++i)
+  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ for (; count - i >= per * tile; i += per * tile)
+  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+ for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+}
+}
+template <class T>
+TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
+}
+template <class T>
+TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
+}
+template <class T>
+TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+       std::uint32_t ordinal) {
+ detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
+}
+template <class T>
+TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+      std::uint32_t ordinal) {
+ detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
+}
+}
+}
+
+/// Distributions derived from uniform and normal numbers of the same address, computed where the
+/// number is drawn.
+
+namespace tapegraph {
+
+enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
+}
+
+namespace tapegraph::random {
+
+/// The largest T below b; b is finite.
+template <class T>
+requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
+ using bits = math::detail::bits_t<T>;
+ if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
+ const bits raw = math::detail::to_bits(b);
+ return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// The same for the 16-bit types.
+template <storage_type T>
+constexpr T just_below(T b) {
+ const bool zero = (b.bits & 0x7FFFu) == 0, positive = b.bits < 0x8000u;
+ return T::from_bits(static_cast<std::uint16_t>(zero ? 0x8001u : b.bits + (positive ? -1 : 1)));
+}
+
+/// Element `index` of the truncated normal distribution. Attempt k reads the number 2^40 k blocks
+/// further, so attempts of different elements never collide. Beyond 2 deviations lie 4.55 % of the
+/// normal numbers.
+template <class T>
+TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
+ T x = 0;
+ for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
+  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
+  if (x >= T(-2) && x <= T(2)) return x;
+ }
+ return T(0);
+}
+
+/// 1 with the given probability, else 0, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T bernoulli_of(T uniform, T probability) {
+ return math::detail::select(uniform < probability, T(1), T(0));
+}
+
+/// An exponential number with the given mean, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T exponential_of(T uniform, T mean) {
+ return (T(0) - math::log(T(1) - uniform)) * mean;
+}
+
+/// x * slope + offset, but at most `most`.
+template <class T>
+struct scaling {
+ T slope, offset, most = std::numeric_limits<T>::infinity();
+
+ TG_HD constexpr T operator()(T x) const {
+  const T value = math::detail::mul_add(x, slope, offset);
+  return math::detail::select(value > most, most, value);
+ }
+};
+
+/// Maps [0, 1) to [low, high); rounding must not reach the excluded end.
+template <class T>
+constexpr scaling<T> uniform_scaling(double low, double high) {
+ const T offset = static_cast<T>(low), end = static_cast<T>(high);
+ scaling<T> s{static_cast<T>(high - low), offset};
+ if (offset < end) s.most = just_below(end);
+ return s;
+}
+template <class T>
+constexpr scaling<T> normal_scaling(double mean, double deviation) {
+ return {static_cast<T>(deviation), static_cast<T>(mean)};
+}
+
+/// The high word of a 64-bit product.
+TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+ const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+ const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
+ return a1 * b1 + (left >> 32) + (right >> 32);
+}
+
+/// Element `index` of uniform integers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast
+/// random integer generation in an interval", 2019, without its rejection: the probabilities differ
+/// by less than range / 2^64). Two per block.
+TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
+ const std::uint64_t block = index / 2;
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ const bool second = index % 2 != 0;
+ const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
+ return high_product(word, range);
+}
+}
+
+/// Random numbers inside models and functions. Element i of the k-th random operation of an
+/// evaluation is a pure function of (seed, step, k, i), in both modes and on any number of threads.
+/// No derivative flows through them.
+
+namespace tapegraph {
+
+struct random_attributes {
+ std::int64_t ordinal = 0;
+ std::int64_t law = 0; ///< a `distribution`
+ /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
+ /// probability a.
+ double a = 0, b = 1;
+};
+
+/// Draws numbers of a distribution. It has no operands; the target is its shape.
+template <class T>
+struct random_op {
+ static constexpr std::string_view name = "random";
+ static constexpr bool takes_storage_types = true;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ using attributes = random_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  switch (static_cast<distribution>(a.law)) {
+  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
+  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
+  case distribution::bernoulli:
+   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
+   break;
+  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
+  }
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+/// Uniform integers in [low, high).
+template <class T>
+struct random_integer_op {
+ static constexpr std::string_view name = "random_integers";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ struct attributes {
+  std::int64_t ordinal = 0;
+  std::int64_t low = 0, high = 1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  io.require(a.low < a.high, "random::integers: low must lie below high");
+  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
+    "random::integers: the range exceeds the element type");
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+namespace random {
+
+struct uniform_range {
+ double low = 0, high = 1;
+};
+struct normal_law {
+ double mean = 0, deviation = 1;
+};
+
+namespace detail {
+template <handle H>
+constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
+       std::source_location where) {
+ dims.attach(shape_of(like).table());
+ const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
+ if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+  const decltype(eval(cast<float>(like), where)) wide{};
+  return draw_like<random_op>(how, dims, where, wide);
+ } else {
+  return draw_like<random_op>(how, dims, where, like);
+ }
+}
+template <storage_type T, handle H>
+constexpr auto rounded_numbers(const H& drawn, distribution law, double high, std::source_location where) {
+ const double most = law == distribution::uniform ? static_cast<double>(random::just_below(T(high)))
+             : std::numeric_limits<double>::infinity();
+ return eval(cast<T>(minimum(drawn, most)), where);
+}
+template <handle H>
+constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
+ const auto drawn = wide_numbers(like, dims, law, a, b, where);
+ if constexpr (requires { like.owner(); }) {
+  H rounded = drawn;
+  storage_types::visit(
+   like.type(), [&]<class T>(std::type_identity<T>) { rounded = rounded_numbers<T>(drawn, law, b, where); });
+  return rounded;
+ } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+  return rounded_numbers<typename H::element_type>(drawn, law, b, where);
+ } else {
+  return drawn;
+ }
+}
+template <handle H>
+constexpr auto wide_uniform(const H& like, const shape& dims, std::source_location where) {
+ return wide_numbers(like, dims, distribution::uniform, 0, 1, where);
+}
+}
+
+/// Uniform numbers in [low, high).
+template <handle H>
+constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
+}
+template <handle H>
+constexpr H uniform_like(const H& like, uniform_range range = {},
+      std::source_location where = std::source_location::current()) {
+ return uniform(like, shape_of(like), range, where);
+}
+
+/// Normal numbers with a mean and a standard deviation.
+template <handle H>
+constexpr H normal(const H& like, const shape& dims, normal_law law = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H normal_like(const H& like, normal_law law = {},
+      std::source_location where = std::source_location::current()) {
+ return normal(like, shape_of(like), law, where);
+}
+
+/// Normal numbers truncated to two standard deviations from the mean; those outside are drawn
+/// again. `deviation` is that of the normal distribution; the result has 0.880 of it.
+template <handle H>
+constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H truncated_normal_like(const H& like, normal_law law = {},
+        std::source_location where = std::source_location::current()) {
+ return truncated_normal(like, shape_of(like), law, where);
+}
+
+/// Exponential numbers with mean 1 / rate.
+template <handle H>
+constexpr H exponential(const H& like, const shape& dims, double rate = 1,
+      std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
+}
+template <handle H>
+constexpr H exponential_like(const H& like, double rate = 1,
+       std::source_location where = std::source_location::current()) {
+ return exponential(like, shape_of(like), rate, where);
+}
+
+/// One with the given probability (exact to 2^-24 in float, 2^-53 in double), otherwise zero.
+template <handle H>
+constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
+}
+template <handle H>
+constexpr H bernoulli_like(const H& like, double probability = 0.5,
+      std::source_location where = std::source_location::current()) {
+ return bernoulli(like, shape_of(like), probability, where);
+}
+
+/// Uniform integers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are
+/// equal up to (high - low) / 2^64.
+template <class T = std::int32_t, handle H>
+constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
+      std::source_location where = std::source_location::current()) {
+ static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+    "random::integers: the element type is std::int32_t or std::int64_t");
+ dims.attach(shape_of(like).table());
+ return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
+}
+
+/// A random permutation of 0 ... count - 1, int32: the order of 64-bit random keys.
+template <handle H>
+constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.push_back(count);
+ using limits = std::numeric_limits<std::int64_t>;
+ return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
+}
+
+/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
+template <tensor_like X>
+constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
+ const auto rows = eval(x, where);
+ const shape dims = shape_of(rows);
+ return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
+}
+
+/// Draws one index per row of logits [..., classes], int32: class c with probability
+/// softmax(logits)[c] (the largest of logit - log(exponential)).
+template <tensor_like X>
+constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
+ const auto value = eval(logits, where);
+ const auto times = detail::wide_numbers(value, shape_of(value), distribution::exponential, 1, 0, where);
+ const auto wide = tapegraph::detail::as_float(value, where);
+ return argmax(wide - log(maximum(times, 1e-30)), -1, {}, where);
+}
+}
+
+namespace detail {
+struct dropout_texts {
+ static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
 };
 }
 
-/// Forward-mode differentiation in eager mode: one walk over the tape, in recording order.
+/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), as
+/// does its derivative.
+template <tensor_like X>
+constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
+ if (rate == 0) return input;
+ const auto drawn = random::detail::wide_uniform(input, shape_of(input), where);
+ return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
+}
+}
+// -- tapegraph/ops/reduction/moments.hpp
+
+/// variance, moments; stddev is in norm.hpp.
+
+namespace tapegraph {
+
+struct variance_options {
+ bool keepdims = false;
+ /// Subtracted from the number of elements in the divisor: 0 gives the population variance
+ /// (NumPy, TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be
+ /// more elements than that.
+ std::int64_t correction = 0;
+};
+
+/// The result of `moments`.
+template <class Handle>
+struct mean_and_variance {
+ Handle mean, variance;
+};
+
+namespace detail {
+template <handle A>
+constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
+        std::source_location where) {
+ const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
+ const extent count = reduced_size(x, over) - extent(options.correction);
+ return eval(total / extent_number(total, count), where);
+}
+template <handle A>
+constexpr auto root(const A& x, std::source_location where) {
+ return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
+}
+}
+
+/// The mean of squared distances from the mean.
+template <tensor_like A>
+constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+ });
+}
+no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// Mean and variance; the mean is computed once: `const auto [m, v] = moments(x, {0, 1})`.
+template <tensor_like A>
+constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto given = eval(x, where);
+ const auto value = detail::as_float(given, where);
+ const auto centre = mean(value, over, {.keepdims = true}, where);
+ const auto spread = detail::squared_distance(value, centre, over, options, where);
+ const std::int64_t mask = over.bits(shape_of(value).rank());
+ const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
+ return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
+                detail::rounded_like(given, spread, where)};
+}
+no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/norm.hpp
+
+// -- tapegraph/ops/reduction/length.hpp
+
+// -- tapegraph/ops/reduction/scaled.hpp
+
+/// Sums of squares that neither overflow nor underflow: for float and 16-bit elements in double,
+/// which has enough range for the squares of all of them; for doubles after an exact multiplication
+/// by a power of two. (Lengths of float and double, ops/reduction/length.hpp, need neither as a rule.)
 
 namespace tapegraph::detail {
-struct forward_kernels {
- any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
- any_tensor (*add)(const any_tensor& a, const any_tensor& b);
- any_tensor (*converted)(const any_tensor& a, dtype type);
- bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
-     const jvp_pass&, any_tensor& tangent);
- bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
- bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
+struct inverse_scale_op : map_op<1> {
+ static constexpr std::string_view name = "inverse_scale";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  using traits = math::detail::traits<V>;
+  constexpr auto bias = traits::bias;
+  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
+  const auto exponent =
+   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
+  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
+ }
 };
-class jvp_pass {
-public:
- const forward_kernels& kernels;
- jvp_pass(int base, int end, const forward_kernels& functions)
-  : kernels(functions),
-  base_(base),
-  tangents_(static_cast<std::size_t>(end - base)),
-  present_(static_cast<std::size_t>(end - base)) {}
- const any_tensor* find(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-  const auto at = static_cast<std::size_t>(p.index - base_);
-  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+struct largest_op : reduce_op {
+ static constexpr std::string_view name = "largest";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+struct smallest_op : reduce_op {
+ static constexpr std::string_view name = "smallest";
+ static constexpr reduction combines = reduction::minimum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+template <tensor_like A>
+constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
+ return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
+}
+enum class widened_types { floats, storage };
+constexpr bool widens(widened_types which, dtype type) {
+ return is_storage_type(type) || (type == dtype::f32 && which == widened_types::floats);
+}
+template <widened_types Which = widened_types::floats, tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (!widens(Which, type)) return node(f(x, std::false_type{}));
+ const node wide(f(cast<double>(x), std::true_type{}));
+ if (type == dtype::f32) return node(eval(cast<float>(wide), where));
+ return rounded_to_storage(wide, type, where);
+}
+template <widened_types Which = widened_types::floats, tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (widens(Which, type))
+  return eval(cast<element_t<type>>(f(cast<double>(x), std::true_type{})), where);
+ else
+  return f(x, std::false_type{});
+}
+}
+
+/// The Euclidean length of floats or doubles: the root of the sum of squares where that is in range, as it nearly always is. A vector
+/// whose sum is not is gone over again by itself: floats in double, which has range enough for their squares, doubles scaled.
+
+namespace tapegraph::detail {
+struct length_op {
+ static constexpr std::string_view name = "length";
+ static constexpr batching batched = batching::rows;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr int arity = 2;
+ struct attributes {};
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[1].type;
+  io.result = io.in[1].dims;
  }
- void set(int index, any_tensor tangent) {
-  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
-  present_[static_cast<std::size_t>(index - base_)] = 1;
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
+TG_HD constexpr bool is_good_sum(float squares) { return squares >= 0x1p-90f && squares < 0x1p127f; }
+template <class T, class Number>
+TG_HD T length_of(T squares, std::int64_t n, const Number& x) {
+ if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
+ T largest = 0;
+ for (std::int64_t i = 0; i < n; ++i) {
+  const T size = math::abs(x(i));
+  largest = size > largest ? size : largest;
  }
- void run(int first, int end) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = first; i < end; ++i) {
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-   any_tensor tangent;
-   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+ if (largest == 0 || largest == math::detail::traits<T>::infinity) return largest;
+ double scale = 1;
+ if constexpr (std::is_same_v<T, double>) scale = inverse_scale_op::value(largest);
+ double sum = 0, rest = 0;
+ for (std::int64_t i = 0; i < n; ++i) {
+  const double scaled = static_cast<double>(x(i)) * scale, next = math::detail::product(scaled, scaled) - rest,
+     total = sum + next;
+  rest = (total - sum) - next;
+  sum = total;
+ }
+ return static_cast<T>(math::sqrt(sum) / scale);
+}
+}
+
+/// norm, stddev: lengths that neither overflow nor underflow where the element type can represent
+/// them.
+
+namespace tapegraph {
+
+namespace detail {
+struct euclidean_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
+  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
+ }
+};
+struct power_norm_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
+  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
+  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
+  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
+ }
+};
+template <handle A>
+constexpr auto euclidean_of_numbers(const A& x, std::int64_t mask, std::source_location where) {
+ const auto value = [mask, where](const auto& operand) {
+  const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
+  return invoke<length_op>({}, nullptr, where, operand, squares);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
+}
+template <handle A>
+constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
+ const auto value = [p, mask, where](const auto& operand, const auto&) {
+  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
+  const auto unscaled = [](const auto& m) {
+   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
+  };
+  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
+  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
+  return eval(pow(total, 1 / p) * scale, where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
+}
+template <tensor_like A>
+constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+ return in_double<widened_types::storage>(x, where, [&](const auto& operand, auto widened) {
+  if constexpr (widened) {
+   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
+  } else {
+   return without_kept_axes(euclidean_of_numbers(eval(operand, where), mask, where), mask, keepdims, where);
+  }
+ });
+}
+template <tensor_like A, class F>
+constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  const auto length = [&](const auto& v) {
+   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
+   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
+  };
+  const auto divisor = [&](const auto& found, const auto& bound) {
+   const auto longer = maximum(found, bound);
+   return eval(tapegraph::where(longer == 0, 1, longer), where);
+  };
+  if constexpr (widened) {
+   return f(operand / divisor(length(operand), least));
+  } else {
+   const auto value = eval(operand, where);
+   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
+   const auto scaled = eval(value * scale, where);
+   return f(scaled / divisor(length(scaled), scale * least));
+  }
+ });
+}
+template <tensor_like A>
+constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
+ return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
+}
+}
+
+/// The p-norm (sum |x|^p)^(1/p) over axes, with p = `order`, 2 by default. Order 1 is the sum of
+/// magnitudes, infinity the largest, -infinity the smallest, 0 the number of nonzero elements (its
+/// derivative is zero). Over two axes order 2 is the Frobenius norm, not the spectral norm. Numbers
+/// are scaled before they are raised to a power, so a norm and its derivatives overflow or
+/// underflow only where the element type cannot represent them.
+///
+/// Derivatives: for order 2, x / norm; at zero, where there are many subgradients, 0 (as in
+/// PyTorch; TensorFlow gives NaN). Ties of the infinite orders share the derivative evenly. Zero
+/// elements receive no derivative of the norm of a positive p.
+template <tensor_like A>
+constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ constexpr double infinity = std::numeric_limits<double>::infinity();
+ const std::int64_t mask = over.bits(shape_of(x).rank());
+ const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
+ using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
+ if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
+ if (!magnitudes)
+  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
+   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
+   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
+  }));
+ return result(detail::in_float(x, where, [&](const auto& operand) {
+  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+  if (order == 1) return total(abs(operand));
+  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
+  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
+ }));
+}
+
+/// The square root of the variance, computed as norm(x - mean) / sqrt(n - correction). Its
+/// derivative is 0 where all elements are equal, as in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto centre = mean(value, over, {.keepdims = true}, where);
+  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
+  const extent count = detail::reduced_size(value, over) - extent(options.correction);
+  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
+ });
+}
+no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
+no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/normalization.hpp
+
+/// Normalization of records by their own mean and variance, with a factor and an offset per channel:
+/// layer, group, instance and root mean square normalization (nn/layers/).
+
+namespace tapegraph {
+
+/// How the elements of x are divided: axes before `first` count records, those before `last` the rows
+/// of a record, and the others its channels, which form `groups` of neighbours. Each group of each
+/// record has a mean and a variance over all rows.
+struct normalization_attributes {
+ std::int64_t first = 0, last = 0, groups = 1;
+ std::int64_t centered = 1; ///< 0: without a mean, so that the variance is the mean square
+ /// Leading axes of x over which derivatives by the parameters are not added up (vmap).
+ std::int64_t examples = 0;
+ std::int64_t own = 0; ///< the first of these axes, which parameters have, too
+ double epsilon = 0;
+};
+
+namespace detail {
+constexpr shape normalization_parameters(const normalization_attributes& a, const shape& x, std::int64_t count) {
+ shape dims;
+ dims.attach(x.table());
+ for (int i = 0; i < count; ++i) dims.push_back(x[i]);
+ for (int i = static_cast<int>(a.last); i < x.rank(); ++i) dims.push_back(x[i]);
+ return dims;
+}
+constexpr bool normalization_fits(const normalization_attributes& a, inference& io, int x, int parameter,
+        int parameters) {
+ io.type = io.in[x].type;
+ const shape& dims = io.in[x].dims;
+ if (!io.require(is_floating(io.type), "normalization: the elements are not floating; cast<float>(x) first") ||
+  !io.require(0 <= a.own && a.own <= a.examples && a.examples <= a.first && a.first <= a.last &&
+      a.last <= dims.rank(),
+     "normalization: axes outside the rank"))
+  return false;
+ const extent channels = dims.size(static_cast<int>(a.last), dims.rank());
+ if (!io.require(a.groups > 0 && (!channels.known() || channels.value % a.groups == 0),
+     "normalization: groups must divide the channels"))
+  return false;
+ const shape wanted = normalization_parameters(a, dims, a.own);
+ for (int i = 0; i < io.count; ++i) {
+  if (i > x && (i < parameter || i >= parameter + parameters)) continue;
+  const shape& given = io.in[i].dims;
+  const shape& target = i <= x ? dims : wanted;
+  io.culprit = i;
+  bool same = io.in[i].type == io.type && given.rank() == target.rank();
+  for (int k = 0; same && k < target.rank(); ++k) same = equal_or_required(given[k], target[k]);
+  if (!io.require(same, i <= x ? "normalization: shapes differ"
+         : "normalization: gamma and beta have the channels' extents and x's type"))
+   return false;
+ }
+ return true;
+}
+template <handle X>
+constexpr auto channels_filled(const X& x, const shape& dims, double value, std::source_location where) {
+ if constexpr (one_handle<mode_of_t<X>>)
+  return type_of(x) == dtype::f64 ? fill<double>(x, dims, value, where) : fill<float>(x, dims, value, where);
+ else
+  return fill<element_t<static_type<X>::value>>(x, dims, value, where);
+}
+}
+
+/// (dy, x, gamma) to what the derivatives are made of, [examples..., 2 channels + 4 groups]: sums over
+/// records and rows of dy times the normalized x, and of dy, for each channel; then for each record's
+/// groups, one after the other, the mean of x, the factor s = 1 / sqrt(variance + epsilon), and the
+/// means of dy gamma and of dy gamma times the normalized x. x is read once. Derivatives flow
+/// through the sums alone; what reads the rest also receives the operands it was computed from.
+struct normalization_sums_op {
+ static constexpr std::string_view name = "normalization_sums";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = 3;
+ static constexpr int arity = 3;
+ using attributes = normalization_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (!detail::normalization_fits(a, io, 1, 2, 1)) return;
+  const shape& x = io.in[1].dims;
+  const int examples = static_cast<int>(a.examples), first = static_cast<int>(a.first);
+  for (int i = 0; i < examples; ++i) io.result.push_back(x[i]);
+  io.result.push_back(x.size(static_cast<int>(a.last), x.rank()) * 2 + x.size(examples, first) * (4 * a.groups));
+ }
+ template <int I>
+  requires(I < 2)
+ static constexpr auto vjp(const attributes& a, auto w, auto dy, auto x, auto gamma, auto);
+ static double flops(const kernel_call& c) { return 9 * static_cast<double>(c.in[0].elements()); }
+};
+
+namespace detail {
+template <handle H>
+constexpr H normalization_parameter(const normalization_attributes& a, const H& sums, const shape& x, int which,
+         std::int64_t own) {
+ const auto here = std::source_location::current();
+ const int examples = static_cast<int>(a.examples);
+ const extent channels = x.size(static_cast<int>(a.last), x.rank());
+ const H part = part_of(sums, examples, channels * which, channels, here);
+ const shape each = normalization_parameters(a, x, examples);
+ const H parameters = invoke<reshape_op>({}, &each, here, part);
+ axes common;
+ common.all = false;
+ for (auto i = own; i < examples; ++i) common.index[common.count++] = static_cast<std::int8_t>(i);
+ return common.count == 0 ? parameters : H(sum(parameters, common, {}, here));
+}
+}
+
+/// (dy, x, gamma, sums) to the derivative by x, s (g - mean(g) - n mean(g n)) with g = dy gamma and n the
+/// normalized x (Ioffe and Szegedy 2015, section 3).
+struct normalization_gradient_op {
+ static constexpr std::string_view name = "normalization_gradient";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = 7 | saved_value;
+ static constexpr int arity = 4;
+ using attributes = normalization_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (detail::normalization_fits(a, io, 1, 2, 1)) io.result = io.in[1].dims;
+ }
+ /// The same with u in the place of dy, and gamma 1: the derivative is linear in g and symmetric.
+ static constexpr auto shared(const attributes& a, const auto& u, const auto&, const auto& x, const auto&,
+        const auto&, const auto&);
+ template <int I>
+  requires(I < 3)
+ static constexpr auto flow(const attributes& a, const auto& mapped, const auto& u, const auto& dy, const auto& x,
+       const auto& gamma, const auto&, const auto& dx);
+ template <int I>
+  requires(I < 3)
+ static constexpr auto vjp(const attributes& a, auto u, auto... rest) {
+  return flow<I>(a, shared(a, u, rest...), u, rest...);
+ }
+ static double flops(const kernel_call& c) { return 6 * static_cast<double>(c.in[0].elements()); }
+};
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, for (x, gamma, beta): parameters have the
+/// extents of the channels.
+struct normalization_op {
+ static constexpr std::string_view name = "normalization";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = 3;
+ static constexpr int arity = 3;
+ using attributes = normalization_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (detail::normalization_fits(a, io, 0, 1, 2)) io.result = io.in[0].dims;
+ }
+ static constexpr auto shared(const attributes& a, const auto& dy, const auto& x, const auto& gamma, const auto&,
+        const auto&) {
+  return invoke<normalization_sums_op>(a, nullptr, std::source_location::current(), dy, x, gamma);
+ }
+ template <int I>
+  requires(I < 3)
+ static constexpr auto flow(const attributes& a, const auto& sums, const auto& dy, const auto& x, const auto& gamma,
+       const auto&, const auto&) {
+  if constexpr (I == 0)
+   return invoke<normalization_gradient_op>(a, nullptr, std::source_location::current(), dy, x, gamma, sums);
+  else
+   return detail::normalization_parameter(a, sums, shape_of(x), I - 1, a.own);
+ }
+ template <int I>
+  requires(I < 3)
+ static constexpr auto vjp(const attributes& a, auto dy, auto... rest) {
+  return flow<I>(a, shared(a, dy, rest...), dy, rest...);
+ }
+ static double flops(const kernel_call& c) { return 7 * static_cast<double>(c.in[0].elements()); }
+};
+
+namespace detail {
+template <handle H>
+constexpr H normalization_derivative(const normalization_attributes& a, const H& dy, const H& x, const H& gamma) {
+ const auto here = std::source_location::current();
+ const H sums = invoke<normalization_sums_op>(a, nullptr, here, dy, x, gamma);
+ return invoke<normalization_gradient_op>(a, nullptr, here, dy, x, gamma, sums);
+}
+constexpr normalization_attributes without_own(normalization_attributes a) {
+ a.own = 0;
+ return a;
+}
+template <handle H>
+constexpr H beside_rows(const normalization_attributes& a, const H& parameter, const shape& x) {
+ if (a.own == 0) return parameter;
+ shape target;
+ target.attach(x.table());
+ for (int i = 0; i < x.rank(); ++i) target.push_back(i < a.own || i >= a.last ? x[i] : extent(1));
+ return invoke<reshape_op>({}, &target, std::source_location::current(), parameter);
+}
+template <handle H>
+constexpr H normalization_second(const normalization_attributes& a, const H& mapped, const H& u, const H& dy,
+        const H& x, const H& gamma, const H& dx) {
+ const auto here = std::source_location::current();
+ const shape dims = shape_of(x);
+ const int first = static_cast<int>(a.first), last = static_cast<int>(a.last);
+ shape split;
+ split.attach(dims.table());
+ split.push_back(dims.size(0, first));
+ split.push_back(dims.size(first, last));
+ split.push_back(a.groups);
+ split.push_back(dims.size(last, dims.rank()) / a.groups);
+ const auto parts = [&](const H& v) -> H { return invoke<reshape_op>({}, &split, here, v); };
+ const auto average = [&](const auto& v) -> H { return mean(v, {1, 3}, {.keepdims = true}, here); };
+ const shape channels = normalization_parameters(a, dims, 0);
+ const H one = channels_filled(x, channels, 1, here), zero = channels_filled(x, channels, 0, here);
+ const H normal = parts(invoke<normalization_op>(without_own(a), nullptr, here, x, one, zero));
+ const H parameter = beside_rows(a, gamma, dims);
+ const H g = parts(eval(dy * parameter, here));
+ const H of_x = parts(x), of_u = parts(u), of_dx = parts(dx), of_mapped = parts(mapped);
+ const H un = average(of_u * normal), gn = average(g * normal), udx = average(of_u * of_dx);
+ H power;
+ if (a.centered != 0) {
+  const H centre = average(of_x);
+  power = average(square(of_x - centre));
+ } else {
+  power = average(square(of_x));
+ }
+ const H result = eval(-(rsqrt(power + a.epsilon) * (udx * normal + gn * of_mapped + un * of_dx)), here);
+ return invoke<reshape_op>({}, &dims, here, result);
+}
+}
+
+template <int I>
+ requires(I < 2)
+constexpr auto normalization_sums_op::vjp(const attributes& a, auto w, auto dy, auto x, auto, auto) {
+ const shape dims = shape_of(x);
+ auto every = a;
+ every.own = a.examples;
+ const auto factor = detail::normalization_parameter(a, w, dims, 0, a.examples);
+ if constexpr (I == 0) {
+  const auto offset = detail::normalization_parameter(a, w, dims, 1, a.examples);
+  return invoke<normalization_op>(every, nullptr, std::source_location::current(), x, factor, offset);
+ } else {
+  return detail::normalization_derivative(every, dy, x, factor);
+ }
+}
+
+constexpr auto normalization_gradient_op::shared(const attributes& a, const auto& u, const auto&, const auto& x,
+            const auto&, const auto&, const auto&) {
+ using H = std::remove_cvref_t<decltype(x)>;
+ const H one = detail::channels_filled(x, detail::normalization_parameters(a, shape_of(x), 0), 1,
+          std::source_location::current());
+ return detail::normalization_derivative<H>(detail::without_own(a), u, x, one);
+}
+template <int I>
+ requires(I < 3)
+constexpr auto normalization_gradient_op::flow(const attributes& a, const auto& mapped, const auto& u, const auto& dy,
+           const auto& x, const auto& gamma, const auto&, const auto& dx) {
+ using H = std::remove_cvref_t<decltype(x)>;
+ const auto here = std::source_location::current();
+ if constexpr (I == 0) {
+  const H parameter = detail::beside_rows<H>(a, gamma, shape_of(x));
+  return eval(mapped * parameter, here);
+ } else if constexpr (I == 1) {
+  return detail::normalization_second<H>(a, mapped, u, dy, x, gamma, dx);
+ } else {
+  axes records;
+  records.all = false;
+  for (auto i = a.own; i < a.last; ++i) records.index[records.count++] = static_cast<std::int8_t>(i);
+  return records.count == 0 ? H(eval(dy * mapped, here)) : H(sum(dy * mapped, records, {}, here));
+ }
+}
+
+namespace detail {
+template <handle X>
+constexpr X normalized(const X& x, const normalization_attributes& a, bool scale, const X& gamma, bool center,
+     const X& beta, std::source_location where) {
+ const auto wide = as_float(x, where);
+ const shape channels = normalization_parameters(a, shape_of(x), a.own);
+ using H = std::remove_cvref_t<decltype(wide)>;
+ const H factor = scale ? H(as_float(gamma, where)) : H(channels_filled(wide, channels, 1, where));
+ const H offset = center ? H(as_float(beta, where)) : H(channels_filled(wide, channels, 0, where));
+ const H y = invoke<normalization_op>(a, nullptr, where, wide, factor, offset);
+ return rounded_like(x, y, where);
+}
+}
+}
+// -- tapegraph/ops/reduction/softmax.hpp
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows. An infinite maximum is not
+/// subtracted, so that only infinities give infinity and not NaN. -infinity for no elements, whose
+/// sum is 0 (NumPy, TensorFlow, PyTorch).
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const std::int64_t mask = over.bits(shape_of(value).rank());
+  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, mask, options.keepdims, where);
+ });
+}
+no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// exp(x) / sum(exp(x)) along an axis; a row that fits into the caches is read once.
+struct softmax_op {
+ static constexpr std::string_view name = "softmax";
+ static constexpr std::string_view layer_name = "softmax*";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_value;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+ static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
+};
+
+struct log_softmax_op : softmax_op {
+ static constexpr std::string_view name = "log_softmax";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+};
+
+/// y (dy - sum(dy y)), y the softmax.
+struct softmax_gradient_op : softmax_op {
+ static constexpr std::string_view name = "softmax_gradient";
+ static constexpr std::string_view layer_name = "";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  softmax_op::infer(a, io);
+  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0) {
+   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
+  } else {
+   const auto total = [&](const auto& of) {
+    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+   };
+   const auto along = total(dy * y), across = total(u * y);
+   return eval(u * (dy - along) - dy * across, here);
   }
  }
+};
+
+/// dy - exp(y) sum(dy), y the logarithm of the softmax.
+struct log_softmax_gradient_op : softmax_gradient_op {
+ static constexpr std::string_view name = "log_softmax_gradient";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  const auto total = [&](const auto& of) {
+   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+  };
+  if constexpr (I == 0)
+   return eval(u - total(u * exp(y)), here);
+  else
+   return eval(-(u * exp(y) * total(dy)), here);
+ }
+};
+
+template <int I>
+constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+template <int I>
+constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))). The difference comes
+/// first, so that small differences of large elements are not rounded away. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty if the axis is. NaN where all elements are -infinity
+/// or one is +infinity, as in TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+}
+// -- tapegraph/ops/shards/sum_over_shards.hpp
+
+// -- tapegraph/ops/shards/shard_group.hpp
+
+/// The interface through which the shards of a step exchange sums while they run.
+
+namespace tapegraph {
+
+/// The shards of a batch, seen from one of them.
+class shard_group {
+public:
+ /// Sums `in` over all shards into `out`, matching calls by their order. Returns when every
+ /// shard has called it.
+ virtual void add(const buffer_view& in, const buffer_view& out) = 0;
+
+protected:
+ ~shard_group() = default;
+};
+
+namespace detail {
+inline shard_group*& shards_of_thread() {
+ static constinit thread_local shard_group* current = nullptr;
+ return current;
+}
+}
+
+/// The group of the shard that this thread runs; null where the batch is not sharded.
+inline shard_group* current_shards() { return detail::shards_of_thread(); }
+
+/// While it lives, this thread runs a shard of a group.
+class shard_scope {
+public:
+ explicit shard_scope(shard_group* group) : before_(current_shards()) { detail::shards_of_thread() = group; }
+ shard_scope(const shard_scope&) = delete;
+ shard_scope& operator=(const shard_scope&) = delete;
+ ~shard_scope() { detail::shards_of_thread() = before_; }
+
 private:
- int base_;
- std::vector<any_tensor> tangents_;
- std::vector<char> present_;
+ shard_group* before_;
 };
 }
-// -- tapegraph/ir/gradient.hpp
+
+/// sum_over_shards: combines values of all shards of a batch.
+
+namespace tapegraph {
+
+struct sum_over_shards_op {
+ static constexpr std::string_view name = "sum_over_shards";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(io.type == dtype::f32 || io.type == dtype::f64, "sum_over_shards: the operand must be f32 or f64");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto, auto) {
+  return invoke<sum_over_shards_op>({}, nullptr, std::source_location::current(), dy);
+ }
+ static double flops(const kernel_call&) { return 0; }
+};
+
+/// The sum over the shards of a step's batch (cluster/sharded.hpp), of all ranks; x itself where
+/// the batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
+/// double, of a shape that is the same on all shards, such as [channels]. Every shard must call it
+/// equally often. The derivative by x is the sum of all shards' derivatives.
+template <tensor_like X>
+constexpr auto sum_over_shards(const X& x, std::source_location where = std::source_location::current()) {
+ return invoke<sum_over_shards_op>({}, nullptr, where, eval(x, where));
+}
+
+namespace detail {
+template <handle X>
+constexpr bool in_shards(const X& x) {
+ if constexpr (requires { x.owner(); })
+  return x.owner().in_shards;
+ else
+  return current_shards() != nullptr;
+}
+template <handle X>
+constexpr auto shard_extent(const X& values, extent size) {
+ const auto nothing = sum(zeros_like(values));
+ return eval(nothing + extent_number(nothing, size));
+}
+}
+
+// -- tapegraph/ops/vmap/vmap.hpp
+// -- tapegraph/ops/vmap/batched_transforms.hpp
+// -- tapegraph/ops/vmap/batched.hpp
 // -- tapegraph/expr/differentiate.hpp
 // -- tapegraph/expr/dual.hpp
-namespace tapegraph {
 template <class T, int N>
 struct dual {
  T value{};
@@ -10478,7 +12536,7 @@ constexpr auto differentiate_repeatedly(const F& f, const Number& x) {
 }
 template <class F>
 struct value_and_gradient_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto&... args) const {
   using nested = detail::nested_gradients<F>;
   if constexpr (!(scalar<std::remove_cvref_t<decltype(args)>> && ...)) {
@@ -10494,7 +12552,7 @@ struct value_and_gradient_of {
 };
 template <class F>
 struct gradient_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
 };
 template <class F>
@@ -10505,7 +12563,1217 @@ template <class F>
 constexpr auto gradient(F f) {
  return gradient_of<F>{f};
 }
+
+template <class Mode, class Tag>
+struct batched_mode;
+template <class Handle, class Tag>
+class batched : public indexable<batched<Handle, Tag>> {
+public:
+ constexpr batched() = default;
+ constexpr explicit batched(const Handle& whole) : whole_(whole) {}
+ template <expression E>
+ constexpr batched(const E& e, std::source_location where = std::source_location::current())
+  : batched(eval(e, where)) {}
+ template <expression E>
+ static constexpr batched sealed(const E& e) {
+  return batched(e);
+ }
+ constexpr const Handle& whole() const { return whole_; }
+ constexpr extent count() const { return shape_of(whole_)[0]; }
+ constexpr tapegraph::shape shape() const {
+  const tapegraph::shape s = shape_of(whole_);
+  return {s.rank() - 1, s.data() + 1, s.table()};
+ }
+ constexpr int rank() const { return shape_of(whole_).rank() - 1; }
+ constexpr dtype type() const { return whole_.type(); }
+private:
+ Handle whole_{};
+};
+template <class Handle, class Tag>
+std::string to_string(const batched<Handle, Tag>& x) {
+ return name_of(x.type()) + to_string(x.shape()) + " per example";
 }
+template <class Handle, class Tag>
+inline constexpr bool has_text<batched<Handle, Tag>> = true;
+template <class Handle, class Tag>
+constexpr void refuse(const batched<Handle, Tag>& x, const char* what) {
+ refuse(x.whole(), what);
+}
+template <class Handle, class Tag>
+struct handle_traits<batched<Handle, Tag>> {
+ using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
+};
+template <class Op>
+struct batching_rule {
+ template <class Context>
+ static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
+  static_assert(always_false<Op>,
+     "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
+  return c.whole(first);
+ }
+};
+namespace detail {
+template <class First, class Second>
+inline constexpr bool encloses = false;
+template <class Mode, class Tag, class Second>
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> =
+ std::is_same_v<Mode, Second> || encloses<Mode, Second>;
+template <class Mode>
+inline constexpr bool is_batched_mode = false;
+template <class Mode, class Tag>
+inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
+template <class First, class Second>
+ requires encloses<First, Second>
+struct one_mode<First, Second> {
+ using type = First;
+};
+template <class First, class Second>
+ requires encloses<Second, First>
+struct one_mode<First, Second> {
+ using type = Second;
+};
+template <class First, class Second>
+ requires(is_batched_mode<First>&& is_batched_mode<Second> && !std::is_same_v<First, Second> &&
+   !encloses<First, Second> && !encloses<Second, First>)
+struct one_mode<First, Second> {
+ static_assert(always_false<First>,
+    "values of two vmaps meet and neither runs inside the other's values: hand the outer "
+    "one's value to the inner vmap as an argument");
+ using type = First;
+};
+template <class Tag, class T>
+inline constexpr bool batched_by = false;
+template <class Tag, class Handle>
+inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
+constexpr shape with_batch(extent count, const shape& s) {
+ shape result;
+ result.attach(count.table != nullptr ? count.table : s.table());
+ result.push_back(count);
+ for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
+ return result;
+}
+template <class Handle, class Tag>
+constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
+ const shape own = x.shape();
+ if (own.rank() >= rank) return x.whole();
+ shape target = with_batch(x.count(), {});
+ for (int i = own.rank(); i < rank; ++i) target.push_back(1);
+ for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
+ return eval(invoke<reshape_op>({}, &target, where, x.whole()));
+}
+template <class Mode, class Handle, class Like>
+constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
+ if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
+  return x;
+ } else {
+  const auto inner = raised<typename Mode::below>(x, like.whole(), where);
+  const shape target = with_batch(like.count(), shape_of(inner));
+  const auto whole = invoke<broadcast_op>({}, &target, where, inner);
+  return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
+ }
+}
+template <class Tag, class First, class... Rest>
+constexpr const auto& first_batched(const First& first, const Rest&... rest) {
+ if constexpr (batched_by<Tag, First>)
+  return first;
+ else
+  return first_batched<Tag>(rest...);
+}
+template <class Tag, class E>
+constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
+ if constexpr (batched_by<Tag, E>) {
+  return lined_up(e, rank, where);
+ } else if constexpr (expression<E>) {
+  return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
+   using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
+   return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
+  }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
+ } else {
+  return e;
+ }
+}
+template <class Mode>
+struct batch_context {
+ using tag = typename Mode::tag;
+ extent count;
+ const shape* target;
+ std::source_location where;
+ template <class T>
+ static constexpr bool is_batched = batched_by<tag, T>;
+ template <class T>
+ static constexpr const auto& whole(const T& x) {
+  if constexpr (is_batched<T>)
+   return x.whole();
+  else
+   return x;
+ }
+ template <class T>
+ constexpr auto spread(const T& x, const auto& like) const {
+  return raised<Mode>(x, like, where).whole();
+ }
+ constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
+ template <class Op>
+ constexpr auto run(const typename Op::attributes& attributes, const shape* result_shape, const auto&... x) const {
+  return invoke<Op>(attributes, result_shape, where, x...);
+ }
+ constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
+ constexpr auto move_axis(const auto& x, int from, int to) const {
+  transpose_op::attributes a;
+  const int rank = shape_of(x).rank();
+  a.rank = rank;
+  for (int i = 0, next = 0; i < rank; ++i) {
+   if (next == from) ++next;
+   a.permutation[i] = i == to ? from : next++;
+  }
+  return run<transpose_op>(a, nullptr, x);
+ }
+};
+template <class Mode, class Tag>
+struct batched_results {};
+template <one_handle Mode, class Tag>
+struct batched_results<Mode, Tag> {
+ using node = batched<typename Mode::node, Tag>;
+};
+}
+template <class Mode, class Tag>
+struct batched_mode : detail::batched_results<Mode, Tag> {
+ using below = Mode;
+ using tag = Tag;
+ template <tensor_like E>
+ static constexpr auto seal(const E& e, std::source_location where) {
+  if constexpr (handle<E>)
+   return e;
+  else
+   return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
+ }
+ template <class Op, class... Args>
+ static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
+        std::source_location where, const Args&... args) {
+  return run<Op>(attributes, target, where, eval(args, where)...);
+ }
+ template <class Op, class Handle>
+ static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes,
+             std::source_location where, const batched<Handle, Tag>* parts,
+             int count) {
+  auto shifted = attributes;
+  ++shifted.axis;
+  list<Handle> wholes;
+  for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
+  return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
+ }
+ template <class Op, tensor_like E>
+ static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+  auto shifted = attributes;
+  shifted.axes <<= 1;
+  return wrapped(
+   Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
+ }
+ template <class Handle>
+ static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
+  return Mode::extent_number(like.whole(), value);
+ }
+ template <class Handle>
+ static constexpr shape shape_of(const batched<Handle, Tag>& x) {
+  return x.shape();
+ }
+ static constexpr shape shape_of(const number&) { return {}; }
+ template <class T>
+ static constexpr shape shape_of(const T& e) {
+  if constexpr (handle<T>) {
+   return tapegraph::shape_of(e);
+  } else {
+   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    shape result = shape_of(e.template get<0>());
+    bool ok = true;
+    ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
+    return result;
+   }
+   (std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
+  }
+ }
+ template <class F, tensor_like... Args>
+ static constexpr auto value_and_gradient(const F& f, const Args&... args) {
+  const auto where = std::source_location::current();
+  return with_handles(
+   [&](const auto& like, const auto&... x) {
+    const auto of_wholes = [&](const auto&... h) {
+     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
+    };
+    const auto r =
+     Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
+    const auto gradient = each_wrapped(r.gradient);
+    return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
+     wrapped(r.value), gradient};
+   },
+   eval(args, where)...);
+ }
+ template <class... Handles>
+ static constexpr auto raised(std::source_location where, const Handles&... x) {
+  const auto& like = detail::first_batched<Tag>(x...);
+  return std::array{detail::raised<batched_mode>(x, like, where)...};
+ }
+ template <class Handle>
+ static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
+  return batched<Handle, Tag>(whole);
+ }
+private:
+ static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
+ template <class... T>
+ static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
+  return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
+ }
+ template <class F, class... Args>
+ static constexpr auto with_handles(const F& f, const Args&... x) {
+  return f(detail::first_batched<Tag>(x...), x...);
+ }
+ template <class Op, class... Args>
+ static constexpr auto run(const typename Op::attributes& attributes, const shape* target,
+       std::source_location where, const Args&... args) {
+  const auto& like = detail::first_batched<Tag>(args...);
+  constexpr int count = sizeof...(Args);
+  const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
+  inference io{in, count, target, in[0].type, {}, nullptr};
+  Op::infer(attributes, io);
+  if (io.error != nullptr) mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
+  const detail::batch_context<batched_mode> context{like.count(), target, where};
+  return wrapped(batching_rule<Op>::apply(context, attributes, args...));
+ }
+};
+
+namespace detail {
+template <class Mode, bool Batched>
+constexpr auto as_seen(const auto& x) {
+ if constexpr (Batched)
+  return Mode::wrapped(x);
+ else
+  return x;
+}
+template <class B, class Mode, bool... Batched>
+struct lowered_backward {
+ [[no_unique_address]] B backward;
+ constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
+  const auto above = Mode::wrapped(dy);
+  const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
+  }
+  (std::make_index_sequence<sizeof...(Batched)>{});
+ }
+private:
+ template <bool Mapped, class Flow>
+ static constexpr auto lowered(const Flow& flow, const auto& like) {
+  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
+   return flow;
+  } else {
+   const auto where = std::source_location::current();
+   const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
+   if constexpr (Mapped)
+    return whole;
+   else
+    return sum(whole, 0, {}, where);
+  }
+ }
+};
+}
+template <class Mode, class Tag>
+struct mode_transforms<batched_mode<Mode, Tag>> {
+ using mode = batched_mode<Mode, Tag>;
+ using below = mode_transforms<Mode>;
+ template <class F, class B, class... X>
+ static constexpr auto custom(const F& f, const B& backward, std::source_location where, const X&... x) {
+  using lowered = detail::lowered_backward<B, mode, detail::batched_by<Tag, X>...>;
+  return mode::wrapped(
+   below::custom(on_wholes<X...>(f, where, x...), lowered{backward}, where, whole(x, where, x...)...));
+ }
+ template <class F, class... X>
+ static constexpr auto checkpoint(const F& f, std::source_location where, const X&... x) {
+  return mode::wrapped(below::checkpoint(on_wholes<X...>(f, where, x...), where, whole(x, where, x...)...));
+ }
+ template <class Op, class Handle>
+ static constexpr void effect(const batched<Handle, Tag>& x, std::source_location where) {
+  below::template effect<Op>(x.whole(), where);
+ }
+ template <class Handle>
+ static constexpr void refuse(const batched<Handle, Tag>& like, const char* what, const shape& first,
+        const shape& second) {
+  below::refuse(like.whole(), what, first, second);
+ }
+private:
+ template <class X>
+ static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
+  if constexpr (detail::batched_by<Tag, X>)
+   return x.whole();
+  else
+   return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
+ }
+ template <class... X, class F>
+ static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
+  const auto like = detail::first_batched<Tag>(x...);
+  return [f, where, like](const auto&... h) {
+   const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
+   return detail::raised<mode>(result, like, where).whole();
+  };
+ }
+};
+
+// -- tapegraph/ops/vmap/batching_rules.hpp
+// -- tapegraph/ops/convolution/batching.hpp
+// -- tapegraph/ops/vmap/batching.hpp
+template <class Op>
+ requires whole_reduction<Op>
+struct batching_rule<Op> {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  shifted.axes <<= 1;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+template <class Texts, int Arity>
+struct batching_rule<detail::refused_op<Texts, Arity>> {
+ static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
+  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
+ }
+};
+namespace detail {
+template <class Op>
+struct batched_axis {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  ++shifted.axis;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+template <class Op>
+struct batched_rows {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto&... x) {
+  return c.template run<Op>(a, nullptr, c.whole(x)...);
+ }
+};
+template <class Op>
+struct batched_images {
+ static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
+  const shape images = shape_of(c.whole(x));
+  shape folded;
+  folded.attach(images.table());
+  folded.push_back(images.size(0, 2));
+  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
+  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
+  const shape found = shape_of(y);
+  shape unfolded = c.with_batch({});
+  unfolded.push_back(images[1]);
+  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
+  return c.reshape(y, unfolded);
+ }
+};
+}
+template <class Op>
+ requires(Op::batched == batching::rows)
+struct batching_rule<Op> : detail::batched_rows<Op> {};
+template <class Op>
+ requires(Op::batched == batching::axis)
+struct batching_rule<Op> : detail::batched_axis<Op> {};
+template <class Op>
+ requires(Op::batched == batching::images)
+struct batching_rule<Op> : detail::batched_images<Op> {};
+
+template <>
+struct batching_rule<convolution_op> {
+ template <class C, class X, class W>
+ static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
+  if constexpr (!C::template is_batched<W>) {
+   return detail::batched_images<convolution_op>::apply(c, a, x, w);
+  } else {
+   if (!c.count.known())
+    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
+     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
+     shape_of(x), shape_of(w));
+   window_attributes grouped = a;
+   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
+   const auto y =
+    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
+   const shape found = shape_of(y), filters = shape_of(w);
+   const int rank = found.rank();
+   shape parted = found;
+   parted.set(rank - 1, c.count);
+   parted.push_back(filters[filters.rank() - 1]);
+   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
+  }
+ }
+private:
+ static constexpr auto channels(const auto& c, const auto& whole) {
+  const int rank = shape_of(whole).rank();
+  const auto moved = c.move_axis(whole, 0, rank - 2);
+  const shape s = shape_of(moved);
+  shape merged;
+  merged.attach(s.table());
+  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
+  merged.push_back(s.size(rank - 2, rank));
+  return c.reshape(moved, merged);
+ }
+};
+
+// -- tapegraph/ops/gather/batching.hpp
+template <>
+struct batching_rule<gather_op> {
+ template <class C, class Table, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
+        const Indices& indices) {
+  if constexpr (!C::template is_batched<Table>) {
+   if (a.batch == 0) {
+    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
+    return c.move_axis(taken, static_cast<int>(a.axis), 0);
+   }
+  } else if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(table, indices);
+  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
+          c.spread(indices, like));
+ }
+};
+template <>
+struct batching_rule<scatter_add_op> {
+ template <class C, class Values, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
+        const Indices& indices) {
+  const shape to = c.with_batch(*c.target);
+  if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(values, indices);
+  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
+           c.spread(indices, like));
+ }
+};
+namespace detail {
+template <class Op>
+struct batched_along {
+ template <class C, class X, class Indices>
+ static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
+  const auto& like = first_batched<typename C::tag>(x, indices);
+  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
+        c.spread(indices, like));
+ }
+};
+}
+template <>
+struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
+template <>
+struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
+
+// -- tapegraph/ops/movement/batching.hpp
+template <>
+struct batching_rule<reshape_op> {
+ static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
+  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+  return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
+ }
+};
+template <>
+struct batching_rule<broadcast_op> {
+ static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
+  const shape to = c.with_batch(*c.target);
+  return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
+ }
+};
+template <>
+struct batching_rule<transpose_op> {
+ static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
+  transpose_op::attributes shifted;
+  shifted.rank = a.rank + 1;
+  for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
+  return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
+ }
+};
+namespace detail {
+template <class Op>
+struct batched_ranges {
+ static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
+  auto shifted = a;
+  shifted.begin[0] = 0, shifted.step[0] = 1;
+  for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
+  const shape to = c.with_batch(*c.target);
+  return c.template run<Op>(shifted, &to, c.whole(x));
+ }
+};
+template <class Op>
+struct batched_map {
+ static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
+  typename Op::attributes shifted;
+  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
+  if (a.map[0] < 0) shifted.map[0] = a.map[0];
+  const shape to = c.with_batch(*c.target);
+  return c.template run<Op>(shifted, &to, c.whole(x));
+ }
+};
+}
+template <class T>
+struct batching_rule<arange_op<T>> {
+ static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
+  const shape to = c.with_batch(*c.target);
+  const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
+  return c.template run<broadcast_op>({}, &to, one);
+ }
+};
+template <>
+struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
+template <>
+struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
+template <>
+struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
+template <>
+struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
+
+// -- tapegraph/ops/product/batching.hpp
+template <>
+struct batching_rule<matmul_op> {
+ template <class C, class A, class B>
+ static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
+  const shape left = shape_of(a), right = shape_of(b);
+  const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
+  if constexpr (!C::template is_batched<B>) {
+   if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
+    const shape stacked = shape_of(c.whole(a));
+    const shape product = [&] {
+     shape s = stacked;
+     s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
+     return s;
+    }();
+    shape rows;
+    rows.attach(stacked.table());
+    rows.push_back(stacked.size(0, stacked.rank() - 1));
+    rows.push_back(stacked[stacked.rank() - 1]);
+    return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
+   }
+  }
+  const auto side = [&]<class X>(const X& x) {
+   if constexpr (C::template is_batched<X>)
+    return detail::lined_up(x, rank, c.where);
+   else
+    return x;
+  };
+  return c.template run<matmul_op>(t, nullptr, side(a), side(b));
+ }
+};
+
+// -- tapegraph/ops/reduction/batching.hpp
+template <>
+struct batching_rule<normalization_op> {
+ template <class C, class X, class P, class Q>
+ static constexpr auto apply(const C& c, const normalization_attributes& a, const X& x, const P& gamma,
+        const Q& beta) {
+  const auto& like = detail::first_batched<typename C::tag>(x, gamma, beta);
+  auto more = a;
+  ++more.first, ++more.last;
+  if constexpr (C::template is_batched<P> || C::template is_batched<Q>) {
+   ++more.examples, ++more.own;
+   return c.template run<normalization_op>(more, nullptr, c.spread(x, like), c.spread(gamma, like),
+             c.spread(beta, like));
+  } else {
+   if (a.examples == 0) return c.template run<normalization_op>(more, nullptr, c.whole(x), gamma, beta);
+   ++more.examples, ++more.own;
+   return c.template run<normalization_op>(more, nullptr, c.whole(x), c.spread(gamma, like),
+             c.spread(beta, like));
+  }
+ }
+};
+template <>
+struct batching_rule<normalization_sums_op> {
+ template <class C, class D, class X, class P>
+ static constexpr auto apply(const C& c, const normalization_attributes& a, const D& dy, const X& x,
+        const P& gamma) {
+  const auto& like = detail::first_batched<typename C::tag>(dy, x, gamma);
+  auto more = a;
+  ++more.first, ++more.last, ++more.examples, ++more.own;
+  return c.template run<normalization_sums_op>(more, nullptr, c.spread(dy, like), c.spread(x, like),
+             c.spread(gamma, like));
+ }
+};
+template <>
+struct batching_rule<normalization_gradient_op> {
+ template <class C, class D, class X, class P, class S>
+ static constexpr auto apply(const C& c, const normalization_attributes& a, const D& dy, const X& x, const P& gamma,
+        const S& sums) {
+  const auto& like = detail::first_batched<typename C::tag>(dy, x, gamma, sums);
+  auto more = a;
+  ++more.first, ++more.last, ++more.examples, ++more.own;
+  return c.template run<normalization_gradient_op>(more, nullptr, c.spread(dy, like), c.spread(x, like),
+              c.spread(gamma, like), c.spread(sums, like));
+ }
+};
+
+// -- tapegraph/ops/shards/batching.hpp
+template <>
+struct batching_rule<sum_over_shards_op> {
+ template <class C, class X>
+ static constexpr auto apply(const C& c, const sum_over_shards_op::attributes& a, const X& x) {
+  return c.template run<sum_over_shards_op>(a, nullptr, c.whole(x));
+ }
+};
+
+inline constexpr int unbatched = std::numeric_limits<int>::min();
+template <class F, int... Axes>
+struct vmap_of {
+ [[no_unique_address]] F f;
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
+  constexpr int axes[sizeof...(Args) + 1]{Axes...};
+  const auto where = std::source_location::current();
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
+   using mode = mode_of_t<Args...>;
+   return std::apply(
+    [&](const auto&... in) { return with_mapped(where, in...); },
+    std::tuple<std::remove_cvref_t<decltype(mapped<axes[I], mode>(eval(args, where), where, args...))>...>{
+     mapped<axes[I], mode>(eval(args, where), where, args...)...});
+  }
+  (std::index_sequence_for<Args...>{});
+ }
+private:
+ template <class Mode, class First, class... Rest>
+ static constexpr const auto& of_mode(const First& first, const Rest&... rest) {
+  if constexpr (std::is_same_v<mode_of_t<First>, Mode> && handle<First>)
+   return first;
+  else
+   return of_mode<Mode>(rest...);
+ }
+ template <int Axis, class Mode, class Handle, class... Args>
+ static constexpr auto mapped(const Handle& own, std::source_location where, const Args&... args) {
+  if constexpr (Axis == unbatched) {
+   return own;
+  } else {
+   const auto x = [&] {
+    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>)
+     return own;
+    else
+     return detail::raised<Mode>(own, of_mode<Mode>(eval(args)...), where);
+   }();
+   const shape s = shape_of(x);
+   const int axis = normalized_axis(Axis, s.rank());
+   if (axis < 0) mode_transforms<Mode>::refuse(x, "vmap: axis outside the rank", s, s);
+   using handle_type = std::remove_cvref_t<decltype(x)>;
+   if constexpr (Axis != 0) {
+    const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
+    if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
+   }
+   if (s.rank() == 0) {
+    const shape one{1};
+    return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
+   }
+   return batched<handle_type, vmap_of>(x);
+  }
+ }
+ template <class... Handles>
+ constexpr auto with_mapped(std::source_location where, const Handles&... x) const {
+  const auto& like = detail::first_batched<vmap_of>(x...);
+  (check(like, x), ...);
+  return unwrapped(f(x...), like, where);
+ }
+ template <class Like, class Handle>
+ static constexpr void check(const Like& like, const Handle& x) {
+  if constexpr (detail::batched_by<vmap_of, Handle>)
+   if (!equal_or_required(like.count(), x.count()))
+    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(like.whole())>>>::refuse(
+     like.whole(), "vmap: mapped arguments differ in the number of examples", shape_of(like.whole()),
+     shape_of(x.whole()));
+ }
+ template <tensor_like R>
+ static constexpr auto unwrapped(const R& result, const auto& like, std::source_location where) {
+  return detail::raised<mode_of_t<std::remove_cvref_t<decltype(like)>>>(eval(result, where), like, where).whole();
+ }
+ template <class... R>
+ static constexpr auto unwrapped(const std::tuple<R...>& results, const auto& like, std::source_location where) {
+  return std::apply([&](const auto&... r) { return std::tuple{unwrapped(r, like, where)...}; }, results);
+ }
+ template <class V, class G>
+ static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
+  const auto value = unwrapped(r.value, like, where);
+  const auto gradient = unwrapped(r.gradient, like, where);
+  return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{
+   value, gradient};
+ }
+};
+template <int... Axes, class F>
+constexpr auto vmap(F f) {
+ return vmap_of<F, Axes...>{f};
+}
+}
+
+/// The library's operations: their headers, above, and a row of each. The rows generate the
+/// descriptors and kernels that the component holds, on the host and on devices, the tape's records
+/// and the registry of graphs that are made at run time. Names of element types are those of
+/// core/element_types.hpp. Operations that register where they are used (recurrent layers), and
+/// effects, whose labels are types, have no row.
+
+/// X(operation): elementwise, for floating types, and for integers if the operation says
+/// `integers`.
+#define TG_ELEMENTWISE_OPERATIONS(X) \
+ X(add_op) X(subtract_op) X(multiply_op) X(divide_op) X(negate_op) X(floor_divide_op) X(remainder_op) \
+ X(squared_difference_op) X(lerp_op) X(maximum_op) X(minimum_op) X(clip_op) X(abs_op) X(sign_op) X(square_op) \
+ X(sqrt_op) X(rsqrt_op) X(cbrt_op) X(reciprocal_op) X(pow_op) X(hypot_op) X(floor_op) X(ceil_op) X(round_op) \
+ X(trunc_op) X(tapegraph::detail::indicator_op) X(tapegraph::detail::inverse_scale_op) \
+ X(tapegraph::detail::one_minus_square_op) X(integer_power_op<2>) X(integer_power_op<3>) X(integer_power_op<4>) \
+ X(exp_op) X(exp2_op) X(expm1_op) X(log_op) X(log2_op) X(log10_op) X(log1p_op) X(sin_op) X(cos_op) X(tan_op) \
+ X(asin_op) X(acos_op) X(atan_op) X(atan2_op) X(sinh_op) X(cosh_op) X(tanh_op) X(asinh_op) X(acosh_op) \
+ X(atanh_op) X(erf_op) X(erfc_op) X(sigmoid_op) X(softplus_op) X(softsign_op) X(relu_op) X(relu6_op) \
+ X(leaky_relu_op) X(elu_op) X(gelu_op) X(gelu_tanh_op) X(swish_op) X(hard_swish_op) X(mish_op) \
+ X(tapegraph::detail::gelu_slope_op) X(tapegraph::detail::gelu_tanh_slope_op) X(tapegraph::detail::swish_slope_op) \
+ X(sigmoid_cross_entropy_op) X(sigmoid_residual_op) X(tapegraph::detail::near_op) X(less_op) X(less_equal_op) \
+ X(greater_op) X(greater_equal_op)
+
+#define TG_CAST_TO(name, T, X) X(common_types, cast_op<T>)
+/// X(types, operation): elementwise, for other element types.
+#define TG_TYPED_ELEMENTWISE_OPERATIONS(X) \
+ X(common_types, where_op) X(common_types, broadcast_op) X(common_types, stop_gradient_op) \
+ X(common_types, equal_op) X(common_types, not_equal_op) X(common_types, full_like_op) \
+ TG_COMMON_TYPES(TG_CAST_TO, X) \
+ X(element_types<bool>, logical_and_op) X(element_types<bool>, logical_or_op) \
+ X(element_types<bool>, logical_xor_op) X(element_types<bool>, logical_not_op) X(floating_types, is_nan_op) \
+ X(floating_types, is_inf_op) X(floating_types, is_finite_op)
+
+/// X(operation): operations without a kernel, whose result is the operand's memory.
+#define TG_VIEW_OPERATIONS(X) X(reshape_op) X(slice_view_op)
+
+/// X(types, types on a device, operation): reductions whose operand may be a formula.
+#define TG_FORMULA_REDUCTIONS(X) \
+ X(number_types, number_types, sum_op) \
+ X(computed_types, element_types<>, tapegraph::detail::largest_op) \
+ X(computed_types, element_types<>, tapegraph::detail::smallest_op)
+
+/// X(types, types on a device, the same for operands that eager mode has sealed, tensors,
+/// operation): reductions that are differentiated on their own. `tensors` as below.
+#define TG_WHOLE_REDUCTIONS(X) \
+ X(number_types, number_types, number_types, 1, prod_op) \
+ X(number_types, number_types, number_types, 1, max_op) \
+ X(number_types, number_types, number_types, 1, min_op) \
+ X(element_types<bool>, element_types<bool>, element_types<>, 0, any_op) \
+ X(element_types<bool>, element_types<bool>, element_types<>, 0, all_op)
+
+#define TG_RANDOM_OF(name, T, X) X(random, element_types<T>, movement, element_types<T>, 0, random_op<T>)
+/// X(part, types, part on a device, types there, tensors, operation): operations with kernels, and
+/// the parts of the component that compile them. `tensors`: the number of float tensors that eager
+/// mode's call takes, if the component compiles that, too; 0: it does not.
+#define TG_OPERATIONS(X) \
+ X(product, floating_types, ordering, floating_types, 2, matmul_op) \
+ X(product, floating_types, ordering, floating_types, 0, matmul_bias_op<false>) \
+ X(product, floating_types, ordering, floating_types, 0, matmul_bias_op<true>) \
+ X(convolution, floating_types, convolution, floating_types, 2, convolution_op) \
+ X(convolution, floating_types, convolution, floating_types, 2, convolution_input_gradient_op) \
+ X(convolution, floating_types, convolution, floating_types, 2, convolution_filter_gradient_op) \
+ X(convolution, floating_types, convolution, floating_types, 0, convolution_bias_op<false>) \
+ X(convolution, floating_types, convolution, floating_types, 0, convolution_bias_op<true>) \
+ X(pooling, floating_types, pooling, floating_types, 0, convolution_bias_pool_op<false>) \
+ X(pooling, floating_types, pooling, floating_types, 0, convolution_bias_pool_op<true>) \
+ X(pooling, floating_types, pooling, floating_types, 1, max_pool_op) \
+ X(pooling, floating_types, pooling, floating_types, 3, max_pool_gradient_op) \
+ X(pooling, floating_types, pooling, floating_types, 3, max_pool_select_op) \
+ X(pooling, floating_types, pooling, floating_types, 1, average_pool_op) \
+ X(pooling, floating_types, pooling, floating_types, 1, average_pool_gradient_op) \
+ X(pooling, floating_types, pooling, floating_types, 1, lp_pool_op) \
+ X(pooling, floating_types, pooling, floating_types, 0, tapegraph::detail::lp_pool_gradient_op) \
+ X(pooling, floating_types, pooling, floating_types, 0, tapegraph::detail::lp_pool_slope_op) \
+ X(movement, common_types, movement, common_types, 1, transpose_op) \
+ X(movement, common_types, movement, common_types, 1, slice_op) \
+ X(movement, common_types, movement, common_types, 1, pad_op) \
+ X(movement, common_types, movement, common_types, 1, index_map_op) \
+ X(movement, common_types, movement, number_types, 1, index_map_adjoint_op) \
+ X(movement, common_types, movement, common_types, 0, concat_op) \
+ X(movement, computed_types, none, element_types<>, 0, placed_sum_op) \
+ X(movement, common_types, none, element_types<>, 0, arange_op<float>) \
+ X(movement, common_types, none, element_types<>, 0, arange_op<double>) \
+ X(movement, common_types, none, element_types<>, 0, arange_op<std::int32_t>) \
+ X(movement, common_types, none, element_types<>, 0, arange_op<std::int64_t>) \
+ X(gather, common_types, movement, common_types, 0, gather_op) \
+ X(gather, common_types, movement, common_types, 0, gather_nd_op) \
+ X(gather, common_types, movement, common_types, 0, take_along_op) \
+ X(gather, number_types, movement, number_types, 0, scatter_add_op) \
+ X(gather, number_types, movement, number_types, 0, scatter_nd_op) \
+ X(gather, number_types, movement, number_types, 0, put_along_op) \
+ X(gather, index_types, none, element_types<>, 0, one_hot_op<float>) \
+ X(gather, index_types, none, element_types<>, 0, one_hot_op<double>) \
+ X(gather, floating_types, none, element_types<>, 0, sum_of_equal_rows_op) \
+ X(gather, floating_types, none, element_types<>, 0, assign_rows_op) \
+ X(ordering, common_types, ordering, common_types, 0, argsort_op) \
+ X(ordering, common_types, ordering, common_types, 0, arg_reduce_op) \
+ X(ordering, common_types, none, element_types<>, 0, searchsorted_op) \
+ X(ordering, element_types<bool>, none, element_types<>, 0, marked_places_op) \
+ X(ordering, element_types<std::int32_t>, none, element_types<>, 0, count_places_op) \
+ X(cumulative, number_types, ordering, number_types, 1, cumulative_sum_op) \
+ X(cumulative, number_types, ordering, number_types, 1, cumulative_product_op) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_gradient_op<0>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_gradient_op<1>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_gradient_op<2>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_gradient_op<3>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<1>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<2>) \
+ X(cumulative, computed_types, none, element_types<>, 0, tapegraph::detail::product_terms_op<3>) \
+ X(reduction, computed_types, reduction, computed_types, 0, tapegraph::detail::length_op) \
+ X(reduction, computed_types, reduction, floating_types, 1, softmax_op) \
+ X(reduction, computed_types, reduction, floating_types, 1, log_softmax_op) \
+ X(reduction, computed_types, reduction, floating_types, 2, softmax_gradient_op) \
+ X(reduction, computed_types, reduction, floating_types, 2, log_softmax_gradient_op) \
+ X(reduction, computed_types, reduction, floating_types, 3, normalization_op) \
+ X(reduction, computed_types, reduction, floating_types, 3, normalization_sums_op) \
+ X(reduction, computed_types, reduction, floating_types, 0, normalization_gradient_op) \
+ TG_FLOATING_TYPES(TG_RANDOM_OF, X) \
+ X(random, element_types<std::int32_t>, movement, element_types<std::int32_t>, 0, random_integer_op<std::int32_t>) \
+ X(random, element_types<std::int64_t>, movement, element_types<std::int64_t>, 0, random_integer_op<std::int64_t>) \
+ X(registry, computed_types, none, element_types<>, 0, sum_over_shards_op)
+
+// -- tapegraph/eager/gradient_tape.hpp
+
+// -- tapegraph/eager/transforms.hpp
+
+// -- tapegraph/eager/checkpointed_run.hpp
+namespace tapegraph::detail {
+class checkpointed_run {
+public:
+ checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
+  : ordinals_(ordinals), before_(current()), second_(second) {
+  current() = this;
+ }
+ checkpointed_run(const checkpointed_run&) = delete;
+ checkpointed_run& operator=(const checkpointed_run&) = delete;
+ ~checkpointed_run() { current() = before_; }
+ static bool active() { return current() != nullptr; }
+ static bool repeats() {
+  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
+   if (run->second_) return true;
+  return false;
+ }
+ template <class Stream>
+ static std::int64_t ordinal(Stream& stream) {
+  return drawn(current(), stream);
+ }
+private:
+ static checkpointed_run*& current() {
+  static thread_local checkpointed_run* run = nullptr;
+  return run;
+ }
+ template <class Stream>
+ static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
+  if (run == nullptr) return stream.next();
+  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
+  const std::int64_t number = drawn(run->before_, stream);
+  run->ordinals_.push_back(number);
+  return number;
+ }
+ std::vector<std::int64_t>& ordinals_;
+ std::size_t next_ = 0;
+ checkpointed_run* before_;
+ bool second_;
+};
+}
+// -- tapegraph/eager/seal.hpp
+// -- tapegraph/eager/generator.hpp
+
+/// The random streams of eager mode: each thread has its own, and a call of a function or a step of
+/// a model replaces it by its own for its duration.
+
+namespace tapegraph::detail {
+struct random_stream {
+ random_state state;
+ std::int64_t ordinals = 0;
+ constexpr std::int64_t next() {
+  if (ordinals == most) {
+   ordinals = 0;
+   ++state.step;
+  }
+  return ordinals++;
+ }
+private:
+ static constexpr std::int64_t most = 0xFFFFFF00;
+};
+struct random_generator {
+ static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
+ std::uint64_t seed = 0;
+ std::uint64_t changes = 0;
+ random_stream free{{0, free_steps}, 0};
+ random_stream* active = nullptr;
+ static random_generator& instance() {
+  static thread_local random_generator generator;
+  return generator;
+ }
+ random_stream& stream() { return active != nullptr ? *active : free; }
+ void set_seed(std::uint64_t value) {
+  seed = value;
+  ++changes;
+  free = {{value, free_steps}, 0};
+ }
+};
+class random_scope {
+public:
+ explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
+  random_generator::instance().active = &stream;
+ }
+ random_scope(const random_scope&) = delete;
+ random_scope& operator=(const random_scope&) = delete;
+ ~random_scope() { random_generator::instance().active = outer_; }
+private:
+ random_stream* outer_;
+};
+class call_counter {
+public:
+ random_state next() {
+  follow_seed();
+  steps each{state_.step};
+  const std::int64_t step = checkpointed_run::ordinal(each);
+  return {state_.seed, static_cast<std::uint64_t>(step)};
+ }
+ void set_seed(std::uint64_t seed) {
+  state_ = {seed, 0};
+  own_seed_ = true;
+ }
+private:
+ struct steps {
+  std::uint64_t& step;
+  std::int64_t next() { return static_cast<std::int64_t>(step++); }
+ };
+ void follow_seed() {
+  const random_generator& g = random_generator::instance();
+  if (own_seed_ || seen_ == g.changes + 1) return;
+  state_ = {g.seed, 0};
+  seen_ = g.changes + 1;
+ }
+ random_state state_;
+ std::uint64_t seen_ = 0;
+ bool own_seed_ = false;
+};
+}
+// -- tapegraph/eager/operation_record.hpp
+// -- tapegraph/eager/operation_tangent.hpp
+// -- tapegraph/eager/jvp.hpp
+
+// -- tapegraph/eager/tape.hpp
+
+/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+
+namespace tapegraph::detail {
+template <class Tensor>
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
+struct tape_record {
+ void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
+ void (*destroy)(tape_record&);
+ bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+class tape_storage {
+public:
+ static tape_storage& instance() {
+  static thread_local tape_storage tape;
+  return tape;
+ }
+ ~tape_storage() { clear(0); }
+ bool recording() const { return active_ > 0; }
+ bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
+ bool knows(tape_index at) const { return at.serial == tape_serial::current; }
+ int length() const { return static_cast<int>(records_.size()); }
+ tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
+ void start() {
+  ++active_;
+  if (open_++ == 0) tape_serial::current = tape_serial::next();
+ }
+ void stop() { --active_; }
+ void resume() { ++active_; }
+ int pause() { return std::exchange(active_, 0); }
+ void unpause(int active) { active_ = active; }
+ void close(bool was_recording) {
+  if (was_recording) --active_;
+  if (--open_ == 0) clear(0);
+ }
+ bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
+ void persist(int change) { persistent_ += change; }
+ bool forward_wanted() const { return forward_ > 0; }
+ void want_forward(int change) { forward_ += change; }
+ int open() const { return open_; }
+ int visited() const { return visited_; }
+ int visit(int place) { return std::exchange(visited_, place); }
+ tape_index watch() {
+  records_.push_back(nullptr);
+  return {tape_serial::current, length() - 1};
+ }
+ template <class R, class... Parts>
+ R& append(tape_index& at, const Parts&... parts) {
+  static_assert(alignof(R) <= 16);
+  R* const r = new (take(sizeof(R))) R(parts...);
+  r->tape_record::backward = &R::backward;
+  r->tape_record::destroy = &R::destroy;
+  r->tape_record::jvp = nullptr;
+  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
+  records_.push_back(r);
+  at = {tape_serial::current, length() - 1};
+  return *r;
+ }
+ void* take(std::size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > block_bytes) {
+   large_.push_back(runtime::arena(bytes));
+   return large_.back().data();
+  }
+  if (used_ + bytes > block_bytes) {
+   ++block_;
+   used_ = 0;
+  }
+  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
+  void* const result = blocks_[block_].data() + used_;
+  used_ += bytes;
+  return result;
+ }
+ void clear(int first) {
+  for (int i = length() - 1; i >= first; --i)
+   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
+  records_.resize(static_cast<std::size_t>(first));
+  if (first == 0) {
+   visited_ = -1;
+   block_ = used_ = 0;
+   large_.clear();
+   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
+  }
+ }
+ struct mark {
+  int length;
+  std::size_t block, used, large;
+ };
+ mark end() const { return {length(), block_, used_, large_.size()}; }
+ void rewind(const mark& to) {
+  clear(to.length);
+  if (to.length == 0) return;
+  block_ = to.block;
+  used_ = to.used;
+  while (large_.size() > to.large) large_.pop_back();
+ }
+private:
+ static constexpr std::size_t block_bytes = std::size_t{1} << 16;
+ std::vector<tape_record*> records_;
+ std::vector<runtime::arena> blocks_, large_;
+ std::size_t block_ = 0, used_ = 0;
+ int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
+};
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
+template <class Tensor>
+class basic_backward_pass {
+public:
+ explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
+ basic_backward_pass(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)),
+  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+   walk.add(to, std::move(adjoint));
+  }) {}
+ bool wants(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
+ }
+ void add(const any_tensor& to, any_tensor adjoint) {
+  const std::size_t at = number(to.tape_index().index);
+  if (present_[at])
+   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+  else
+   adjoints_[at] = std::move(adjoint);
+  present_[at] = 1;
+ }
+ void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
+ void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
+ void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
+ const any_tensor* find(tape_index place) const {
+  const std::size_t at = number(place.index);
+  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+ }
+ void run(const any_tensor& y, int first, const std::vector<char>& keep) {
+  add(y, ones_like(y));
+  run(y.tape_index().index, first, keep);
+ }
+ void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ void run(int last, int first) { walk(last, first, nullptr); }
+ void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+  const std::size_t length = present_.size();
+  const std::size_t needed = number(y.tape_index().index) + 1;
+  if (needed > length) {
+   adjoints_.resize(needed);
+   present_.resize(needed);
+  }
+  add(y, adjoint);
+  walk(y.tape_index().index, first, nullptr);
+  adjoints_.resize(length);
+  present_.resize(length);
+ }
+private:
+ void walk(int from, int first, const std::vector<char>* keep) {
+  tape_storage& tape = tape_storage::instance();
+  const int around = tape.visited();
+  for (int i = from; i >= first; --i) {
+   if (!present_[number(i)]) continue;
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
+   const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
+   tape.visit(i);
+   r->backward(*r, *this, adjoint);
+  }
+  tape.visit(around);
+ }
+ std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
+ int first_;
+ std::vector<Tensor> adjoints_;
+ std::vector<char> present_;
+ void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
+};
+}
+
+/// Forward-mode differentiation in eager mode: one walk over the tape, in recording order.
+
+namespace tapegraph::detail {
+struct forward_kernels {
+ any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
+ any_tensor (*add)(const any_tensor& a, const any_tensor& b);
+ any_tensor (*converted)(const any_tensor& a, dtype type);
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const jvp_pass&, any_tensor& tangent);
+ bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
+ bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+class jvp_pass {
+public:
+ const forward_kernels& kernels;
+ jvp_pass(int base, int end, const forward_kernels& functions)
+  : kernels(functions),
+  base_(base),
+  tangents_(static_cast<std::size_t>(end - base)),
+  present_(static_cast<std::size_t>(end - base)) {}
+ const any_tensor* find(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+  const auto at = static_cast<std::size_t>(p.index - base_);
+  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+ }
+ void set(int index, any_tensor tangent) {
+  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
+  present_[static_cast<std::size_t>(index - base_)] = 1;
+ }
+ void run(int first, int end) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = first; i < end; ++i) {
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+   any_tensor tangent;
+   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+  }
+ }
+private:
+ int base_;
+ std::vector<any_tensor> tangents_;
+ std::vector<char> present_;
+};
+}
+// -- tapegraph/ir/gradient.hpp
 // -- tapegraph/ir/guarded_arms.hpp
 namespace tapegraph::ir {
 struct guarded_formula {
@@ -11860,6 +15128,10 @@ inline void set_instruction_set(instruction_set set) {
 #else
 #define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
 #endif
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
 template <class Isa>
 struct on;
 template <>
@@ -11890,6 +15162,9 @@ struct on<avx512> {
   Body::template run<avx512>(args...);
  }
 };
+#endif
+#if defined(__clang__)
+#pragma clang diagnostic pop
 #endif
 template <class Body, class... Args>
 void dispatch(Args... args) {
@@ -18518,85 +21793,7 @@ struct kernel<tapegraph::detail::product_terms_op<M>, T> {
 };
 }
 // -- tapegraph/ops/effect/kernel.hpp
-// -- tapegraph/ops/effect/effect.hpp
-
-/// print, check_finite and check observe values while a model runs. In both modes they run in
-/// program order, every time the model runs, whether or not anything reads their result; nothing
-/// else changes.
-
 namespace tapegraph {
-
-/// Base of operations that run for their side effects.
-struct effect_op {
- static constexpr operation_kind kind = operation_kind::effect;
- static constexpr int arity = 1;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
-};
-
-/// Identifies the effect. Kernels are selected by it, because nvcc 13 finds no specialisation for a
-/// label.
-enum class effect_kind : std::uint8_t { print, check_finite, check };
-template <class Op>
-concept labelled_effect = requires {
- Op::effect;
- Op::label;
-};
-
-template <fixed_string Label>
-struct print_op : effect_op {
- static constexpr effect_kind effect = effect_kind::print;
- static constexpr std::string_view name = "print";
- static constexpr std::string_view label = Label.view();
-};
-
-template <fixed_string Label>
-struct check_finite_op : effect_op {
- static constexpr effect_kind effect = effect_kind::check_finite;
- static constexpr std::string_view name = "check_finite";
- static constexpr std::string_view label = Label.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::f32 || type == dtype::f64, "check_finite: the operand must be f32 or f64");
- }
-};
-
-template <fixed_string Message>
-struct check_op : effect_op {
- static constexpr effect_kind effect = effect_kind::check;
- static constexpr std::string_view name = "check";
- static constexpr std::string_view label = Message.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::boolean, "check: the condition must be bool");
- }
-};
-
-/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or to the sink
-/// of set_print_sink, and returns x: `h = tg::print<"hidden">(h)`.
-template <fixed_string Label, tensor_like X>
-constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<print_op<Label>>(value, where);
- return value;
-}
-
-/// Throws numeric_error naming the label and the first element that is NaN or infinite; returns x.
-template <fixed_string Label, tensor_like X>
-constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<check_finite_op<Label>>(value, where);
- return value;
-}
-
-/// Throws check_error with the message when an element of the condition is false: `tg::check<"rates are positive">(r > 0)`.
-template <fixed_string Message, tensor_like X>
-constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
- mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
-}
-
 using print_sink = void (*)(std::string_view text);
 namespace detail {
 inline std::atomic<print_sink>& current_print_sink() {
@@ -19728,74 +22925,6 @@ void assign_rows(std::int64_t n, std::int64_t width, std::size_t size, std::int6
  });
 }
 }
-// -- tapegraph/ops/gather/rows.hpp
-namespace tapegraph {
-struct sum_of_equal_rows_op {
- static constexpr std::string_view name = "sum_of_equal_rows";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  const shape &rows = io.in[0].dims, &picks = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = rows;
-  if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
-  bool valid = picks.rank() <= rows.rank();
-  for (int i = 0; valid && i < picks.rank(); ++i) valid = equal_or_required(rows[i], picks[i]);
-  io.require(valid, "sum_of_equal_rows: the rows' first axes are not those of the indices");
- }
-};
-struct assign_rows_op {
- static constexpr std::string_view name = "assign_rows";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- static constexpr bool in_place = true;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  shape expected;
-  if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
-  io.culprit = 2;
-  io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
-    "assign_rows: the rows must have the type and shape that gather would give");
- }
- static double bytes(const kernel_call& c) {
-  const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
-  return static_cast<double>(
-   c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
- }
-};
-template <tensor_like A, tensor_like B>
-constexpr auto sum_of_equal_rows(const A& rows, const B& indices,
-        std::source_location where = std::source_location::current()) {
- return invoke<sum_of_equal_rows_op>({}, nullptr, where, rows, indices);
-}
-template <tensor_like A, tensor_like B, tensor_like C>
-constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
-      std::source_location where = std::source_location::current()) {
- return invoke<assign_rows_op>({}, nullptr, where, table, indices, rows);
-}
-namespace detail {
-template <handle H>
-constexpr H rows_together(const H* parts, int count, int rest_axes) {
- const auto here = std::source_location::current();
- if (count == 1) return parts[0];
- list<H> flat;
- for (int k = 0; k < count; ++k) {
-  const shape from = shape_of(parts[k]);
-  shape target = no_axes(from);
-  target.push_back(from.size(0, from.rank() - rest_axes));
-  for (int i = from.rank() - rest_axes; i < from.rank(); ++i) target.push_back(from[i]);
-  flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
- }
- return invoke_list<concat_op>({0}, here, flat.begin(), count);
-}
-}
-}
 namespace tapegraph::runtime {
 template <class T>
 struct kernel<sum_of_equal_rows_op, T> {
@@ -20245,57 +23374,6 @@ void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int
  });
 }
 }
-// -- tapegraph/ops/movement/graph_slices.hpp
-namespace tapegraph {
-struct slice_view_op : slice_op {
- static constexpr operation_kind kind = operation_kind::view;
-};
-struct placed_sum_op {
- static constexpr std::string_view name = "placed_sum";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = any_arity;
- static constexpr int most = 16;
- struct attributes {
-  std::int64_t axis = 0;
-  std::int64_t begin[most]{};
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  const auto axis = static_cast<int>(a.axis);
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (!io.require(io.count <= most, "placed_sum: too many operands") ||
-   !io.require(axis >= 0 && axis < io.result.rank(), "placed_sum: axis outside the rank"))
-   return;
-  for (int k = 0; k < io.count && io.error == nullptr; ++k) {
-   const shape& x = io.in[k].dims;
-   io.culprit = k;
-   if (!io.require(io.in[k].type == io.type, "placed_sum: element types differ") ||
-    !io.require(x.rank() == io.result.rank(), "placed_sum: ranks differ"))
-    return;
-   slice_op::attributes place = detail::whole_slice();
-   place.begin[axis] = a.begin[k];
-   slice_op::require_inside(place, io, io.result, x, "placed_sum",
-        "placed_sum: an operand lies outside the result");
-   for (int i = 0; i < x.rank(); ++i)
-    if (i != axis)
-     io.require(equal_or_required(x[i], io.result[i]), "placed_sum: extents differ off the axis");
-  }
- }
- template <handle H>
- static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
-  slice_op::attributes place = detail::whole_slice();
-  place.begin[a.axis] = a.begin[which];
-  return invoke<slice_op>(place, &shapes[which], std::source_location::current(), dy);
- }
- static double flops(const kernel_call& call) {
-  double adds = 0;
-  for (int k = 0; k < call.inputs; ++k) adds += static_cast<double>(call.in[k].elements());
-  return adds;
- }
-};
-}
 namespace tapegraph::runtime {
 template <class T>
 struct kernel<transpose_op, T> {
@@ -20605,83 +23683,6 @@ inline void count_places(std::int64_t rows, std::int64_t n, std::int64_t length,
  });
 }
 }
-}
-// -- tapegraph/ops/ordering/places.hpp
-
-/// Building blocks of searchsorted, nonzero, unique and bincount that sorts, sums and gathers would
-/// do in more passes: positions by bisection, positions of set marks, and counts of numbers. All
-/// work along the last axis and return int32.
-
-namespace tapegraph {
-
-/// Maps (sorted [..., n], values [..., m]) to the number of elements of `sorted`, which is in
-/// ascending order, NaN last, that come before each value, or with `right` not after it: [..., m].
-struct searchsorted_op {
- static constexpr std::string_view name = "searchsorted";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t right = 0;
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = dtype::i32;
-  const shape &sorted = io.in[0].dims, &values = io.in[1].dims;
-  io.result = values;
-  if (!io.require(sorted.rank() > 0 && sorted.rank() == values.rank(), "searchsorted: ranks differ, or are 0") ||
-   !io.require(io.in[0].type == io.in[1].type, "searchsorted: element types differ") ||
-   !io.require(io.in[0].type != dtype::boolean, "searchsorted: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i + 1 < sorted.rank(); ++i)
-   io.require(equal_or_required(sorted[i], values[i]), "searchsorted: extents before the last axis differ");
- }
-};
-
-/// Maps marks, bool [..., n], to the positions of the first `size` set ones in each row, counted
-/// from 1, followed by 0: [..., size].
-struct marked_places_op {
- static constexpr std::string_view name = "marked_places";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t size = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::boolean,
-     "marked_places: marks are bool, in rows") &&
-   io.require(a.size >= 0, "nonzero, unique: size is negative"))
-   io.result.set(io.result.rank() - 1, a.size);
- }
-};
-
-/// Counts the occurrences of each of 0 .. length - 1 in each row, int32 [..., n] to [..., length];
-/// others are not counted.
-struct count_places_op {
- static constexpr std::string_view name = "bincount";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t length = 0;
-  std::int64_t runs = 0; ///< rows are 0, ..., 0, 1, ..., 1, 2, ..., without a gap, so runs are counted
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::i32, "bincount: numbers are i32, in rows") &&
-   io.require(a.length >= 0, "bincount: length is negative"))
-   io.result.set(io.result.rank() - 1, a.length);
- }
-};
 }
 namespace tapegraph::runtime {
 template <class T>
@@ -21501,7 +24502,8 @@ struct gemm_plan {
   block_m = equal_part(g.m, 1536);
   block_n = panel_layout::padded(equal_part(g.n, 4096), 32);
   packed_b = g.packed_b != nullptr;
-  b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
+  b_stays = !packed_b && !g.transpose_b &&
+    (g.m <= active_tile_kernels<T>().rows || (g.m <= 256 && g.ldb * bytes <= 2048));
   shared_b = g.m > 96 && !b_stays;
   const bool scattered = g.n > 96 && g.lda * bytes > 1024;
   part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
@@ -22112,517 +25114,8 @@ struct kernel<matmul_bias_op<Relu>, T> {
   kernel<matmul_op, T>::template multiply<cpu::detail::narrow_rows_biased<T, Relu>>(c);
  }
 };
-}
+
 // -- tapegraph/ops/random/kernel.hpp
-// -- tapegraph/core/random_laws.hpp
-
-// -- tapegraph/core/philox.hpp
-namespace tapegraph {
-struct philox4x32 {
- static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
-private:
- template <std::uint32_t Round>
- TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-         std::uint32_t k0, std::uint32_t k1) {
-  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
-  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
-  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
-  c1 = static_cast<std::uint32_t>(b);
-  c3 = static_cast<std::uint32_t>(a);
- }
-public:
- TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-          std::uint32_t k0, std::uint32_t k1) {
-  round<0>(c0, c1, c2, c3, k0, k1);
-  round<1>(c0, c1, c2, c3, k0, k1);
-  round<2>(c0, c1, c2, c3, k0, k1);
-  round<3>(c0, c1, c2, c3, k0, k1);
-  round<4>(c0, c1, c2, c3, k0, k1);
-  round<5>(c0, c1, c2, c3, k0, k1);
-  round<6>(c0, c1, c2, c3, k0, k1);
-  round<7>(c0, c1, c2, c3, k0, k1);
-  round<8>(c0, c1, c2, c3, k0, k1);
-  round<9>(c0, c1, c2, c3, k0, k1);
- }
- static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
-              std::array<std::uint32_t, 2> key) {
-  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-  return counter;
- }
-};
-namespace random {
-template <class T>
- requires(sizeof(T) == sizeof(float))
-TG_HD constexpr T uniform01(std::uint32_t word) {
- return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
-}
-template <class T>
- requires(sizeof(T) == sizeof(double))
-TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
- const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
- const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
- return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
-}
-template <class T>
-TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
- const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
- const T angle = T(6.283185307179586) * v;
- first = math::detail::product(radius, math::cos(angle));
- second = math::detail::product(radius, math::sin(angle));
-}
-template <class T>
-inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
-struct address {
- std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
- TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-  : key_0(static_cast<std::uint32_t>(seed)),
-  key_1(static_cast<std::uint32_t>(seed >> 32)),
-  ordinal_low(ordinal << 16),
-  step_low(static_cast<std::uint32_t>(step)),
-  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
-};
-namespace detail {
-TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
-      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
- w0 = block_low;
- w1 = (block_high & 0xffffu) | a.ordinal_low;
- w2 = a.step_low;
- w3 = a.step_high;
- philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
-}
-struct uniform {
- static constexpr bool transforms = false;
- template <class T>
- TG_HD static constexpr void run(T&, T&) {}
-};
-struct normal {
- static constexpr bool transforms = true;
- template <class T>
- TG_HD static constexpr void run(T& u, T& v) {
-  T first = 0, second = 0;
-  box_muller(u, v, first, second);
-  u = first;
-  v = second;
- }
-};
-template <class T>
-TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- if constexpr (sizeof(T) == sizeof(float)) {
-  x[0] = uniform01<T>(w0);
-  x[1] = uniform01<T>(w1);
-  x[2] = uniform01<T>(w2);
-  x[3] = uniform01<T>(w3);
- } else {
-  x[0] = uniform01<T>(w0, w1);
-  x[1] = uniform01<T>(w2, w3);
- }
-}
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
- T x[per_block<T>]{};
- block_numbers(a, index / per_block<T>, x);
- const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
- T u = x[pair], v = x[pair + 1];
- Distribution::run(u, v);
- return index % 2 == 0 ? u : v;
-}
-template <int Count, class T>
-TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
- const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
- for (int b = 0; b < Count; ++b) {
-  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
-  T* const to = out + b * stride;
-  if constexpr (sizeof(T) == sizeof(float)) {
-   to[0] = uniform01<T>(w0);
-   to[plane] = uniform01<T>(w1);
-   to[2 * plane] = uniform01<T>(w2);
-   to[3 * plane] = uniform01<T>(w3);
-  } else {
-   to[0] = uniform01<T>(w0, w1);
-   to[plane] = uniform01<T>(w2, w3);
-  }
- }
-}
-template <class Distribution, int Count, class T>
-TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
- constexpr int per = per_block<T>;
- if constexpr (!Distribution::transforms) {
-  uniform_blocks<Count>(out, 1, per, block, a);
- } else {
-  T planes[per * Count];
-  uniform_blocks<Count>(planes, Count, 1, block, a);
-  for (int p = 0; p < per; p += 2) {
-   T* const u = planes + p * Count;
-   T* const v = u + Count;
-#pragma omp simd
-   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
-  }
-  for (int b = 0; b < Count; ++b)
-   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
- }
-}
-template <class Distribution, class T>
-TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
- constexpr std::int64_t per = per_block<T>;
- constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i)
-  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-}
-}
-template <class T>
-TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
-}
-template <class T>
-TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
-}
-template <class T>
-TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-       std::uint32_t ordinal) {
- detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
-}
-template <class T>
-TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-      std::uint32_t ordinal) {
- detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
-}
-}
-}
-
-/// Distributions derived from uniform and normal numbers of the same address, computed where the
-/// number is drawn.
-
-namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-}
-
-namespace tapegraph::random {
-
-/// The largest T below b; b is finite.
-template <class T>
-requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
- using bits = math::detail::bits_t<T>;
- if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
- const bits raw = math::detail::to_bits(b);
- return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
-}
-
-/// The same for the 16-bit types.
-template <storage_type T>
-constexpr T just_below(T b) {
- const bool zero = (b.bits & 0x7FFFu) == 0, positive = b.bits < 0x8000u;
- return T::from_bits(static_cast<std::uint16_t>(zero ? 0x8001u : b.bits + (positive ? -1 : 1)));
-}
-
-/// Element `index` of the truncated normal distribution. Attempt k reads the number 2^40 k blocks
-/// further, so attempts of different elements never collide. Beyond 2 deviations lie 4.55 % of the
-/// normal numbers.
-template <class T>
-TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
- T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
-  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
-  if (x >= T(-2) && x <= T(2)) return x;
- }
- return T(0);
-}
-
-/// 1 with the given probability, else 0, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T bernoulli_of(T uniform, T probability) {
- return math::detail::select(uniform < probability, T(1), T(0));
-}
-
-/// An exponential number with the given mean, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T exponential_of(T uniform, T mean) {
- return (T(0) - math::log(T(1) - uniform)) * mean;
-}
-
-/// x * slope + offset, but at most `most`.
-template <class T>
-struct scaling {
- T slope, offset, most = std::numeric_limits<T>::infinity();
-
- TG_HD constexpr T operator()(T x) const {
-  const T value = math::detail::mul_add(x, slope, offset);
-  return math::detail::select(value > most, most, value);
- }
-};
-
-/// Maps [0, 1) to [low, high); rounding must not reach the excluded end.
-template <class T>
-constexpr scaling<T> uniform_scaling(double low, double high) {
- const T offset = static_cast<T>(low), end = static_cast<T>(high);
- scaling<T> s{static_cast<T>(high - low), offset};
- if (offset < end) s.most = just_below(end);
- return s;
-}
-template <class T>
-constexpr scaling<T> normal_scaling(double mean, double deviation) {
- return {static_cast<T>(deviation), static_cast<T>(mean)};
-}
-
-/// The high word of a 64-bit product.
-TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
- const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
- const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
- return a1 * b1 + (left >> 32) + (right >> 32);
-}
-
-/// Element `index` of uniform integers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast
-/// random integer generation in an interval", 2019, without its rejection: the probabilities differ
-/// by less than range / 2^64). Two per block.
-TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
- const std::uint64_t block = index / 2;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- const bool second = index % 2 != 0;
- const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
- return high_product(word, range);
-}
-}
-// -- tapegraph/ops/random/random.hpp
-
-/// Random numbers inside models and functions. Element i of the k-th random operation of an
-/// evaluation is a pure function of (seed, step, k, i), in both modes and on any number of threads.
-/// No derivative flows through them.
-
-namespace tapegraph {
-
-struct random_attributes {
- std::int64_t ordinal = 0;
- std::int64_t law = 0; ///< a `distribution`
- /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
- /// probability a.
- double a = 0, b = 1;
-};
-
-/// Draws numbers of a distribution. It has no operands; the target is its shape.
-template <class T>
-struct random_op {
- static constexpr std::string_view name = "random";
- static constexpr bool takes_storage_types = true;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- using attributes = random_attributes;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  switch (static_cast<distribution>(a.law)) {
-  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
-  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
-  case distribution::bernoulli:
-   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
-   break;
-  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
-  }
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-/// Uniform integers in [low, high).
-template <class T>
-struct random_integer_op {
- static constexpr std::string_view name = "random_integers";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- struct attributes {
-  std::int64_t ordinal = 0;
-  std::int64_t low = 0, high = 1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  io.require(a.low < a.high, "random::integers: low must lie below high");
-  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
-    "random::integers: the range exceeds the element type");
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-namespace random {
-
-struct uniform_range {
- double low = 0, high = 1;
-};
-struct normal_law {
- double mean = 0, deviation = 1;
-};
-
-namespace detail {
-template <handle H>
-constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
-       std::source_location where) {
- dims.attach(shape_of(like).table());
- const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
- if constexpr (requires { requires storage_type<typename H::element_type>; }) {
-  const decltype(eval(cast<float>(like), where)) wide{};
-  return draw_like<random_op>(how, dims, where, wide);
- } else {
-  return draw_like<random_op>(how, dims, where, like);
- }
-}
-template <storage_type T, handle H>
-constexpr auto rounded_numbers(const H& drawn, distribution law, double high, std::source_location where) {
- const double most = law == distribution::uniform ? static_cast<double>(random::just_below(T(high)))
-             : std::numeric_limits<double>::infinity();
- return eval(cast<T>(minimum(drawn, most)), where);
-}
-template <handle H>
-constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
- const auto drawn = wide_numbers(like, dims, law, a, b, where);
- if constexpr (requires { like.owner(); }) {
-  H rounded = drawn;
-  storage_types::visit(
-   like.type(), [&]<class T>(std::type_identity<T>) { rounded = rounded_numbers<T>(drawn, law, b, where); });
-  return rounded;
- } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
-  return rounded_numbers<typename H::element_type>(drawn, law, b, where);
- } else {
-  return drawn;
- }
-}
-template <handle H>
-constexpr auto wide_uniform(const H& like, const shape& dims, std::source_location where) {
- return wide_numbers(like, dims, distribution::uniform, 0, 1, where);
-}
-}
-
-/// Uniform numbers in [low, high).
-template <handle H>
-constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
-}
-template <handle H>
-constexpr H uniform_like(const H& like, uniform_range range = {},
-      std::source_location where = std::source_location::current()) {
- return uniform(like, shape_of(like), range, where);
-}
-
-/// Normal numbers with a mean and a standard deviation.
-template <handle H>
-constexpr H normal(const H& like, const shape& dims, normal_law law = {},
-    std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {},
-      std::source_location where = std::source_location::current()) {
- return normal(like, shape_of(like), law, where);
-}
-
-/// Normal numbers truncated to two standard deviations from the mean; those outside are drawn
-/// again. `deviation` is that of the normal distribution; the result has 0.880 of it.
-template <handle H>
-constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
-       std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H truncated_normal_like(const H& like, normal_law law = {},
-        std::source_location where = std::source_location::current()) {
- return truncated_normal(like, shape_of(like), law, where);
-}
-
-/// Exponential numbers with mean 1 / rate.
-template <handle H>
-constexpr H exponential(const H& like, const shape& dims, double rate = 1,
-      std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
-}
-template <handle H>
-constexpr H exponential_like(const H& like, double rate = 1,
-       std::source_location where = std::source_location::current()) {
- return exponential(like, shape_of(like), rate, where);
-}
-
-/// One with the given probability (exact to 2^-24 in float, 2^-53 in double), otherwise zero.
-template <handle H>
-constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
-}
-template <handle H>
-constexpr H bernoulli_like(const H& like, double probability = 0.5,
-      std::source_location where = std::source_location::current()) {
- return bernoulli(like, shape_of(like), probability, where);
-}
-
-/// Uniform integers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are
-/// equal up to (high - low) / 2^64.
-template <class T = std::int32_t, handle H>
-constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
-      std::source_location where = std::source_location::current()) {
- static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
-    "random::integers: the element type is std::int32_t or std::int64_t");
- dims.attach(shape_of(like).table());
- return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
-}
-
-/// A random permutation of 0 ... count - 1, int32: the order of 64-bit random keys.
-template <handle H>
-constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
- shape dims;
- dims.push_back(count);
- using limits = std::numeric_limits<std::int64_t>;
- return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
-}
-
-/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
-template <tensor_like X>
-constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
- const auto rows = eval(x, where);
- const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
-}
-
-/// Draws one index per row of logits [..., classes], int32: class c with probability
-/// softmax(logits)[c] (the largest of logit - log(exponential)).
-template <tensor_like X>
-constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
- const auto value = eval(logits, where);
- const auto times = detail::wide_numbers(value, shape_of(value), distribution::exponential, 1, 0, where);
- const auto wide = tapegraph::detail::as_float(value, where);
- return argmax(wide - log(maximum(times, 1e-30)), -1, {}, where);
-}
-}
-
-namespace detail {
-struct dropout_texts {
- static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
-};
-}
-
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), as
-/// does its derivative.
-template <tensor_like X>
-constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
- if (rate == 0) return input;
- const auto drawn = random::detail::wide_uniform(input, shape_of(input), where);
- return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
-}
-}
-namespace tapegraph::runtime {
 template <class T>
 struct random_body {
  template <class Isa>
@@ -22746,8 +25239,8 @@ struct kernel<Op, T> {
 namespace tapegraph {
 namespace cpu {
 struct roots_body {
- template <class Isa>
- TG_INLINE static void run(const double* squares, double* roots, std::int64_t n, bool* good) {
+ template <class Isa, class T>
+ TG_INLINE static void run(const T* squares, T* roots, std::int64_t n, bool* good) {
   std::int64_t bad = 0;
   for (std::int64_t i = 0; i < n; ++i) {
    roots[i] = math::sqrt(squares[i]);
@@ -22759,22 +25252,22 @@ struct roots_body {
 }
 namespace runtime {
 template <class T>
- requires std::is_same_v<T, double>
+ requires std::is_floating_point_v<T>
 struct kernel<tapegraph::detail::length_op, T> {
  static void run(const kernel_call& c) {
   const std::int64_t count = c.out[0].elements();
   constexpr std::int64_t in_task = 4096;
   cpu::parallel_for((count + in_task - 1) / in_task, count >= 4 * in_task, [&](std::int64_t task) {
    const std::int64_t first = task * in_task, n = std::min(in_task, count - first);
-   const double* const squares = c.in[1].as<const double>() + first;
-   double* const out = c.out[0].as<double>() + first;
+   const T* const squares = c.in[1].as<const T>() + first;
+   T* const out = c.out[0].as<T>() + first;
    bool good = false;
    cpu::dispatch<cpu::roots_body>(squares, out, n, &good);
    if (!good) again(c, first, n, squares, out);
   });
  }
 private:
- static void again(const kernel_call& c, std::int64_t first, std::int64_t n, const double* squares, double* out) {
+ static void again(const kernel_call& c, std::int64_t first, std::int64_t n, const T* squares, T* out) {
   cpu::reduce_detail::groups kept, along;
   const buffer_view &x = c.in[0], &sums = c.in[1];
   std::int64_t strides[max_rank], stride = 1;
@@ -22782,13 +25275,757 @@ private:
   for (int i = 0; i < x.rank; ++i)
    if (x.extents[i] != 1) (sums.extents[i] == 1 ? along : kept).add(x.extents[i], strides[i]);
   for (std::int64_t i = 0; i < n; ++i) {
-   const double* const from = x.as<const double>() + kept.offset(first + i);
+   const T* const from = x.as<const T>() + kept.offset(first + i);
    out[i] = tapegraph::detail::length_of(squares[i], along.size,
             [&](std::int64_t j) { return from[along.offset(j)]; });
   }
  }
 };
 }
+}
+// -- tapegraph/ops/reduction/normalization_kernel.hpp
+// -- tapegraph/ops/reduction/cpu_normalization.hpp
+// -- tapegraph/ops/reduction/cpu_normalization_rows.hpp
+// -- tapegraph/ops/reduction/cpu_normalization_lines.hpp
+namespace tapegraph::cpu {
+struct normalized_shape {
+ std::int64_t examples = 1, records = 1, rows = 1, groups = 1, in_group = 1;
+ std::int64_t sharing = 1;
+ bool centered = true;
+ double epsilon = 0;
+ std::int64_t channels() const { return groups * in_group; }
+ std::int64_t record() const { return rows * channels(); }
+ std::int64_t elements() const { return examples * records * record(); }
+ bool by_lines() const { return rows == 1 && (groups == 1 || in_group >= 16); }
+ std::int64_t sums() const { return 2 * channels() + 4 * records * groups; }
+};
+namespace normalization_detail {
+using reduce_detail::divide_up;
+using reduce_detail::unit;
+inline constexpr std::int64_t widest = 1024, tile = 2048, rows_in_t = 64, task = 16384, most_parts = 32, narrow = 64;
+template <class V, class T>
+TG_INLINE void read(V& v, const T* p) {
+ __builtin_memcpy(&v, p, sizeof(V));
+}
+template <class V, class T>
+TG_INLINE void write(T* p, const V& v) {
+ __builtin_memcpy(p, &v, sizeof(V));
+}
+template <class Isa, class T, int Sums, class F>
+struct tile_sums {
+ using lanes = unit<Isa, T>;
+ using vector = typename lanes::vector;
+ static constexpr int together = 4 / Sums;
+ template <std::size_t... S>
+ TG_INLINE static void add_part(const F& f, std::int64_t i, lanes* sums, std::size_t part,
+        std::index_sequence<S...>) {
+  vector v[Sums];
+  f(i, v);
+  ((sums[S].part[part] = sums[S].part[part] + v[S]), ...);
+ }
+ template <std::size_t... P>
+ TG_INLINE static void add(const F& f, std::int64_t i, lanes* sums, std::index_sequence<P...>) {
+  (add_part(f, i + static_cast<std::int64_t>(P) * lanes::part_lanes, sums, P, std::make_index_sequence<Sums>{}),
+  ...);
+ }
+ template <std::size_t... U>
+ TG_INLINE static void add_units(const F& f, std::int64_t i, lanes (*sums)[Sums], std::index_sequence<U...>) {
+  (add(f, i + static_cast<std::int64_t>(U) * lanes::lanes, sums[U], typename lanes::all_parts{}), ...);
+ }
+ TG_INLINE static void run(const F& f, std::int64_t begin, std::int64_t end, double* total) {
+  lanes sums[together][Sums] = {};
+  std::int64_t i = begin;
+  for (; i + together * lanes::lanes <= end; i += together * lanes::lanes)
+   add_units(f, i, sums, std::make_index_sequence<together>{});
+  for (; i + lanes::lanes <= end; i += lanes::lanes) add(f, i, sums[0], typename lanes::all_parts{});
+  fold(sums, total, std::make_index_sequence<Sums>{});
+  if (i == end) return;
+  T rest[Sums] = {};
+  for (; i < end; ++i) {
+   T v[Sums];
+   f(i, v);
+   for (int s = 0; s < Sums; ++s) rest[s] += v[s];
+  }
+  for (int s = 0; s < Sums; ++s) total[s] += static_cast<double>(rest[s]);
+ }
+private:
+ template <std::size_t... S>
+ TG_INLINE static void fold(lanes (*sums)[Sums], double* total, std::index_sequence<S...>) {
+  if constexpr (together == 4) {
+   (sums[0][S].template fold<reduction::sum>(sums[2][S]), ...);
+   (sums[1][S].template fold<reduction::sum>(sums[3][S]), ...);
+  }
+  (sums[0][S].template fold<reduction::sum>(sums[1][S]), ...);
+  ((total[S] += static_cast<double>(sums[0][S].template total<reduction::sum>())), ...);
+ }
+};
+template <class Isa, class T, int Sums, class F>
+TG_INLINE void line_sums(std::int64_t count, double* total, const F& f) {
+ for (int s = 0; s < Sums; ++s) total[s] = 0;
+ for (std::int64_t i = 0; i < count; i += tile)
+  tile_sums<Isa, T, Sums, F>::run(f, i, std::min(count, i + tile), total);
+}
+template <class T>
+struct group_statistics {
+ T mean, inverse;
+};
+template <class T>
+TG_INLINE T inverse_of(double squares, double count, double epsilon) {
+ return static_cast<T>(1 / math::sqrt(squares / count + epsilon));
+}
+template <class T>
+struct products_along {
+ const T *dy, *x, *gamma;
+ T *products, *plain;
+ T mean, inverse;
+ template <class V>
+ TG_INLINE void operator()(std::int64_t i, V* v) const {
+  V normal, d, sum;
+  read(normal, x + i);
+  read(d, dy + i);
+  read(v[0], gamma + i);
+  normal = (normal - mean) * inverse;
+  read(sum, plain + i);
+  sum = sum + d;
+  write(plain + i, sum);
+  read(sum, products + i);
+  sum = sum + d * normal;
+  write(products + i, sum);
+  v[0] = v[0] * d;
+  v[1] = v[0] * normal;
+ }
+};
+inline constexpr std::int64_t most_lines = 32;
+TG_INLINE std::int64_t lines_at_once(const normalized_shape& s) {
+ return std::clamp<std::int64_t>(tile / s.in_group, 1, most_lines);
+}
+template <class Isa, class T>
+TG_INLINE void line_statistics(const normalized_shape& s, const T* x, std::int64_t count, T* means, T* inverses) {
+ const std::int64_t n = s.in_group;
+ const double size = static_cast<double>(n);
+ double total[most_lines] = {};
+ if (s.centered)
+  for (std::int64_t l = 0; l < count; ++l)
+   line_sums<Isa, T, 1>(
+    n, total + l, [from = x + l * n](std::int64_t i, auto* v) __attribute__((always_inline)) {
+     read(v[0], from + i);
+    });
+#pragma omp simd
+ for (std::int64_t l = 0; l < count; ++l) means[l] = static_cast<T>(total[l] / size);
+ for (std::int64_t l = 0; l < count; ++l)
+  line_sums<Isa, T, 1>(
+   n, total + l,
+   [ from = x + l * n, mean = means[l] ](std::int64_t i, auto* v) __attribute__((always_inline)) {
+    read(v[0], from + i);
+    v[0] = v[0] - mean;
+    v[0] = v[0] * v[0];
+   });
+#pragma omp simd
+ for (std::int64_t l = 0; l < count; ++l) inverses[l] = inverse_of<T>(total[l], size, s.epsilon);
+}
+template <class T>
+struct forward_lines_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const T* x, const T* gamma, const T* beta, T* y,
+       std::int64_t first, std::int64_t end) {
+  const normalized_shape& s = *shape;
+  const std::int64_t n = s.in_group, at_once = lines_at_once(s);
+  T means[most_lines], inverses[most_lines];
+  for (std::int64_t begin = first; begin < end; begin += at_once) {
+   const std::int64_t count = std::min(at_once, end - begin);
+   line_statistics<Isa>(s, x + begin * n, count, means, inverses);
+   for (std::int64_t l = 0; l < count; ++l) {
+    const std::int64_t line = begin + l, parameters = line % s.groups * n;
+    const T *const from = x + line * n, *const factor = gamma + parameters,
+       *const offset = beta + parameters;
+    T* const to = y + line * n;
+    const T mean = means[l], inverse = inverses[l];
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean) * (inverse * factor[i]) + offset[i];
+   }
+  }
+ }
+};
+template <class T>
+struct sums_of_lines_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const T* dy, const T* x, const T* gamma, T* stats,
+       std::int64_t first, std::int64_t end, T* run, double* total) {
+  const normalized_shape& s = *shape;
+  const std::int64_t n = s.in_group, channels = s.channels(), at_once = lines_at_once(s),
+      in_run = rows_in_t * s.groups;
+  const double size = static_cast<double>(n);
+  T means[most_lines], inverses[most_lines];
+  double products[most_lines][2];
+  for (std::int64_t from_line = first; from_line < end; from_line += in_run) {
+   const std::int64_t to_line = std::min(end, from_line + in_run);
+   for (std::int64_t begin = from_line; begin < to_line; begin += at_once) {
+    const std::int64_t count = std::min(at_once, to_line - begin);
+    line_statistics<Isa>(s, x + begin * n, count, means, inverses);
+    for (std::int64_t l = 0; l < count; ++l) {
+     const std::int64_t line = begin + l, at = line % s.groups * n;
+     line_sums<Isa, T, 2>(n, products[l],
+          products_along<T>{dy + line * n, x + line * n, gamma + at, run + at,
+              run + channels + at, means[l], inverses[l]});
+    }
+    for (std::int64_t l = 0; l < count; ++l) {
+     T* const to = stats + 4 * (begin + l);
+     to[0] = means[l];
+     to[1] = inverses[l];
+     to[2] = s.centered ? static_cast<T>(products[l][0] / size) : T(0);
+     to[3] = static_cast<T>(products[l][1] / size);
+    }
+   }
+   if (total == nullptr) continue;
+#pragma omp simd
+   for (std::int64_t c = 0; c < 2 * channels; ++c) {
+    total[c] += static_cast<double>(run[c]);
+    run[c] = 0;
+   }
+  }
+ }
+};
+template <class T>
+struct gradient_lines_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const T* dy, const T* x, const T* gamma, const T* stats,
+       T* dx, std::int64_t first, std::int64_t end) {
+  const normalized_shape& s = *shape;
+  const std::int64_t n = s.in_group;
+  for (std::int64_t line = first; line < end; ++line) {
+   const T *const from = x + line * n, *const slope = dy + line * n,
+      *const factor = gamma + line % s.groups * n;
+   T* const to = dx + line * n;
+   const T mean = stats[4 * line], inverse = stats[4 * line + 1], plain = stats[4 * line + 2],
+     product = stats[4 * line + 3];
+#pragma omp simd
+   for (std::int64_t i = 0; i < n; ++i)
+    to[i] = inverse * ((slope[i] * factor[i] - plain) - (from[i] - mean) * inverse * product);
+  }
+ }
+};
+}
+}
+namespace tapegraph::cpu::normalization_detail {
+inline constexpr std::int64_t lanes = 16;
+struct column_block {
+ std::int64_t group = 0, groups = 1, at = 0, width = 1, pack = 1;
+};
+struct column_plan {
+ std::int64_t blocks = 1, groups = 1, pack = 1;
+ explicit column_plan(const normalized_shape& s) {
+  const std::int64_t wanted = s.examples * s.records >= 16 ? widest : narrow;
+  const std::int64_t whole_groups = lanes / std::gcd(s.in_group, lanes);
+  groups = std::max<std::int64_t>(wanted / s.in_group, 1);
+  if (whole_groups * s.in_group <= widest)
+   groups = std::max(groups / whole_groups, std::int64_t{1}) * whole_groups;
+  groups = std::min(groups, s.groups);
+  blocks = divide_up(s.groups, groups);
+  const std::int64_t whole = lanes / std::gcd(s.channels(), lanes);
+  if (blocks == 1 && s.channels() * whole <= widest)
+   pack = std::clamp<std::int64_t>(narrow / (s.channels() * whole), 1, s.rows) * whole;
+  if (pack > s.rows) pack = 1;
+ }
+ column_block block(const normalized_shape& s, std::int64_t number) const {
+  const std::int64_t first = number * groups, count = std::min(groups, s.groups - first);
+  return {first, count, first * s.in_group, count * s.in_group, pack};
+ }
+};
+template <class F>
+TG_INLINE void each_run(const column_block& b, const F& f) {
+ for (std::int64_t c = 0; c < b.width; c += widest) {
+  const std::int64_t count = std::min(widest, b.width - c);
+  f(c, count, count * b.pack);
+ }
+}
+template <class Isa, class T, class F>
+struct walk_down {
+ using lanes = unit<Isa, T>;
+ using vector = typename lanes::vector;
+ typedef T short_vector __attribute__((vector_size(16)));
+ static constexpr int at_once = F::registers * lanes::parts > 8 ? 2 : 4;
+ template <int Vectors>
+ using places = std::make_index_sequence<static_cast<std::size_t>(Vectors)>;
+ template <class V, std::size_t... K>
+ TG_INLINE static void columns(const F& f, std::int64_t rows, std::int64_t stride, std::int64_t c,
+        std::index_sequence<K...>) {
+  constexpr auto width = static_cast<std::int64_t>(sizeof(V) / sizeof(T));
+  typename F::template numbers<V> n[sizeof...(K)];
+  (f.load(c + static_cast<std::int64_t>(K) * width, n[K]), ...);
+  for (std::int64_t begin = 0; begin < rows; begin += rows_in_t) {
+   const std::int64_t end = std::min(rows, begin + rows_in_t);
+   for (std::int64_t r = begin; r < end; ++r)
+    (f.step(r * stride + c + static_cast<std::int64_t>(K) * width, n[K]), ...);
+   (f.flush(c + static_cast<std::int64_t>(K) * width, n[K]), ...);
+  }
+ }
+ TG_INLINE static void run(const F& f, std::int64_t rows, std::int64_t stride, std::int64_t width) {
+  std::int64_t c = 0;
+  for (; c + at_once * lanes::part_lanes <= width; c += at_once * lanes::part_lanes)
+   columns<vector>(f, rows, stride, c, places<at_once>{});
+  for (; c + lanes::part_lanes <= width; c += lanes::part_lanes) columns<vector>(f, rows, stride, c, places<1>{});
+  constexpr auto in_short = static_cast<std::int64_t>(sizeof(short_vector) / sizeof(T));
+  for (; c + in_short <= width; c += in_short) columns<short_vector>(f, rows, stride, c, places<1>{});
+  for (; c < width; ++c) columns<T>(f, rows, stride, c, places<1>{});
+ }
+};
+template <class Isa, class T, class F>
+TG_INLINE void each_row(const normalized_shape& s, std::int64_t pack, std::int64_t columns, const F& f) {
+ const std::int64_t packs = s.rows / pack, stride = s.channels() * pack, rest = s.rows % pack * columns;
+ walk_down<Isa, T, F>::run(f, packs, stride, columns * pack);
+ if (rest == 0) return;
+ F last = f;
+ last.skip(packs * stride);
+ walk_down<Isa, T, F>::run(last, 1, rest, rest);
+}
+template <class T, class V>
+TG_INLINE void join(double* total, V& sum) {
+ T lane[sizeof(V) / sizeof(T)];
+ write(lane, sum);
+ for (std::size_t i = 0; i < sizeof(V) / sizeof(T); ++i) total[i] += static_cast<double>(lane[i]);
+ sum = V{};
+}
+template <class T>
+struct sum_down {
+ static constexpr int registers = 1;
+ const T* x;
+ double* total;
+ template <class V>
+ struct numbers {
+  V sum;
+ };
+ template <class V>
+ TG_INLINE void load(std::int64_t, numbers<V>& n) const {
+  n.sum = V{};
+ }
+ template <class V>
+ TG_INLINE void step(std::int64_t i, numbers<V>& n) const {
+  V v;
+  read(v, x + i);
+  n.sum = n.sum + v;
+ }
+ template <class V>
+ TG_INLINE void flush(std::int64_t c, numbers<V>& n) const {
+  join<T>(total + c, n.sum);
+ }
+ TG_INLINE void skip(std::int64_t elements) { x += elements; }
+};
+template <class T>
+struct squares_down {
+ static constexpr int registers = 2;
+ const T *x, *mean;
+ double* total;
+ template <class V>
+ struct numbers {
+  V sum, mean;
+ };
+ template <class V>
+ TG_INLINE void load(std::int64_t c, numbers<V>& n) const {
+  n.sum = V{};
+  read(n.mean, mean + c);
+ }
+ template <class V>
+ TG_INLINE void step(std::int64_t i, numbers<V>& n) const {
+  V v;
+  read(v, x + i);
+  v = v - n.mean;
+  n.sum = n.sum + v * v;
+ }
+ template <class V>
+ TG_INLINE void flush(std::int64_t c, numbers<V>& n) const {
+  join<T>(total + c, n.sum);
+ }
+ TG_INLINE void skip(std::int64_t elements) { x += elements; }
+};
+template <class T>
+struct products_down {
+ static constexpr int registers = 4;
+ const T *dy, *x, *mean, *inverse;
+ double *product, *plain;
+ template <class V>
+ struct numbers {
+  V product, plain, mean, inverse;
+ };
+ template <class V>
+ TG_INLINE void load(std::int64_t c, numbers<V>& n) const {
+  n.product = n.plain = V{};
+  read(n.mean, mean + c);
+  read(n.inverse, inverse + c);
+ }
+ template <class V>
+ TG_INLINE void step(std::int64_t i, numbers<V>& n) const {
+  V v, d;
+  read(v, x + i);
+  read(d, dy + i);
+  n.product = n.product + d * ((v - n.mean) * n.inverse);
+  n.plain = n.plain + d;
+ }
+ template <class V>
+ TG_INLINE void flush(std::int64_t c, numbers<V>& n) const {
+  join<T>(product + c, n.product);
+  join<T>(plain + c, n.plain);
+ }
+ TG_INLINE void skip(std::int64_t elements) { dy += elements, x += elements; }
+};
+template <class T>
+struct normalize_down {
+ static constexpr int registers = 3;
+ const T *x, *mean, *factor, *offset;
+ T* y;
+ template <class V>
+ struct numbers {
+  V mean, factor, offset;
+ };
+ template <class V>
+ TG_INLINE void load(std::int64_t c, numbers<V>& n) const {
+  read(n.mean, mean + c);
+  read(n.factor, factor + c);
+  read(n.offset, offset + c);
+ }
+ template <class V>
+ TG_INLINE void step(std::int64_t i, numbers<V>& n) const {
+  V v;
+  read(v, x + i);
+  v = (v - n.mean) * n.factor + n.offset;
+  write(y + i, v);
+ }
+ template <class V>
+ TG_INLINE void flush(std::int64_t, numbers<V>&) const {}
+ TG_INLINE void skip(std::int64_t elements) { x += elements, y += elements; }
+};
+template <class T>
+struct gradient_down {
+ static constexpr int registers = 5;
+ const T *dy, *x, *mean, *inverse, *factor, *plain, *product;
+ T* dx;
+ template <class V>
+ struct numbers {
+  V mean, inverse, factor, plain, product;
+ };
+ template <class V>
+ TG_INLINE void load(std::int64_t c, numbers<V>& n) const {
+  read(n.mean, mean + c);
+  read(n.inverse, inverse + c);
+  read(n.factor, factor + c);
+  read(n.plain, plain + c);
+  read(n.product, product + c);
+ }
+ template <class V>
+ TG_INLINE void step(std::int64_t i, numbers<V>& n) const {
+  V v, d;
+  read(v, x + i);
+  read(d, dy + i);
+  v = n.inverse * ((d * n.factor - n.plain) - (v - n.mean) * n.inverse * n.product);
+  write(dx + i, v);
+ }
+ template <class V>
+ TG_INLINE void flush(std::int64_t, numbers<V>&) const {}
+ TG_INLINE void skip(std::int64_t elements) { dy += elements, x += elements, dx += elements; }
+};
+TG_INLINE void fold_pack(double* total, std::int64_t columns, std::int64_t pack) {
+ for (std::int64_t p = 1; p < pack; ++p)
+  for (std::int64_t c = 0; c < columns; ++c) total[c] += total[p * columns + c];
+}
+template <class T, class F>
+TG_INLINE void spread(const normalized_shape& s, std::int64_t first, std::int64_t columns, std::int64_t pack, T* to,
+     const F& f) {
+ for (std::int64_t c = 0; c < columns; ++c) to[c] = f((first + c) / s.in_group, first + c);
+ for (std::int64_t c = columns; c < columns * pack; ++c) to[c] = to[c - columns];
+}
+template <class Isa, class T>
+TG_INLINE void block_statistics(const normalized_shape& s, const column_block& b, const T* x, group_statistics<T>* to) {
+ double total[widest], sum[widest];
+ const double count = static_cast<double>(s.rows * s.in_group);
+ const auto fold = [&](std::int64_t first, std::int64_t columns) __attribute__((always_inline)) {
+  fold_pack(total, columns, b.pack);
+  for (std::int64_t c = 0; c < columns; ++c) sum[(first + c) / s.in_group] += total[c];
+ };
+ std::fill_n(sum, b.groups, 0.0);
+ if (s.centered)
+  each_run(
+   b, [&](std::int64_t first, std::int64_t columns, std::int64_t packed) __attribute__((always_inline)) {
+    std::fill_n(total, packed, 0.0);
+    each_row<Isa, T>(s, b.pack, columns, sum_down<T>{x + first, total});
+    fold(first, columns);
+   });
+ for (std::int64_t g = 0; g < b.groups; ++g) to[g].mean = static_cast<T>(sum[g] / count);
+ std::fill_n(sum, b.groups, 0.0);
+ each_run(
+  b, [&](std::int64_t first, std::int64_t columns, std::int64_t packed) __attribute__((always_inline)) {
+   T mean[widest];
+   std::fill_n(total, packed, 0.0);
+   spread(
+    s, first, columns, b.pack,
+    mean, [&](std::int64_t g, std::int64_t) __attribute__((always_inline)) { return to[g].mean; });
+   each_row<Isa, T>(s, b.pack, columns, squares_down<T>{x + first, mean, total});
+   fold(first, columns);
+  });
+ for (std::int64_t g = 0; g < b.groups; ++g) to[g].inverse = inverse_of<T>(sum[g], count, s.epsilon);
+}
+template <class T>
+struct forward_block_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* x, const T* gamma,
+       const T* beta, T* y) {
+  const normalized_shape& s = *shape;
+  const column_block& b = *block;
+  group_statistics<T> of[widest];
+  block_statistics<Isa>(s, b, x, of);
+  each_run(
+   b, [&](std::int64_t first, std::int64_t columns, std::int64_t) __attribute__((always_inline)) {
+    T mean[widest], factor[widest], offset[widest];
+    spread(
+     s, first, columns, b.pack,
+     mean, [&](std::int64_t g, std::int64_t) __attribute__((always_inline)) { return of[g].mean; });
+    spread(
+     s, first, columns, b.pack,
+     factor, [&](std::int64_t g, std::int64_t c) __attribute__((always_inline)) {
+      return of[g].inverse * gamma[c];
+     });
+    spread(
+     s, first, columns, b.pack,
+     offset, [&](std::int64_t, std::int64_t c) __attribute__((always_inline)) { return beta[c]; });
+    each_row<Isa, T>(s, b.pack, columns, normalize_down<T>{x + first, mean, factor, offset, y + first});
+   });
+ }
+};
+template <class T>
+struct sums_of_block_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+       const T* gamma, T* stats, double* total) {
+  const normalized_shape& s = *shape;
+  const column_block& b = *block;
+  group_statistics<T> of[widest];
+  double plain[widest], product[widest];
+  block_statistics<Isa>(s, b, x, of);
+  std::fill_n(plain, b.groups, 0.0);
+  std::fill_n(product, b.groups, 0.0);
+  each_run(
+   b, [&](std::int64_t first, std::int64_t columns, std::int64_t packed) __attribute__((always_inline)) {
+    T mean[widest], inverse[widest];
+    double products[widest], sums[widest];
+    std::fill_n(products, packed, 0.0);
+    std::fill_n(sums, packed, 0.0);
+    spread(
+     s, first, columns, b.pack,
+     mean, [&](std::int64_t g, std::int64_t) __attribute__((always_inline)) { return of[g].mean; });
+    spread(
+     s, first, columns, b.pack,
+     inverse, [&](std::int64_t g, std::int64_t) __attribute__((always_inline)) {
+      return of[g].inverse;
+     });
+    each_row<Isa, T>(s, b.pack, columns,
+        products_down<T>{dy + first, x + first, mean, inverse, products, sums});
+    fold_pack(products, columns, b.pack);
+    fold_pack(sums, columns, b.pack);
+    for (std::int64_t c = 0; c < columns; ++c) {
+     const std::int64_t g = (first + c) / s.in_group;
+     const double factor = static_cast<double>(gamma[first + c]);
+     total[first + c] += products[c];
+     total[s.channels() + first + c] += sums[c];
+     product[g] += factor * products[c];
+     plain[g] += factor * sums[c];
+    }
+   });
+  const double count = static_cast<double>(s.rows * s.in_group);
+  for (std::int64_t g = 0; g < b.groups; ++g) {
+   stats[4 * g] = of[g].mean;
+   stats[4 * g + 1] = of[g].inverse;
+   stats[4 * g + 2] = s.centered ? static_cast<T>(plain[g] / count) : T(0);
+   stats[4 * g + 3] = static_cast<T>(product[g] / count);
+  }
+ }
+};
+template <class T>
+struct gradient_block_body {
+ template <class Isa>
+ TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+       const T* gamma, const T* stats, T* dx) {
+  const normalized_shape& s = *shape;
+  const column_block& b = *block;
+  each_run(
+   b, [&](std::int64_t first, std::int64_t columns, std::int64_t) __attribute__((always_inline)) {
+    T numbers[5][widest];
+    for (std::int64_t k = 0; k < 4; ++k)
+     spread(
+      s, first, columns, b.pack,
+      numbers[k], [&](std::int64_t g, std::int64_t) __attribute__((always_inline)) {
+       return stats[4 * g + k];
+      });
+    spread(
+     s, first, columns, b.pack,
+     numbers[4], [&](std::int64_t, std::int64_t c) __attribute__((always_inline)) { return gamma[c]; });
+    each_row<Isa, T>(s, b.pack, columns,
+        gradient_down<T>{dy + first, x + first, numbers[0], numbers[1], numbers[4], numbers[2],
+            numbers[3], dx + first});
+   });
+ }
+};
+}
+namespace tapegraph::cpu {
+namespace normalization_detail {
+template <class Lines, class Block>
+void each_task(const normalized_shape& s, const Lines& lines, const Block& block) {
+ const bool parallel = s.elements() >= 2 * task;
+ if (s.by_lines()) {
+  const std::int64_t count = s.records * s.groups, in_task = std::max<std::int64_t>(1, task / s.in_group),
+      tasks = divide_up(count, in_task);
+  parallel_for(s.examples * tasks, parallel, [&](std::int64_t number) {
+   const std::int64_t first = number % tasks * in_task;
+   lines(number / tasks, first, std::min(count, first + in_task));
+  });
+ } else {
+  const column_plan plan(s);
+  parallel_for(s.examples * s.records * plan.blocks, parallel, [&](std::int64_t number) {
+   const std::int64_t record = number / plan.blocks;
+   block(record / s.records, record % s.records, plan.block(s, number % plan.blocks));
+  });
+ }
+}
+struct sums_plan {
+ std::int64_t parts, blocks;
+ explicit sums_plan(const normalized_shape& s)
+  : parts(std::clamp<std::int64_t>(s.records * s.record() / task, 1,
+          std::max<std::int64_t>(1, std::min(s.records, most_parts)))),
+  blocks(s.by_lines() || s.elements() == 0 ? 1 : column_plan(s).blocks) {}
+ bool direct(const normalized_shape& s) const { return s.by_lines() && parts == 1 && s.records <= rows_in_t; }
+ std::int64_t totals(const normalized_shape& s) const { return s.examples * parts * 2 * s.channels(); }
+};
+template <class T>
+void join_parts(const double* total, std::int64_t parts, std::int64_t count, T* to) {
+ for (std::int64_t c = 0; c < count; ++c) {
+  double sum = total[c];
+  for (std::int64_t part = 1; part < parts; ++part) sum += total[part * count + c];
+  to[c] = static_cast<T>(sum);
+ }
+}
+}
+template <class T>
+void normalize(const normalized_shape& s, const T* x, const T* gamma, const T* beta, T* y) {
+ using namespace normalization_detail;
+ if (s.elements() == 0) return;
+ const std::int64_t example_size = s.records * s.record();
+ each_task(
+  s,
+  [&](std::int64_t example, std::int64_t first, std::int64_t end) {
+   const std::int64_t at = example * example_size, parameter = example / s.sharing * s.channels();
+   dispatch<forward_lines_body<T>>(&s, x + at, gamma + parameter, beta + parameter, y + at, first, end);
+  },
+  [&](std::int64_t example, std::int64_t record, const column_block& b) {
+   const std::int64_t at = (example * s.records + record) * s.record() + b.at,
+       parameter = example / s.sharing * s.channels() + b.at;
+   dispatch<forward_block_body<T>>(&s, &b, x + at, gamma + parameter, beta + parameter, y + at);
+  });
+}
+template <class T>
+std::size_t normalization_sums_bytes(const normalized_shape& s) {
+ const normalization_detail::sums_plan plan(s);
+ if (plan.direct(s)) return 0;
+ const auto totals = static_cast<std::size_t>(plan.totals(s));
+ return totals * (s.by_lines() ? sizeof(double) + sizeof(T) : sizeof(double));
+}
+template <class T>
+void normalization_sums(const normalized_shape& s, const T* dy, const T* x, const T* gamma, T* sums, void* workspace) {
+ using namespace normalization_detail;
+ const sums_plan plan(s);
+ const bool direct = plan.direct(s);
+ const std::int64_t of_part = 2 * s.channels(), tasks = s.examples * plan.parts,
+     totals = direct ? 0 : plan.totals(s);
+ double* const total = static_cast<double*>(workspace);
+ std::fill_n(total, totals, 0.0);
+ for (std::int64_t e = 0; direct && e < s.examples; ++e) std::fill_n(sums + e * s.sums(), of_part, T(0));
+ if (s.elements() > 0)
+  parallel_for(tasks * plan.blocks, s.elements() >= 2 * task, [&](std::int64_t number) {
+   const std::int64_t part = number / plan.blocks, example = part / plan.parts, place = part % plan.parts;
+   const std::int64_t first = s.records * place / plan.parts, end = s.records * (place + 1) / plan.parts;
+   const std::int64_t at = example * s.records * s.record();
+   const T* const factor = gamma + example / s.sharing * s.channels();
+   T* const stats = sums + example * s.sums() + of_part;
+   if (s.by_lines()) {
+    T* const run =
+     direct ? sums + example * s.sums() : reinterpret_cast<T*>(total + totals) + part * of_part;
+    if (!direct) std::fill_n(run, of_part, T(0));
+    dispatch<sums_of_lines_body<T>>(&s, dy + at, x + at, factor, stats, first * s.groups, end * s.groups,
+            run, direct ? nullptr : total + part * of_part);
+    return;
+   }
+   const column_block b = column_plan(s).block(s, number % plan.blocks);
+   for (std::int64_t record = first; record < end; ++record) {
+    const std::int64_t from = at + record * s.record() + b.at;
+    dispatch<sums_of_block_body<T>>(&s, &b, dy + from, x + from, factor + b.at,
+            stats + 4 * (record * s.groups + b.group),
+            total + part * of_part + b.at);
+   }
+  });
+ for (std::int64_t e = 0; !direct && e < s.examples; ++e)
+  join_parts(total + e * plan.parts * of_part, plan.parts, of_part, sums + e * s.sums());
+ if (s.record() == 0)
+  for (std::int64_t e = 0; e < s.examples; ++e)
+   std::fill_n(sums + e * s.sums() + of_part, s.sums() - of_part, T(0));
+}
+template <class T>
+void normalization_gradient(const normalized_shape& s, const T* dy, const T* x, const T* gamma, const T* sums, T* dx) {
+ using namespace normalization_detail;
+ if (s.elements() == 0) return;
+ const std::int64_t example_size = s.records * s.record();
+ const auto statistics = [&](std::int64_t example) { return sums + example * s.sums() + 2 * s.channels(); };
+ each_task(
+  s,
+  [&](std::int64_t example, std::int64_t first, std::int64_t end) {
+   const std::int64_t at = example * example_size;
+   dispatch<gradient_lines_body<T>>(&s, dy + at, x + at, gamma + example / s.sharing * s.channels(),
+           statistics(example), dx + at, first, end);
+  },
+  [&](std::int64_t example, std::int64_t record, const column_block& b) {
+   const std::int64_t at = (example * s.records + record) * s.record() + b.at;
+   dispatch<gradient_block_body<T>>(&s, &b, dy + at, x + at, gamma + example / s.sharing * s.channels() + b.at,
+           statistics(example) + 4 * (record * s.groups + b.group), dx + at);
+  });
+}
+}
+namespace tapegraph::runtime {
+namespace detail {
+inline cpu::normalized_shape normalized_shape_of(const normalization_attributes& a, const buffer_view& x) {
+ cpu::normalized_shape s;
+ s.examples = span(x, 0, a.examples);
+ s.records = span(x, a.examples, a.first);
+ s.rows = span(x, a.first, a.last);
+ s.groups = a.groups;
+ s.in_group = span(x, a.last, x.rank) / a.groups;
+ s.sharing = span(x, a.own, a.examples);
+ s.centered = a.centered != 0;
+ s.epsilon = a.epsilon;
+ return s;
+}
+}
+template <std::floating_point T>
+struct kernel<normalization_op, T> {
+ static void run(const kernel_call& c) {
+  cpu::normalize(detail::normalized_shape_of(attributes_of<normalization_op>(c), c.in[0]), c.in[0].as<const T>(),
+     c.in[1].as<const T>(), c.in[2].as<const T>(), c.out[0].as<T>());
+ }
+};
+template <std::floating_point T>
+struct kernel<normalization_sums_op, T> {
+ static void run(const kernel_call& c) {
+  cpu::normalization_sums(shape(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.in[2].as<const T>(),
+        c.out[0].as<T>(), c.workspace);
+ }
+ static std::size_t workspace(const kernel_call& c) { return cpu::normalization_sums_bytes<T>(shape(c)); }
+private:
+ static cpu::normalized_shape shape(const kernel_call& c) {
+  return detail::normalized_shape_of(attributes_of<normalization_op>(c), c.in[1]);
+ }
+};
+template <std::floating_point T>
+struct kernel<normalization_gradient_op, T> {
+ static void run(const kernel_call& c) {
+  cpu::normalization_gradient(detail::normalized_shape_of(attributes_of<normalization_op>(c), c.in[1]),
+         c.in[0].as<const T>(), c.in[1].as<const T>(), c.in[2].as<const T>(),
+         c.in[3].as<const T>(), c.out[0].as<T>());
+ }
+};
 }
 // -- tapegraph/ops/reduction/softmax_kernel.hpp
 // -- tapegraph/ops/reduction/cpu_softmax.hpp
@@ -23084,94 +26321,7 @@ struct kernel<log_softmax_gradient_op, T> {
 };
 }
 // -- tapegraph/ops/shards/kernel.hpp
-// -- tapegraph/ops/shards/shard_group.hpp
-
-/// The interface through which the shards of a step exchange sums while they run.
-
 namespace tapegraph {
-
-/// The shards of a batch, seen from one of them.
-class shard_group {
-public:
- /// Sums `in` over all shards into `out`, matching calls by their order. Returns when every
- /// shard has called it.
- virtual void add(const buffer_view& in, const buffer_view& out) = 0;
-
-protected:
- ~shard_group() = default;
-};
-
-namespace detail {
-inline shard_group*& shards_of_thread() {
- static constinit thread_local shard_group* current = nullptr;
- return current;
-}
-}
-
-/// The group of the shard that this thread runs; null where the batch is not sharded.
-inline shard_group* current_shards() { return detail::shards_of_thread(); }
-
-/// While it lives, this thread runs a shard of a group.
-class shard_scope {
-public:
- explicit shard_scope(shard_group* group) : before_(current_shards()) { detail::shards_of_thread() = group; }
- shard_scope(const shard_scope&) = delete;
- shard_scope& operator=(const shard_scope&) = delete;
- ~shard_scope() { detail::shards_of_thread() = before_; }
-
-private:
- shard_group* before_;
-};
-}
-// -- tapegraph/ops/shards/sum_over_shards.hpp
-
-/// sum_over_shards: combines values of all shards of a batch.
-
-namespace tapegraph {
-
-struct sum_over_shards_op {
- static constexpr std::string_view name = "sum_over_shards";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(io.type == dtype::f32 || io.type == dtype::f64, "sum_over_shards: the operand must be f32 or f64");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto, auto) {
-  return invoke<sum_over_shards_op>({}, nullptr, std::source_location::current(), dy);
- }
- static double flops(const kernel_call&) { return 0; }
-};
-
-/// The sum over the shards of a step's batch (cluster/sharded.hpp), of all ranks; x itself where
-/// the batch is not sharded: in predictions, evaluations and steps of whole batches. x is float or
-/// double, of a shape that is the same on all shards, such as [channels]. Every shard must call it
-/// equally often. The derivative by x is the sum of all shards' derivatives.
-template <tensor_like X>
-constexpr auto sum_over_shards(const X& x, std::source_location where = std::source_location::current()) {
- return invoke<sum_over_shards_op>({}, nullptr, where, eval(x, where));
-}
-
-namespace detail {
-template <handle X>
-constexpr bool in_shards(const X& x) {
- if constexpr (requires { x.owner(); })
-  return x.owner().in_shards;
- else
-  return current_shards() != nullptr;
-}
-template <handle X>
-constexpr auto shard_extent(const X& values, extent size) {
- const auto nothing = sum(zeros_like(values));
- return eval(nothing + extent_number(nothing, size));
-}
-}
-
 namespace runtime {
 template <class T>
 struct kernel<sum_over_shards_op, T> {
@@ -23812,7 +26962,10 @@ public:
  int trainings = 0;
  std::uint64_t wanted_trainings = 0;
  std::string_view task{};
- constexpr model_trace() { members.push_back({}); }
+ constexpr model_trace() {
+  of_a_model = true;
+  members.push_back({});
+ }
  constexpr int define(const variable_entry& variable, const variable_definition& definition) {
   definitions.push_back(definition);
   return variables.push_back(variable);
@@ -23827,7 +26980,12 @@ public:
   return tasks.push_back(name) + 1;
  }
 };
-constexpr model_trace& model_of(trace& t) { return static_cast<model_trace&>(t); }
+constexpr model_trace* model_of(trace& t, const char* refusal, std::source_location where) {
+ t.line = t.intern(where);
+ if (t.of_a_model) return static_cast<model_trace*>(&t);
+ t.fail(refusal);
+ return nullptr;
+}
 }
 // -- tapegraph/model/graph_placement.hpp
 
@@ -24678,13 +27836,20 @@ public:
  static constexpr std::size_t capacity = 192;
 
  constexpr hyperparameter() = default;
+ constexpr hyperparameter(const hyperparameter& other)
+  : value_(other.value_),
+  latest_(std::is_constant_evaluated() ? none : other.latest_),
+  factor_(other.factor_),
+  function_(other.function_),
+  memory_(other.memory_) {}
+ constexpr hyperparameter& operator=(const hyperparameter&) = default;
  constexpr hyperparameter(double value) : value_(value) {}
  template <schedule S>
- hyperparameter(S s) : value_(std::numeric_limits<double>::quiet_NaN()) {
+ hyperparameter(S s) {
   static_assert(sizeof(S) <= capacity,
      "hyperparameter: this schedule is too large; write a function of the step");
   static_assert(alignof(S) <= alignof(std::max_align_t));
-  std::memcpy(memory_, &s, sizeof s);
+  std::memcpy(memory_.data(), &s, sizeof s);
   function_ = [](const std::byte* memory, std::int64_t step) {
    alignas(S) std::byte copy[sizeof(S)];
    std::memcpy(copy, memory, sizeof copy);
@@ -24692,10 +27857,12 @@ public:
   };
  }
  /// The number for step `step`, counted from 0.
- double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
+ double at(std::int64_t step) const {
+  return function_ == nullptr ? value_ : factor_ * function_(memory_.data(), step);
+ }
  /// For a schedule the number of the latest step; before the first one its first number.
  operator double() const {
-  return function_ == nullptr || value_ == value_ ? value_ : at(0);
+  return function_ != nullptr && latest_ == latest_ ? latest_ : at(0);
  }
  bool scheduled() const { return function_ != nullptr; }
  /// The factor by which a schedule has been multiplied.
@@ -24704,6 +27871,7 @@ public:
  /// Also multiplies all later numbers of a schedule.
  hyperparameter& operator*=(double factor) {
   value_ *= factor;
+  latest_ *= factor;
   factor_ *= factor;
   return *this;
  }
@@ -24721,27 +27889,29 @@ public:
          const char* rule);
 
 private:
- mutable double value_ = 0;
+ static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+ double value_ = 0;
+ mutable double latest_ = none;
  double factor_ = 1;
  double (*function_)(const std::byte* memory, std::int64_t step) = nullptr;
- alignas(std::max_align_t) std::byte memory_[capacity]{};
+ alignas(std::max_align_t) std::array<std::byte, capacity> memory_{};
 };
 
 TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
- value_ = at(step - 1);
- if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
- return value_;
+ latest_ = at(step - 1);
+ if (!(latest_ >= 0) || !std::isfinite(latest_)) refuse(latest_, step, optimizer, member, "must not be negative");
+ return latest_;
 }
 
 TG_DEFINITION double hyperparameter::used_below_one(std::int64_t step, const char* optimizer,
              const char* member) const {
- if (!(used(step, optimizer, member) < 1)) refuse(value_, step, optimizer, member, "must be below 1");
- return value_;
+ if (!(used(step, optimizer, member) < 1)) refuse(latest_, step, optimizer, member, "must be below 1");
+ return latest_;
 }
 
 TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char* optimizer, const char* member) const {
- if (!(used(step, optimizer, member) > 0)) refuse(value_, step, optimizer, member, "must be positive");
- return value_;
+ if (!(used(step, optimizer, member) > 0)) refuse(latest_, step, optimizer, member, "must be positive");
+ return latest_;
 }
 
 TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
@@ -25028,10 +28198,12 @@ constexpr int variable_number(const graph_node& v, const char* refusal) {
 template <class E>
 constexpr graph_assignment assignment_of(const graph_node& variable, const E& value, std::source_location where,
           const char* not_a_variable, const char* does_not_fit) {
- ir::model_trace& t = ir::model_of(variable.owner());
  const graph_node node = eval(value, where);
  graph_assignment result;
  result.value = node;
+ ir::model_trace* const model = ir::model_of(variable.owner(), "assign: not in a cell of a scan", where);
+ if (model == nullptr) return result;
+ ir::model_trace& t = *model;
  const int target = variable_number(variable, not_a_variable);
  if (target < 0) return result;
  if (!t.same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
@@ -25145,10 +28317,11 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
            const minimize_options& options = {},
            std::source_location where = std::source_location::current()) {
  const graph_node y = eval(loss, where);
- ir::model_trace& t = ir::model_of(y.owner());
- t.line = t.intern(where);
- t.scope = 0;
  int number = 0, count = 0;
+ ir::model_trace* const model = ir::model_of(y.owner(), "minimize: not in a cell of a scan", where);
+ if (model == nullptr) return detail::training_operation(number, optimizer);
+ ir::model_trace& t = *model;
+ t.scope = 0;
  const bool wanted = detail::begin_training(t, number);
  detail::scalar_loss(t, y, "minimize: the loss must be a scalar (reduce it, say with mean)");
  for (int i = 0; i < t.variables.size(); ++i) {
@@ -25166,8 +28339,10 @@ template <tensor_like L>
 constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
             std::source_location where = std::source_location::current()) {
  const graph_node y = eval(loss, where);
- ir::model_trace& t = ir::model_of(y.owner());
  list<gradient_pair> result;
+ ir::model_trace* const model = ir::model_of(y.owner(), "compute_gradients: not in a cell of a scan", where);
+ if (model == nullptr) return result;
+ ir::model_trace& t = *model;
  if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
   return result;
  list<int> nodes;
@@ -25197,8 +28372,10 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
              std::source_location where = std::source_location::current()) {
  int number = 0;
  if (pairs.empty()) return detail::training_operation(number, optimizer);
- ir::model_trace& t = ir::model_of(pairs[0].variable.owner());
- t.line = t.intern(where);
+ ir::model_trace* const model =
+  ir::model_of(pairs[0].variable.owner(), "apply_gradients: not in a cell of a scan", where);
+ if (model == nullptr) return detail::training_operation(number, optimizer);
+ ir::model_trace& t = *model;
  t.scope = 0;
  const bool wanted = detail::begin_training(t, number);
  for (const gradient_pair& each : pairs) {
@@ -25781,205 +28958,6 @@ TG_DEFINITION dataset& dataset::add_column(column_spec column, std::shared_ptr<c
 
 // -- tapegraph/graph/compile.hpp
 // -- tapegraph/graph/passes/epilogue.hpp
-// -- tapegraph/ops/elementwise/activation.hpp
-
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus,
-/// softsign, erf, erfc. Activations that multiply their operand by a gate are in
-/// gated_activation.hpp.
-
-namespace tapegraph {
-
-/// max(x, 0); the derivative at 0 is 0.
-struct relu_op : map_op<1> {
- static constexpr std::string_view name = "relu";
- static constexpr bool finite_slopes = true;
- static constexpr bool vjp_rounds_once = true;
- static constexpr std::string_view layer_name = "relu";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::choose((x > V(0)) | (x != x), x, V(0));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
-};
-
-/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
-struct relu6_op : map_op<1> {
- static constexpr std::string_view name = "relu6";
- static constexpr bool vjp_rounds_once = true;
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::smaller(relu_op::value(x), V(6));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
-};
-
-/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
-struct leaky_relu_op : map_op<2> {
- static constexpr std::string_view name = "leaky_relu";
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha);
-  else
-   return where(x > 0, 0, dy * x);
- }
-};
-
-/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : series_op<2> {
- static constexpr std::string_view name = "elu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(x));
-  else
-   return dy * apply<expm1_op>(where(x > 0, 0, x));
- }
-};
-
-/// x / (1 + |x|)
-struct softsign_op : map_op<1> {
- static constexpr std::string_view name = "softsign";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x);
-  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto denominator = 1 + apply<abs_op>(x);
-  return dy / denominator / denominator;
- }
-};
-
-/// 1 / (1 + exp(-x))
-struct sigmoid_op : series_op<1> {
- static constexpr std::string_view name = "sigmoid";
- static constexpr bool finite_slopes = true;
- static constexpr std::string_view layer_name = "sigmoid";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
- struct of_storage_types : series_op<1> {
-  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<sigmoid_op>(-x)); }
- };
-};
-
-struct tanh_op : series_op<1> {
- static constexpr std::string_view name = "tanh";
- static constexpr bool finite_slopes = true;
- static constexpr std::string_view layer_name = "tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
- struct of_storage_types : series_op<1> {
-  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-   return dy * (4 * apply<sigmoid_op>(2 * x) * apply<sigmoid_op>(-2 * x));
-  }
- };
-};
-
-/// log(1 + exp(x)), without overflow
-struct softplus_op : series_op<1> {
- static constexpr std::string_view name = "softplus";
- static constexpr bool finite_slopes = true;
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::softplus(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
-};
-
-struct erf_op : series_op<1> {
- static constexpr std::string_view name = "erf";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erf(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-/// 1 - erf(x)
-struct erfc_op : series_op<1> {
- static constexpr std::string_view name = "erfc";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erfc(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto relu(const A& x) {
- return apply<relu_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto sigmoid(const A& x) {
- return apply<sigmoid_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tanh(const A& x) {
- return apply<tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softplus(const A& x) {
- return apply<softplus_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erf(const A& x) {
- return apply<erf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto relu6(const A& x) {
- return apply<relu6_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softsign(const A& x) {
- return apply<softsign_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erfc(const A& x) {
- return apply<erfc_op>(x);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
- return apply<leaky_relu_op>(x, alpha);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
- return apply<elu_op>(x, alpha);
-}
-/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
-template <operand A>
-TG_INLINE constexpr auto selu(const A& x) {
- return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
-}
-/// log(sigmoid(x)) = -softplus(-x)
-template <operand A>
-TG_INLINE constexpr auto log_sigmoid(const A& x) {
- return -apply<softplus_op>(-x);
-}
-/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
-template <operand A>
-TG_INLINE constexpr auto hard_sigmoid(const A& x) {
- return apply<relu6_op>(x + 3.0) / 6.0;
-}
-}
 namespace tapegraph::ir {
 namespace detail {
 constexpr list<int> use_counts(const trace& t) {
@@ -28557,31 +31535,62 @@ constexpr void refuse() {
  if constexpr (!Stage::value.message_printed) static_cast<void>(sizeof(facts_of<Stage>));
 }
 }
-
+}
 // -- tapegraph/graph/transforms.hpp
+// -- tapegraph/graph/kept_functions.hpp
+namespace tapegraph::ir {
+struct kept_functions {
+ std::vector<std::shared_ptr<const void>> all;
+ static inline thread_local kept_functions* current = nullptr;
+};
+template <class F>
+std::int64_t keep_function(const F& f) {
+ if (kept_functions::current == nullptr) return -1;
+ auto& all = kept_functions::current->all;
+ all.push_back(std::make_shared<const F>(f));
+ return static_cast<std::int64_t>(all.size()) - 1;
+}
+template <class F>
+const F& kept_function(std::int64_t number) {
+ return *static_cast<const F*>(kept_functions::current->all[static_cast<std::size_t>(number)].get());
+}
+}
+namespace tapegraph {
 namespace ir {
+struct kept_function_number {
+ std::int64_t number = 0;
+};
+template <class B>
+inline constexpr bool made_from_type = std::is_empty_v<B>&& std::is_default_constructible_v<B>;
 template <class B, int Count>
 struct custom_gradient_op : identity_node {
  static constexpr std::string_view name = "custom_gradient";
  static constexpr int arity = Count + 1;
- using attributes = no_attributes;
+ using attributes = std::conditional_t<made_from_type<B>, no_attributes, kept_function_number>;
  template <int I>
   requires(I > 0)
- static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
+ static constexpr node vjp(const attributes& a, node dy, auto, auto... operands_and_value) {
   trace& t = dy.owner();
   const node x[]{operands_and_value...};
   const node y = x[Count];
   if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
    custom_flows flows{y.id(), dy.id(), {}};
    [&]<std::size_t... K>(std::index_sequence<K...>) {
-    const auto all = tapegraph::detail::call_backward(B{}, dy, y, x[K]...);
+    const auto all = called(a, dy, y, x[K]...);
     ((flows.nodes[K] = traced(t, tapegraph::detail::flow_at<K, Count>(all), x[K].id())), ...);
-   }(std::make_index_sequence<static_cast<std::size_t>(Count)>{});
+   }
+   (std::make_index_sequence<static_cast<std::size_t>(Count)>{});
    t.flows = flows;
   }
   return {&t, t.flows.nodes[I - 1]};
  }
 private:
+ static constexpr auto called(const attributes& a, const auto&... given) {
+  if constexpr (made_from_type<B>)
+   return tapegraph::detail::call_backward(B{}, given...);
+  else
+   return tapegraph::detail::call_backward(kept_function<B>(a.number), given...);
+ }
  template <class Flow>
  static constexpr int traced(trace& t, const Flow& flow, int argument) {
   if constexpr (std::is_same_v<Flow, no_gradient_t>) {
@@ -28599,11 +31608,22 @@ private:
 template <>
 struct mode_transforms<graph> {
  template <class F, class B, class... Nodes>
- static constexpr graph_node custom(const F& f, const B&, std::source_location where, const Nodes&... x) {
-  static_assert(std::is_empty_v<B>, "in graph mode the backward function of custom_gradient cannot capture");
+ static constexpr graph_node custom(const F& f, const B& backward, std::source_location where, const Nodes&... x) {
   static_assert(sizeof...(Nodes) < ir::most_operands, "custom_gradient: at most 7 arguments");
+  using op = ir::custom_gradient_op<B, sizeof...(Nodes)>;
   const graph_node value = eval(f(x...), where);
-  return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
+  typename op::attributes attributes{};
+  if constexpr (!ir::made_from_type<B>) {
+   if (!std::is_constant_evaluated()) attributes.number = ir::keep_function(backward);
+   if (std::is_constant_evaluated() || attributes.number < 0) {
+    ir::trace& t = value.owner();
+    t.line = t.intern(where);
+    t.fail("custom_gradient: in graph mode backward cannot capture: pass what it needs as an argument of "
+     "both functions, or take tg::traced");
+    return value;
+   }
+  }
+  return graph::invoke<op>(attributes, nullptr, where, value, x...);
  }
  template <class F, class... Nodes>
  static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
@@ -30277,57 +33297,6 @@ private:
 }
 // -- tapegraph/nn/losses/basic.hpp
 
-// -- tapegraph/ops/elementwise/cross_entropy.hpp
-
-/// sigmoid_cross_entropy_with_logits, used by losses. It is one operation because it is smooth:
-/// written with `maximum` and `abs`, its derivatives at x = 0 would be those of their kinks.
-
-namespace tapegraph {
-
-/// sigmoid(x) - z. For a label of 0 or 1 the difference keeps all its digits, however small it is.
-struct sigmoid_residual_op : series_op<2> {
- static constexpr std::string_view name = "sigmoid_residual";
- template <class V>
- TG_HD static constexpr V value(V x, V z) {
-  const V lack = math::sigmoid(-math::abs(x));
-  return math::detail::select(x > V(0), (V(1) - z) - lack, lack - z);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto, auto) {
-  if constexpr (I == 0)
-   return dy * (apply<sigmoid_op>(x) * apply<sigmoid_op>(-x));
-  else
-   return -dy;
- }
-};
-
-/// log(1 + e^x) - x z, as |x| times (1 - z above 0, z below) + log(1 + e^-|x|): no overflow, no cancellation for labels z in [0, 1].
-struct sigmoid_cross_entropy_op : series_op<2> {
- static constexpr std::string_view name = "sigmoid_cross_entropy_with_logits";
- template <class V>
- TG_HD static constexpr V value(V x, V z) {
-  const V a = math::abs(x), wrong = math::detail::select(x > V(0), V(1) - z, z);
-  const V linear = math::detail::select(wrong == V(0), V(0), math::detail::product(a, wrong));
-  return linear + math::log1p(math::exp(-a));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto z, auto) {
-  if constexpr (I == 0)
-   return dy * apply<sigmoid_residual_op>(x, z);
-  else
-   return -(dy * x);
- }
-};
-
-/// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)), the binary cross-entropy of logits x and
-/// labels z in [0, 1]: TensorFlow's function of this name, PyTorch's
-/// binary_cross_entropy_with_logits. Its mean is the loss sigmoid_cross_entropy.
-template <operand A, operand B>
-TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, const B& labels) {
- return apply<sigmoid_cross_entropy_op>(logits, labels);
-}
-}
-
 /// Losses. A loss is an empty type with
 ///
 /// - `operator()(output, labels)`, the mean loss of the batch;
@@ -30899,6 +33868,18 @@ struct measured {
  tapegraph::metrics<Metrics...> metrics;
 };
 namespace detail {
+template <class T>
+inline constexpr bool is_metrics = false;
+template <class... Metrics>
+inline constexpr bool is_metrics<metrics<Metrics...>> = true;
+template <class T>
+concept metrics_like = is_metrics<T>;
+template <class Loss, metrics_like List>
+struct measured_by;
+template <class Loss, class... Metrics>
+struct measured_by<Loss, metrics<Metrics...>> {
+ using type = measured<Loss, Metrics...>;
+};
 template <class Metric>
 struct metric_part {
  using type = Metric;
@@ -36997,14 +39978,14 @@ template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, clas
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
 template <detail::any_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics>
+  detail::metrics_like Metrics>
 [[nodiscard]] auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-      const metrics<Metrics...>& measured_by, const compile_options& options = {}) ->
+      const Metrics& measures, const compile_options& options = {}) ->
  typename detail::checked_model<decltype(detail::called_model<Model, Spec>::template call<Model>(0)),
         decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, Model, Spec,
-        measured<Loss, Metrics...>, Optimizer>::type {
- return detail::make_model<Mode, Model, Spec>(model, options, measured<Loss, Metrics...>{loss, measured_by},
-            optimizer);
+        typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
+ return detail::make_model<Mode, Model, Spec>(
+  model, options, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 
 /// A model for prediction alone: no gradient is compiled.
@@ -37024,15 +40005,15 @@ template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, cl
  return detail::make_model<Mode, detail::model_constant<Model>, Spec>(Model, options, loss, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics>
-[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+  detail::metrics_like Metrics>
+[[nodiscard]] auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const Metrics& measures,
       const compile_options& options = {}) ->
  typename detail::checked_model<
   decltype(detail::called_constant<Model, Spec>::template call<std::remove_cv_t<decltype(Model)>>(0)),
   decltype(detail::called_loss<Loss>::template call<Loss>(0)), Mode, detail::model_constant<Model>, Spec,
-  measured<Loss, Metrics...>, Optimizer>::type {
+  typename detail::measured_by<Loss, Metrics>::type, Optimizer>::type {
  return detail::make_model<Mode, detail::model_constant<Model>, Spec>(
-  Model, options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+  Model, options, typename detail::measured_by<Loss, Metrics>::type{loss, measures}, optimizer);
 }
 template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec>
 [[nodiscard]] auto compile(Spec, const compile_options& options = {}) -> typename detail::checked_model<
@@ -37305,7 +40286,7 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
 }
 template <class F>
 struct vjp_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto& cotangent, const auto&... x) const {
   if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
    const auto each = detail::differentiate_each(f, x...);
@@ -37323,7 +40304,7 @@ struct vjp_of {
 };
 template <class F>
 struct jvp_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto&... args) const {
   return detail::with_directions(
    [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
@@ -37345,7 +40326,7 @@ struct jvp_of {
 };
 template <class F>
 struct hvp_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto&... args) const {
   const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
   return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
@@ -37355,7 +40336,7 @@ struct hvp_of {
 enum class sweep_direction { automatic, forward, reverse };
 template <class F, sweep_direction Direction = sweep_direction::automatic>
 struct jacobian_of {
- [[no_unique_address]] F f{};
+ [[no_unique_address]] F f;
  constexpr auto operator()(const auto&... x) const {
   if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
    return detail::differentiate_each(f, x...).gradient;
@@ -39476,2191 +42457,6 @@ bool array_equal(const tensor<T>& a, const tensor<T>& b) {
 
 /// Includes every operation.
 
-// -- tapegraph/ops/elementwise/gated_activation.hpp
-
-/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
-///
-/// For large |x| the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes
-/// are computed with x clipped to bounds beyond which they have vanished.
-
-namespace tapegraph {
-
-namespace detail {
-template <class V>
-TG_HD constexpr V not_far_below(V x) {
- return math::detail::select(x < V(-1000), V(-1000), x);
-}
-struct near_op : clip_op {
- template <int I>
-  requires(I == 0)
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
-  return where(x < low, 0, where(x > high, 0, dy));
- }
-};
-TG_INLINE constexpr auto not_far(auto x) { return apply<near_op>(x, -1000, 1000); }
-}
-
-/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : series_op<1> {
- static constexpr std::string_view name = "gelu";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
-     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
- }
-};
-
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : series_op<1> {
- static constexpr std::string_view name = "gelu_tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  const V cube = near * near * near;
-  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
-  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
- }
-};
-
-/// x sigmoid(x)
-struct swish_op : series_op<1> {
- static constexpr std::string_view name = "swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::not_far_below(x) * math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
- }
-};
-
-/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : series_op<1> {
- static constexpr std::string_view name = "mish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
-  const V n = e * (e + V(2));
-  return detail::not_far_below(x) * (n / (n + V(2)));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<detail::near_op>(x, -1000, 25);
-  const auto e = apply<exp_op>(near);
-  const auto n = e * (e + 2);
-  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
- }
-};
-
-/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
-struct hard_swish_op : map_op<1> {
- static constexpr std::string_view name = "hard_swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
- }
-};
-
-/// The argument that selects gelu's tanh approximation.
-struct approximate_t {};
-inline constexpr approximate_t approximate{};
-
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x) {
- return apply<gelu_op>(x);
-}
-/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
- return apply<gelu_tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto swish(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto silu(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto mish(const A& x) {
- return apply<mish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto hard_swish(const A& x) {
- return apply<hard_swish_op>(x);
-}
-}
-// -- tapegraph/ops/elementwise/hyperbolic.hpp
-
-// -- tapegraph/ops/elementwise/trigonometric.hpp
-
-/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
-
-namespace tapegraph {
-
-struct cos_op : series_op<1> {
- static constexpr std::string_view name = "cos";
- static constexpr bool finite_slopes = true;
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sin_op : series_op<1> {
- static constexpr std::string_view name = "sin";
- static constexpr bool finite_slopes = true;
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
-};
-
-TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
-
-struct tan_op : series_op<1> {
- static constexpr std::string_view name = "tan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
-};
-
-namespace detail {
-struct one_minus_square_op : map_op<1> {
- static constexpr std::string_view name = "one_minus_square";
- static constexpr bool finite_slopes = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return (V(1) - x) * (V(1) + x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-2 * x); }
-};
-}
-
-/// The derivative is infinite at -1 and 1.
-struct asin_op : series_op<1> {
- static constexpr std::string_view name = "asin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x));
- }
-};
-
-struct acos_op : series_op<1> {
- static constexpr std::string_view name = "acos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return -(dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x)));
- }
-};
-
-struct atan_op : series_op<1> {
- static constexpr std::string_view name = "atan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
-};
-
-/// sqrt(x^2 + y^2) without intermediate overflow; all derivatives at the origin are 0.
-struct hypot_op : series_op<2> {
- static constexpr std::string_view name = "hypot";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return math::hypot(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
-  if constexpr (I == 0)
-   return dy * where(r == 0, 0, x / where(r == 0, 1, r));
-  else
-   return dy * where(r == 0, 0, y / where(r == 0, 1, r));
- }
-};
-
-/// The angle of the point (x, y), in (-pi, pi]; all derivatives at the origin are 0.
-struct atan2_op : series_op<2> {
- static constexpr std::string_view name = "atan2";
- template <class V>
- TG_HD static constexpr V value(V y, V x) {
-  return math::atan2(y, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
-  const auto length = apply<hypot_op>(x, y);
-  const auto r = where(length == 0, 1, length);
-  if constexpr (I == 0)
-   return dz * where(length == 0, 0, x / r / r);
-  else
-   return -(dz * where(length == 0, 0, y / r / r));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sin(const A& x) {
- return apply<sin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cos(const A& x) {
- return apply<cos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tan(const A& x) {
- return apply<tan_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asin(const A& x) {
- return apply<asin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acos(const A& x) {
- return apply<acos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atan(const A& x) {
- return apply<atan_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto atan2(const A& y, const B& x) {
- return apply<atan2_op>(y, x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto hypot(const A& x, const B& y) {
- return apply<hypot_op>(x, y);
-}
-}
-
-/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
-
-namespace tapegraph {
-
-struct cosh_op : series_op<1> {
- static constexpr std::string_view name = "cosh";
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cosh(x);
- }
- static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sinh_op : series_op<1> {
- static constexpr std::string_view name = "sinh";
- static constexpr bool vjp_rounds_once = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
-};
-
-TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
-
-/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : series_op<1> {
- static constexpr std::string_view name = "asinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
-};
-
-/// The derivative is infinite at 1.
-struct acosh_op : series_op<1> {
- static constexpr std::string_view name = "acosh";
- static constexpr double regular_at = 2;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acosh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct atanh_op : series_op<1> {
- static constexpr std::string_view name = "atanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<detail::one_minus_square_op>(x); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sinh(const A& x) {
- return apply<sinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cosh(const A& x) {
- return apply<cosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asinh(const A& x) {
- return apply<asinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acosh(const A& x) {
- return apply<acosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atanh(const A& x) {
- return apply<atanh_op>(x);
-}
-}
-// -- tapegraph/ops/elementwise/rounding.hpp
-
-/// floor, ceil, round (halves to even), trunc. They are step functions, so results count as
-/// constants. Integers are unchanged.
-
-namespace tapegraph {
-
-#define TG_ROUNDING(word) \
- struct word##_op : map_op<1> { \
-  static constexpr std::string_view name = #word; \
-  static constexpr bool integers = true; \
-  template <class V> \
-  TG_HD static constexpr V value(V x) { \
-   if constexpr (std::is_floating_point_v<V>) \
-    return math::word(x); \
-   else \
-    return x; \
-  } \
- }; \
- template <operand A> \
- TG_INLINE constexpr auto word(const A& x) { \
-  return apply<word##_op>(x); \
- }
-
-TG_ROUNDING(floor)
-TG_ROUNDING(ceil)
-TG_ROUNDING(round)
-TG_ROUNDING(trunc)
-#undef TG_ROUNDING
-}
-// -- tapegraph/ops/movement/parts.hpp
-
-/// x[i] and x(tg::all, {0, 4}) of every handle (expr/indexable.hpp).
-
-namespace tapegraph {
-
-/// Implements NumPy's x[parts[0], parts[1], ...], which x[i] and x(tg::all, {0, 4}) call, by slice
-/// and take.
-template <handle H>
-constexpr H take_parts(const H& x, const part* parts, int count, std::source_location where) {
- using kind = part::kind;
- while (count > 0 && parts[count - 1].what == kind::all) --count;
- const shape from = shape_of(x);
- int rest = from.rank(), ellipses = 0;
- for (int i = 0; i < count; ++i) {
-  if (parts[i].what == kind::other_axes)
-   ++ellipses;
-  else if (parts[i].what != kind::new_axis)
-   --rest;
- }
- slice_op::attributes a = detail::whole_slice();
- shape cut = from, target = detail::no_axes(from);
- bool cuts = false, reshapes = false;
- int axis = 0;
- for (int i = 0; i < count; ++i) {
-  const part& p = parts[i];
-  if (p.what == kind::new_axis) {
-   target.push_back(1);
-   reshapes = true;
-  } else if (p.what == kind::other_axes) {
-   for (int k = 0; k < rest; ++k) target.push_back(from[axis++]);
-  } else if (p.what == kind::index && axis < from.rank()) {
-   refuse_index(x, p.bounds.begin, axis);
-   a.begin[axis] = p.bounds.begin < 0 ? at_the_end - p.bounds.begin - 1 : p.bounds.begin;
-   cut.set(axis++, 1);
-   cuts = reshapes = true;
-  } else {
-   detail::slice_axis(p.bounds, from, a, cut, axis);
-   cuts = cuts || p.what != kind::all;
-   if (axis < from.rank()) target.push_back(cut[axis]);
-   ++axis;
-  }
-  if (p.what == kind::malformed) a.begin[0] = slice_op::malformed;
- }
- for (; axis < from.rank(); ++axis) target.push_back(from[axis]);
- if (ellipses > 1) a.begin[0] = slice_op::two_ellipses;
- if (rest < 0 && from.rank() == max_rank) a.begin[0] = slice_op::axis_outside;
- const H kept = cuts || ellipses > 1 || rest < 0 ? invoke<slice_op>(a, &cut, where, x) : x;
- return reshapes ? invoke<reshape_op>({}, &target, where, kept) : kept;
-}
-}
-// -- tapegraph/ops/product/einsum.hpp
-
-// -- tapegraph/ops/product/axis_labels.hpp
-
-/// Axes labelled by letters, and the notation of einsum: "bij,bjk->bik".
-
-namespace tapegraph::detail {
-struct axis_labels {
- char label[2 * max_rank]{};
- int count = 0;
- constexpr int find(char c) const {
-  for (int i = 0; i < count; ++i)
-   if (label[i] == c) return i;
-  return -1;
- }
- constexpr bool has(char c) const { return find(c) >= 0; }
- constexpr void push_back(char c) {
-  if (count < 2 * max_rank) label[count++] = c;
- }
- constexpr void append(const axis_labels& more) {
-  for (int i = 0; i < more.count; ++i) push_back(more.label[i]);
- }
- constexpr void remove(int at) {
-  --count;
-  for (int i = at; i < count; ++i) label[i] = label[i + 1];
- }
- friend constexpr bool operator==(const axis_labels& a, const axis_labels& b) {
-  if (a.count != b.count) return false;
-  for (int i = 0; i < a.count; ++i)
-   if (a.label[i] != b.label[i]) return false;
-  return true;
- }
-};
-constexpr bool of_ellipsis(char label) { return label <= max_rank; }
-enum class misfit : std::int64_t {
- notation,
- operands,
- axes,
- rank,
- tensordot_axes,
- tensordot_extents,
- extents,
- unknown_label,
- label_twice,
- diagonal,
-};
-struct label_text {
- char text[52][72]{};
- constexpr explicit label_text(const char* pattern) {
-  for (int i = 0; i < 52; ++i)
-   for (int k = 0; pattern[k] != 0; ++k)
-    text[i][k] = pattern[k] == '?' ? static_cast<char>(i < 26 ? 'a' + i : 'A' + i - 26) : pattern[k];
- }
- constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
-};
-inline constexpr label_text extents_differ("einsum: extents of label ? differ");
-inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
-inline constexpr label_text label_repeated("einsum: the result names label ? twice");
-inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
-struct misfit_texts {
- static constexpr std::int64_t reason(misfit what, char label = 'a') {
-  return static_cast<std::int64_t>(what) * 128 + label;
- }
- static constexpr const char* text(std::int64_t reason) {
-  const auto label = static_cast<char>(reason % 128);
-  switch (static_cast<misfit>(reason / 128)) {
-  case misfit::notation: return "einsum: subscripts are letters, ',', '->' and at most one '...' per operand";
-  case misfit::operands: return "einsum: the subscripts name another number of operands";
-  case misfit::axes: return "einsum: the subscripts name another number of axes than an operand has";
-  case misfit::rank: return "einsum: rank above 8";
-  case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
-  case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
-  case misfit::extents:
-   return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
-  case misfit::unknown_label: return label_unknown.of(label);
-  case misfit::label_twice: return label_repeated.of(label);
-  case misfit::diagonal: return diagonal_unknown.of(label);
-  }
-  return "";
- }
-};
-struct einsum_notation {
- axis_labels in[2], out;
- int ellipsis[3]{-1, -1, -1}; ///< the position of "..." among the labels of an operand or, last, of the result
- int operands = 1;
- bool explicit_result = false, well_formed = true;
- constexpr explicit einsum_notation(std::string_view text) {
-  axis_labels* to = &in[0];
-  int which = 0;
-  for (std::size_t i = 0; i < text.size() && well_formed; ++i) {
-   const char c = text[i];
-   if (c == ' ') continue;
-   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-    well_formed = to->count < 2 * max_rank;
-    to->push_back(c);
-   } else if (c == '.') {
-    well_formed = i + 2 < text.size() && text[i + 1] == '.' && text[i + 2] == '.' && ellipsis[which] < 0;
-    ellipsis[which] = to->count;
-    i += 2;
-   } else if (c == ',') {
-    well_formed = operands == 1 && !explicit_result;
-    operands = 2;
-    to = &in[which = 1];
-   } else if (c == '-') {
-    well_formed = i + 1 < text.size() && text[i + 1] == '>' && !explicit_result;
-    explicit_result = true;
-    to = &out;
-    which = 2;
-    ++i;
-   } else {
-    well_formed = false;
-   }
-  }
- }
- constexpr bool expand(int k, int rank) {
-  const int more = rank - in[k].count;
-  if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
-  if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
-  return true;
- }
- constexpr void complete() {
-  int widest = 0;
-  for (int k = 0; k < operands; ++k)
-   for (int i = 0; i < in[k].count; ++i)
-    if (of_ellipsis(in[k].label[i]) && in[k].label[i] > widest) widest = in[k].label[i];
-  if (explicit_result) {
-   if (ellipsis[2] >= 0) out = with_ellipsis(out, ellipsis[2], widest);
-   return;
-  }
-  out = with_ellipsis(axis_labels{}, 0, widest);
-  for (char c = 'A'; c <= 'z'; ++c) {
-   int seen = 0;
-   for (int k = 0; k < operands; ++k)
-    for (int i = 0; i < in[k].count; ++i) seen += in[k].label[i] == c;
-   if (seen == 1) out.push_back(c);
-  }
- }
-private:
- static constexpr axis_labels with_ellipsis(const axis_labels& named, int at, int axes) {
-  axis_labels all;
-  for (int i = 0; i < at; ++i) all.push_back(named.label[i]);
-  for (int i = axes; i > 0; --i) all.push_back(static_cast<char>(i));
-  for (int i = at; i < named.count; ++i) all.push_back(named.label[i]);
-  return all;
- }
-};
-}
-
-/// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
-/// multiplication and sum where there is no matrix).
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
- if (labels == wanted) return x;
- transpose_op::attributes p;
- p.rank = wanted.count;
- for (int i = 0; i < wanted.count; ++i) p.permutation[i] = labels.find(wanted.label[i]);
- return invoke<transpose_op>(p, nullptr, where, x);
-}
-template <handle H>
-constexpr H shaped(const H& x, const shape& target, std::source_location where) {
- if (shape_of(x) == target) return x;
- return invoke<reshape_op>({}, &target, where, x);
-}
-template <handle H>
-constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
- std::int64_t mask = 0;
- axis_labels left;
- for (int i = 0; i < labels.count; ++i) {
-  if (kept.has(labels.label[i]))
-   left.push_back(labels.label[i]);
-  else
-   mask |= std::int64_t{1} << i;
- }
- labels = left;
- if (mask == 0) return x;
- return reduce<sum_op>({mask, 0}, where, x);
-}
-template <handle H>
-constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
- const char label = labels.label[first];
- const shape from = shape_of(x);
- if (!from[first].known() || !from[second].known())
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::diagonal, label), where, x);
- if (from[first].value != from[second].value)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
- const std::int64_t n = from[first].value;
- transpose_op::attributes last;
- shape flat;
- flat.attach(from.table());
- axis_labels rest;
- for (int i = 0; i < labels.count; ++i) {
-  if (i == first || i == second) continue;
-  last.permutation[last.rank++] = i;
-  flat.push_back(from[i]);
-  rest.push_back(labels.label[i]);
- }
- last.permutation[last.rank++] = first;
- last.permutation[last.rank++] = second;
- rest.push_back(label);
- labels = rest;
- flat.push_back(n * n);
- slice_op::attributes step;
- for (int i = 0; i < max_rank; ++i) step.step[i] = 1;
- step.step[flat.rank() - 1] = n + 1;
- shape target = flat;
- target.set(flat.rank() - 1, n);
- const H moved = invoke<reshape_op>({}, &flat, where, H(invoke<transpose_op>(last, nullptr, where, x)));
- return invoke<slice_op>(step, &target, where, moved);
-}
-template <handle H>
-constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
- for (int i = 0; i < labels.count; ++i)
-  for (int k = i + 1; k < labels.count; ++k)
-   if (labels.label[i] == labels.label[k]) {
-    const int before = labels.count;
-    x = diagonal(x, labels, i, k, where);
-    if (labels.count == before) return x;
-    i = -1;
-    break;
-   }
- return x;
-}
-constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
-     const axis_labels& third) {
- axis_labels all = first;
- all.append(second);
- all.append(third);
- return order == all;
-}
-template <handle H>
-constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
-      const axis_labels& columns, bool& transposed, std::source_location where) {
- transposed = !reads(labels, shared, rows, columns) && reads(labels, shared, columns, rows);
- axis_labels order = shared;
- order.append(transposed ? columns : rows);
- order.append(transposed ? rows : columns);
- const H moved = ordered(x, labels, order, where);
- const shape from = shape_of(moved);
- const int split = shared.count + (transposed ? columns.count : rows.count);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(from[i]);
- target.push_back(from.size(shared.count, split));
- target.push_back(from.size(split, from.rank()));
- return shaped(moved, target, where);
-}
-template <handle H>
-constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
- axis_labels own;
- for (int i = 0; i < all.count; ++i)
-  if (labels.has(all.label[i])) own.push_back(all.label[i]);
- const H moved = ordered(x, labels, own, where);
- const shape from = shape_of(moved);
- shape target;
- target.attach(from.table());
- int next = 0;
- for (int i = 0; i < all.count; ++i) target.push_back(labels.has(all.label[i]) ? from[next++] : extent(1));
- return shaped(moved, target, where);
-}
-template <handle A, handle B>
-using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
-template <handle A, handle B>
-inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
-template <handle A, handle B>
-constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
-         std::source_location where) {
- axis_labels kept = out;
- kept.append(lb);
- a = summed(a, la, kept, where);
- kept = out;
- kept.append(la);
- b = summed(b, lb, kept, where);
- axis_labels shared, left, right, inner;
- bool plain = true;
- for (int i = 0; i < out.count; ++i) {
-  const char c = out.label[i];
-  (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
- }
- for (int i = 0; i < la.count; ++i)
-  if (!out.has(la.label[i])) {
-   inner.push_back(la.label[i]);
-   plain = plain && !of_ellipsis(la.label[i]);
-  }
- const shape sa = shape_of(a), sb = shape_of(b);
- for (int i = 0; i < la.count; ++i) {
-  const char c = la.label[i];
-  const int k = lb.find(c);
-  if (k < 0) continue;
-  const bool ones = of_ellipsis(c) && (sa[i].value == 1 || sb[k].value == 1);
-  if (!ones && !equal_or_required(sa[i], sb[k]))
-   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, c), where, a, b);
- }
- if (inner.count == 0 || !plain || (left.count == 0 && right.count == 0)) {
-  axis_labels all = out;
-  all.append(inner);
-  if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
-  const A x = aligned(a, la, all, where);
-  const B y = aligned(b, lb, all, where);
-  if (inner.count == 0) return eval(x * y, where);
-  const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
-  return reduce<sum_op>({mask, 0}, where, x * y);
- }
- if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
-  return contract(b, lb, a, la, out, where);
- axis_labels other;
- for (int i = 0; i < lb.count; ++i)
-  if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
- const auto in_place = [&](const axis_labels& order) {
-  return int{reads(la, shared, left, order) || reads(la, shared, order, left)} +
-   int{reads(lb, shared, order, right) || reads(lb, shared, right, order)};
- };
- if (in_place(other) > in_place(inner)) inner = other;
- matmul_op::attributes t;
- bool turned_a = false, turned_b = false;
- const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
- const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
- t.transpose_a = turned_a, t.transpose_b = turned_b;
- const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
- const shape product = shape_of(z);
- shape target;
- target.attach(product.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(product[i]);
- for (int i = 0; i < left.count; ++i) target.push_back(sa[la.find(left.label[i])]);
- for (int i = 0; i < right.count; ++i) target.push_back(sb[lb.find(right.label[i])]);
- axis_labels order = shared;
- order.append(left);
- order.append(right);
- return ordered(shaped(z, target, where), order, out, where);
-}
-constexpr std::int64_t problem_of(const einsum_notation& n) {
- if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
- for (int i = 0; i < n.out.count; ++i) {
-  const char c = n.out.label[i];
-  if (!n.in[0].has(c) && !n.in[1].has(c)) return misfit_texts::reason(misfit::unknown_label, c);
-  if (n.out.find(c) < i) return misfit_texts::reason(misfit::label_twice, c);
- }
- return -1;
-}
-}
-
-/// Einstein summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes
-/// of one letter are the same axis; letters that the result does not name are summed over. Without
-/// "->" the result has every letter that occurs once, in alphabetical order. "..." stands for
-/// further axes, which broadcast. Extents of one letter must be equal.
-template <tensor_like A, tensor_like B>
-constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "einsum: element types differ; cast<...>() makes them equal");
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 2)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()) || !n.expand(1, shape_of(y).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
- x = without_repeats(x, n.in[0], where);
- y = without_repeats(y, n.in[1], where);
- if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
- return contract(x, n.in[0], y, n.in[1], n.out, where);
-}
-
-/// Einstein summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal,
-/// "ii" its sum.
-template <tensor_like A>
-constexpr auto einsum(std::string_view subscripts, const A& a,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 1)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
- x = without_repeats(x, n.in[0], where);
- if (shape_of(x).rank() != n.in[0].count) return x;
- x = summed(x, n.in[0], n.out, where);
- return ordered(x, n.in[0], n.out, where);
-}
-}
-// -- tapegraph/ops/product/tensordot.hpp
-
-/// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
-
-namespace tapegraph {
-
-/// The axes that tensordot sums over: the last `count` of the first operand with the first `count`
-/// of the second, or pairs of axes named for both. Negative axes count from the end.
-struct tensordot_axes {
- std::int8_t first[max_rank]{}, second[max_rank]{};
- int count = 0;
- bool named = false, valid = true;
-
- constexpr tensordot_axes(int several) : count(several), valid(several >= 0 && several <= max_rank) {}
- constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
-  : named(true), valid(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
-  if (!valid) return;
-  for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
-  int i = 0;
-  for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
- }
-};
-
-/// The sum of a * b over the selected axes; the result has the other axes of a, then those of b.
-/// tensordot(a, b, {{0, 2}, {1, 3}}).
-template <tensor_like A, tensor_like B>
-constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
-      std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "tensordot: element types differ; cast<...>() makes them equal");
- const shape sx = shape_of(x), sy = shape_of(y);
- axis_labels lx, ly, out;
- bool valid = axes.valid && axes.count <= sx.rank() && axes.count <= sy.rank();
- for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
- for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
- misfit problem = misfit::tensordot_axes;
- for (int k = 0; k < axes.count && valid; ++k) {
-  const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
-  const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
-  valid = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
-  if (!valid) break;
-  ly.label[j] = lx.label[i];
-  if (!equal_or_required(sx[i], sy[j])) valid = false, problem = misfit::tensordot_extents;
- }
- for (int i = 0; i < lx.count; ++i)
-  if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
- for (int i = 0; i < ly.count; ++i)
-  if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
- if (valid && out.count > max_rank) valid = false, problem = misfit::rank;
- if (!valid) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
- return contract(x, lx, y, ly, out, where);
-}
-
-/// NumPy's dot: for vectors the sum of products; otherwise a sum over the last axis of a and the
-/// second to last of b (its only one where it is a vector). A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
-}
-
-/// NumPy's inner: a sum over the last axis of both. A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {-1}), where);
-}
-
-/// Every element of a times every element of b, [elements of a, elements of b]: NumPy's outer, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto outer(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
-}
-
-/// The sum of products of all elements of two tensors of equal size: NumPy's vdot, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
-}
-
-// -- tapegraph/ops/vmap/vmap.hpp
-// -- tapegraph/ops/vmap/batched_transforms.hpp
-// -- tapegraph/ops/vmap/batched.hpp
-template <class Mode, class Tag>
-struct batched_mode;
-template <class Handle, class Tag>
-class batched : public indexable<batched<Handle, Tag>> {
-public:
- constexpr batched() = default;
- constexpr explicit batched(const Handle& whole) : whole_(whole) {}
- template <expression E>
- constexpr batched(const E& e, std::source_location where = std::source_location::current())
-  : batched(eval(e, where)) {}
- template <expression E>
- static constexpr batched sealed(const E& e) {
-  return batched(e);
- }
- constexpr const Handle& whole() const { return whole_; }
- constexpr extent count() const { return shape_of(whole_)[0]; }
- constexpr tapegraph::shape shape() const {
-  const tapegraph::shape s = shape_of(whole_);
-  return {s.rank() - 1, s.data() + 1, s.table()};
- }
- constexpr int rank() const { return shape_of(whole_).rank() - 1; }
- constexpr dtype type() const { return whole_.type(); }
-private:
- Handle whole_{};
-};
-template <class Handle, class Tag>
-std::string to_string(const batched<Handle, Tag>& x) {
- return name_of(x.type()) + to_string(x.shape()) + " per example";
-}
-template <class Handle, class Tag>
-inline constexpr bool has_text<batched<Handle, Tag>> = true;
-template <class Handle, class Tag>
-constexpr void refuse(const batched<Handle, Tag>& x, const char* what) {
- refuse(x.whole(), what);
-}
-template <class Handle, class Tag>
-struct handle_traits<batched<Handle, Tag>> {
- using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
-};
-template <class Op>
-struct batching_rule {
- template <class Context>
- static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
-  static_assert(always_false<Op>,
-     "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
-  return c.whole(first);
- }
-};
-namespace detail {
-template <class First, class Second>
-inline constexpr bool encloses = false;
-template <class Mode, class Tag, class Second>
-inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> =
- std::is_same_v<Mode, Second> || encloses<Mode, Second>;
-template <class Mode>
-inline constexpr bool is_batched_mode = false;
-template <class Mode, class Tag>
-inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
-template <class First, class Second>
- requires encloses<First, Second>
-struct one_mode<First, Second> {
- using type = First;
-};
-template <class First, class Second>
- requires encloses<Second, First>
-struct one_mode<First, Second> {
- using type = Second;
-};
-template <class First, class Second>
- requires(is_batched_mode<First>&& is_batched_mode<Second> && !std::is_same_v<First, Second> &&
-   !encloses<First, Second> && !encloses<Second, First>)
-struct one_mode<First, Second> {
- static_assert(always_false<First>,
-    "values of two vmaps meet and neither runs inside the other's values: hand the outer "
-    "one's value to the inner vmap as an argument");
- using type = First;
-};
-template <class Tag, class T>
-inline constexpr bool batched_by = false;
-template <class Tag, class Handle>
-inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
-constexpr shape with_batch(extent count, const shape& s) {
- shape result;
- result.attach(count.table != nullptr ? count.table : s.table());
- result.push_back(count);
- for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
- return result;
-}
-template <class Handle, class Tag>
-constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
- const shape own = x.shape();
- if (own.rank() >= rank) return x.whole();
- shape target = with_batch(x.count(), {});
- for (int i = own.rank(); i < rank; ++i) target.push_back(1);
- for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
- return eval(invoke<reshape_op>({}, &target, where, x.whole()));
-}
-template <class Mode, class Handle, class Like>
-constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
- if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
-  return x;
- } else {
-  const auto inner = raised<typename Mode::below>(x, like.whole(), where);
-  const shape target = with_batch(like.count(), shape_of(inner));
-  const auto whole = invoke<broadcast_op>({}, &target, where, inner);
-  return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
- }
-}
-template <class Tag, class First, class... Rest>
-constexpr const auto& first_batched(const First& first, const Rest&... rest) {
- if constexpr (batched_by<Tag, First>)
-  return first;
- else
-  return first_batched<Tag>(rest...);
-}
-template <class Tag, class E>
-constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
- if constexpr (batched_by<Tag, E>) {
-  return lined_up(e, rank, where);
- } else if constexpr (expression<E>) {
-  return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
-   using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
-   return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
-  }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
- } else {
-  return e;
- }
-}
-template <class Mode>
-struct batch_context {
- using tag = typename Mode::tag;
- extent count;
- const shape* target;
- std::source_location where;
- template <class T>
- static constexpr bool is_batched = batched_by<tag, T>;
- template <class T>
- static constexpr const auto& whole(const T& x) {
-  if constexpr (is_batched<T>)
-   return x.whole();
-  else
-   return x;
- }
- template <class T>
- constexpr auto spread(const T& x, const auto& like) const {
-  return raised<Mode>(x, like, where).whole();
- }
- constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
- template <class Op>
- constexpr auto run(const typename Op::attributes& attributes, const shape* result_shape, const auto&... x) const {
-  return invoke<Op>(attributes, result_shape, where, x...);
- }
- constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
- constexpr auto move_axis(const auto& x, int from, int to) const {
-  transpose_op::attributes a;
-  const int rank = shape_of(x).rank();
-  a.rank = rank;
-  for (int i = 0, next = 0; i < rank; ++i) {
-   if (next == from) ++next;
-   a.permutation[i] = i == to ? from : next++;
-  }
-  return run<transpose_op>(a, nullptr, x);
- }
-};
-template <class Mode, class Tag>
-struct batched_results {};
-template <one_handle Mode, class Tag>
-struct batched_results<Mode, Tag> {
- using node = batched<typename Mode::node, Tag>;
-};
-}
-template <class Mode, class Tag>
-struct batched_mode : detail::batched_results<Mode, Tag> {
- using below = Mode;
- using tag = Tag;
- template <tensor_like E>
- static constexpr auto seal(const E& e, std::source_location where) {
-  if constexpr (handle<E>)
-   return e;
-  else
-   return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
- }
- template <class Op, class... Args>
- static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
-        std::source_location where, const Args&... args) {
-  return run<Op>(attributes, target, where, eval(args, where)...);
- }
- template <class Op, class Handle>
- static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes,
-             std::source_location where, const batched<Handle, Tag>* parts,
-             int count) {
-  auto shifted = attributes;
-  ++shifted.axis;
-  list<Handle> wholes;
-  for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
-  return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
- }
- template <class Op, tensor_like E>
- static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
-  auto shifted = attributes;
-  shifted.axes <<= 1;
-  return wrapped(
-   Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
- }
- template <class Handle>
- static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
-  return Mode::extent_number(like.whole(), value);
- }
- template <class Handle>
- static constexpr shape shape_of(const batched<Handle, Tag>& x) {
-  return x.shape();
- }
- static constexpr shape shape_of(const number&) { return {}; }
- template <class T>
- static constexpr shape shape_of(const T& e) {
-  if constexpr (handle<T>) {
-   return tapegraph::shape_of(e);
-  } else {
-   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    shape result = shape_of(e.template get<0>());
-    bool ok = true;
-    ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
-    return result;
-   }
-   (std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
-  }
- }
- template <class F, tensor_like... Args>
- static constexpr auto value_and_gradient(const F& f, const Args&... args) {
-  const auto where = std::source_location::current();
-  return with_handles(
-   [&](const auto& like, const auto&... x) {
-    const auto of_wholes = [&](const auto&... h) {
-     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
-    };
-    const auto r =
-     Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
-    const auto gradient = each_wrapped(r.gradient);
-    return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
-     wrapped(r.value), gradient};
-   },
-   eval(args, where)...);
- }
- template <class... Handles>
- static constexpr auto raised(std::source_location where, const Handles&... x) {
-  const auto& like = detail::first_batched<Tag>(x...);
-  return std::array{detail::raised<batched_mode>(x, like, where)...};
- }
- template <class Handle>
- static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
-  return batched<Handle, Tag>(whole);
- }
-private:
- static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
- template <class... T>
- static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
-  return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
- }
- template <class F, class... Args>
- static constexpr auto with_handles(const F& f, const Args&... x) {
-  return f(detail::first_batched<Tag>(x...), x...);
- }
- template <class Op, class... Args>
- static constexpr auto run(const typename Op::attributes& attributes, const shape* target,
-       std::source_location where, const Args&... args) {
-  const auto& like = detail::first_batched<Tag>(args...);
-  constexpr int count = sizeof...(Args);
-  const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
-  inference io{in, count, target, in[0].type, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr) mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
-  const detail::batch_context<batched_mode> context{like.count(), target, where};
-  return wrapped(batching_rule<Op>::apply(context, attributes, args...));
- }
-};
-
-namespace detail {
-template <class Mode, bool Batched>
-constexpr auto as_seen(const auto& x) {
- if constexpr (Batched)
-  return Mode::wrapped(x);
- else
-  return x;
-}
-template <class B, class Mode, bool... Batched>
-struct lowered_backward {
- [[no_unique_address]] B backward{};
- constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
-  const auto above = Mode::wrapped(dy);
-  const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
-  }(std::make_index_sequence<sizeof...(Batched)>{});
- }
-private:
- template <bool Mapped, class Flow>
- static constexpr auto lowered(const Flow& flow, const auto& like) {
-  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
-   return flow;
-  } else {
-   const auto where = std::source_location::current();
-   const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
-   if constexpr (Mapped)
-    return whole;
-   else
-    return sum(whole, 0, {}, where);
-  }
- }
-};
-}
-template <class Mode, class Tag>
-struct mode_transforms<batched_mode<Mode, Tag>> {
- using mode = batched_mode<Mode, Tag>;
- using below = mode_transforms<Mode>;
- template <class F, class B, class... X>
- static constexpr auto custom(const F& f, const B& backward, std::source_location where, const X&... x) {
-  using lowered = detail::lowered_backward<B, mode, detail::batched_by<Tag, X>...>;
-  return mode::wrapped(
-   below::custom(on_wholes<X...>(f, where, x...), lowered{backward}, where, whole(x, where, x...)...));
- }
- template <class F, class... X>
- static constexpr auto checkpoint(const F& f, std::source_location where, const X&... x) {
-  return mode::wrapped(below::checkpoint(on_wholes<X...>(f, where, x...), where, whole(x, where, x...)...));
- }
- template <class Op, class Handle>
- static constexpr void effect(const batched<Handle, Tag>& x, std::source_location where) {
-  below::template effect<Op>(x.whole(), where);
- }
- template <class Handle>
- static constexpr void refuse(const batched<Handle, Tag>& like, const char* what, const shape& first,
-        const shape& second) {
-  below::refuse(like.whole(), what, first, second);
- }
-private:
- template <class X>
- static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
-  if constexpr (detail::batched_by<Tag, X>)
-   return x.whole();
-  else
-   return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
- }
- template <class... X, class F>
- static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
-  const auto like = detail::first_batched<Tag>(x...);
-  return [f, where, like](const auto&... h) {
-   const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
-   return detail::raised<mode>(result, like, where).whole();
-  };
- }
-};
-
-// -- tapegraph/ops/vmap/batching_rules.hpp
-// -- tapegraph/ops/convolution/batching.hpp
-// -- tapegraph/ops/vmap/batching.hpp
-template <class Op>
- requires whole_reduction<Op>
-struct batching_rule<Op> {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.axes <<= 1;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-template <class Texts, int Arity>
-struct batching_rule<detail::refused_op<Texts, Arity>> {
- static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
-  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
- }
-};
-namespace detail {
-template <class Op>
-struct batched_axis {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  ++shifted.axis;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-template <class Op>
-struct batched_rows {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto&... x) {
-  return c.template run<Op>(a, nullptr, c.whole(x)...);
- }
-};
-template <class Op>
-struct batched_images {
- static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
-  const shape images = shape_of(c.whole(x));
-  shape folded;
-  folded.attach(images.table());
-  folded.push_back(images.size(0, 2));
-  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
-  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
-  const shape found = shape_of(y);
-  shape unfolded = c.with_batch({});
-  unfolded.push_back(images[1]);
-  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
-  return c.reshape(y, unfolded);
- }
-};
-}
-template <class Op>
- requires(Op::batched == batching::rows)
-struct batching_rule<Op> : detail::batched_rows<Op> {};
-template <class Op>
- requires(Op::batched == batching::axis)
-struct batching_rule<Op> : detail::batched_axis<Op> {};
-template <class Op>
- requires(Op::batched == batching::images)
-struct batching_rule<Op> : detail::batched_images<Op> {};
-
-template <>
-struct batching_rule<convolution_op> {
- template <class C, class X, class W>
- static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
-  if constexpr (!C::template is_batched<W>) {
-   return detail::batched_images<convolution_op>::apply(c, a, x, w);
-  } else {
-   if (!c.count.known())
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
-     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
-     shape_of(x), shape_of(w));
-   window_attributes grouped = a;
-   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
-   const auto y =
-    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
-   const shape found = shape_of(y), filters = shape_of(w);
-   const int rank = found.rank();
-   shape parted = found;
-   parted.set(rank - 1, c.count);
-   parted.push_back(filters[filters.rank() - 1]);
-   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
-  }
- }
-private:
- static constexpr auto channels(const auto& c, const auto& whole) {
-  const int rank = shape_of(whole).rank();
-  const auto moved = c.move_axis(whole, 0, rank - 2);
-  const shape s = shape_of(moved);
-  shape merged;
-  merged.attach(s.table());
-  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
-  merged.push_back(s.size(rank - 2, rank));
-  return c.reshape(moved, merged);
- }
-};
-
-// -- tapegraph/ops/gather/batching.hpp
-template <>
-struct batching_rule<gather_op> {
- template <class C, class Table, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
-        const Indices& indices) {
-  if constexpr (!C::template is_batched<Table>) {
-   if (a.batch == 0) {
-    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
-    return c.move_axis(taken, static_cast<int>(a.axis), 0);
-   }
-  } else if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(table, indices);
-  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
-          c.spread(indices, like));
- }
-};
-template <>
-struct batching_rule<scatter_add_op> {
- template <class C, class Values, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
-        const Indices& indices) {
-  const shape to = c.with_batch(*c.target);
-  if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(values, indices);
-  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
-           c.spread(indices, like));
- }
-};
-namespace detail {
-template <class Op>
-struct batched_along {
- template <class C, class X, class Indices>
- static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
-  const auto& like = first_batched<typename C::tag>(x, indices);
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
-        c.spread(indices, like));
- }
-};
-}
-template <>
-struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
-template <>
-struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
-
-// -- tapegraph/ops/movement/batching.hpp
-template <>
-struct batching_rule<reshape_op> {
- static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
- }
-};
-template <>
-struct batching_rule<broadcast_op> {
- static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
- }
-};
-template <>
-struct batching_rule<transpose_op> {
- static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
-  transpose_op::attributes shifted;
-  shifted.rank = a.rank + 1;
-  for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
-  return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
- }
-};
-namespace detail {
-template <class Op>
-struct batched_ranges {
- static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.begin[0] = 0, shifted.step[0] = 1;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-template <class Op>
-struct batched_map {
- static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
-  typename Op::attributes shifted;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-  if (a.map[0] < 0) shifted.map[0] = a.map[0];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-}
-template <class T>
-struct batching_rule<arange_op<T>> {
- static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
-  return c.template run<broadcast_op>({}, &to, one);
- }
-};
-template <>
-struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
-template <>
-struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
-template <>
-struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
-template <>
-struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
-
-// -- tapegraph/ops/product/batching.hpp
-template <>
-struct batching_rule<matmul_op> {
- template <class C, class A, class B>
- static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
-  const shape left = shape_of(a), right = shape_of(b);
-  const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
-  if constexpr (!C::template is_batched<B>) {
-   if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
-    const shape stacked = shape_of(c.whole(a));
-    const shape product = [&] {
-     shape s = stacked;
-     s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
-     return s;
-    }();
-    shape rows;
-    rows.attach(stacked.table());
-    rows.push_back(stacked.size(0, stacked.rank() - 1));
-    rows.push_back(stacked[stacked.rank() - 1]);
-    return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
-   }
-  }
-  const auto side = [&]<class X>(const X& x) {
-   if constexpr (C::template is_batched<X>)
-    return detail::lined_up(x, rank, c.where);
-   else
-    return x;
-  };
-  return c.template run<matmul_op>(t, nullptr, side(a), side(b));
- }
-};
-
-// -- tapegraph/ops/shards/batching.hpp
-template <>
-struct batching_rule<sum_over_shards_op> {
- template <class C, class X>
- static constexpr auto apply(const C& c, const sum_over_shards_op::attributes& a, const X& x) {
-  return c.template run<sum_over_shards_op>(a, nullptr, c.whole(x));
- }
-};
-
-inline constexpr int unbatched = std::numeric_limits<int>::min();
-template <class F, int... Axes>
-struct vmap_of {
- [[no_unique_address]] F f{};
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
-  constexpr int axes[sizeof...(Args) + 1]{Axes...};
-  const auto where = std::source_location::current();
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
-   using mode = mode_of_t<Args...>;
-   return std::apply([&](const auto&... in) { return with_mapped(where, in...); },
-       std::tuple<std::remove_cvref_t<decltype(mapped<axes[I], mode>(eval(args, where), where,
-                       args...))>...>{
-        mapped<axes[I], mode>(eval(args, where), where, args...)...});
-  }(std::index_sequence_for<Args...>{});
- }
-private:
- template <class Mode, class First, class... Rest>
- static constexpr const auto& of_mode(const First& first, const Rest&... rest) {
-  if constexpr (std::is_same_v<mode_of_t<First>, Mode> && handle<First>)
-   return first;
-  else
-   return of_mode<Mode>(rest...);
- }
- template <int Axis, class Mode, class Handle, class... Args>
- static constexpr auto mapped(const Handle& own, std::source_location where, const Args&... args) {
-  if constexpr (Axis == unbatched) {
-   return own;
-  } else {
-   const auto x = [&] {
-    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>)
-     return own;
-    else
-     return detail::raised<Mode>(own, of_mode<Mode>(eval(args)...), where);
-   }();
-   const shape s = shape_of(x);
-   const int axis = normalized_axis(Axis, s.rank());
-   if (axis < 0) mode_transforms<Mode>::refuse(x, "vmap: axis outside the rank", s, s);
-   using handle_type = std::remove_cvref_t<decltype(x)>;
-   if constexpr (Axis != 0) {
-    const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
-    if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
-   }
-   if (s.rank() == 0) {
-    const shape one{1};
-    return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
-   }
-   return batched<handle_type, vmap_of>(x);
-  }
- }
- template <class... Handles>
- constexpr auto with_mapped(std::source_location where, const Handles&... x) const {
-  const auto& like = detail::first_batched<vmap_of>(x...);
-  (check(like, x), ...);
-  return unwrapped(f(x...), like, where);
- }
- template <class Like, class Handle>
- static constexpr void check(const Like& like, const Handle& x) {
-  if constexpr (detail::batched_by<vmap_of, Handle>)
-   if (!equal_or_required(like.count(), x.count()))
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(like.whole())>>>::refuse(
-     like.whole(), "vmap: mapped arguments differ in the number of examples", shape_of(like.whole()),
-     shape_of(x.whole()));
- }
- template <tensor_like R>
- static constexpr auto unwrapped(const R& result, const auto& like, std::source_location where) {
-  return detail::raised<mode_of_t<std::remove_cvref_t<decltype(like)>>>(eval(result, where), like, where).whole();
- }
- template <class... R>
- static constexpr auto unwrapped(const std::tuple<R...>& results, const auto& like, std::source_location where) {
-  return std::apply([&](const auto&... r) { return std::tuple{unwrapped(r, like, where)...}; }, results);
- }
- template <class V, class G>
- static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
-  const auto value = unwrapped(r.value, like, where);
-  const auto gradient = unwrapped(r.gradient, like, where);
-  return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{value,
-                           gradient};
- }
-};
-template <int... Axes, class F>
-constexpr auto vmap(F f) {
- return vmap_of<F, Axes...>{f};
-}
-}
-
-// -- tapegraph/compile/instance.hpp
-// -- tapegraph/compile/instance_losses.hpp
-namespace tapegraph::detail {
-template <class Model, class Value, bool Regularizes, class Trainer>
-class instance_losses : public Trainer {
-public:
- tensor<Value> added_losses() {
-  tensor<Value> total(Value(0));
-  for (const any_tensor& each : losses_) total = eval(total + tensor<Value>(each));
-  losses_.clear();
-  if constexpr (Regularizes)
-   for (const variable& v : this->variables_)
-    if (v.regularizer())
-     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<Value>(v.data())));
-  penalties_due_ = false;
-  return total;
- }
- std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
-  if (!losses_.empty() || penalties_due_) {
-   losses_.clear();
-   penalties_due_ = false;
-   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
-        "leaves out: loss + net.added_losses()");
-  }
-  std::vector<any_tensor> sources, flows;
-  for (const variable& v : this->variables_) {
-   if (!v.trainable()) continue;
-   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
-  }
-  std::vector<any_tensor> found = tape.gradient(loss, sources);
-  std::size_t next = 0;
-  for (variable& v : this->variables_) {
-   if (!v.trainable()) continue;
-   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
-   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
-   if (followed) ++next;
-  }
-  return flows;
- }
- template <tensor_like E>
- std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
-  const any_tensor sealed = eval(loss);
-  return gradients(tape, sealed);
- }
-protected:
- static constexpr bool regularizes = Regularizes;
- using Trainer::Trainer;
- void add_losses(std::vector<any_tensor> more, bool penalties) {
-  const auto& tape = tape_storage::instance();
-  std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
-  for (any_tensor& each : more) losses_.push_back(std::move(each));
-  penalties_due_ = penalties;
- }
-private:
- std::vector<any_tensor> losses_;
- bool penalties_due_ = false;
-};
-}
-namespace tapegraph {
-template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
-class model_instance;
-template <class Model, class Spec, class... Elements>
-class model_instance<Model, Spec, std::tuple<Elements...>>
- : public detail::instance_losses<
-  Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
-  (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
-  detail::trainer_base> {
- using base = typename model_instance::instance_losses;
-public:
- explicit model_instance(const compile_options& options) : base(options) {
-  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
- }
- auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
- auto in_training(const tensor<Elements>&... x) {
-  ++this->step_;
-  auto y = call(true, x...);
-  return y;
- }
-private:
- auto call(bool training, const tensor<Elements>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-  const detail::model_base::computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  this->check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  rules.check(columns);
-  eager_context context;
-  context.variables = &this->variables_;
-  context.follows = true;
-  context.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const detail::random_scope draws(context.random);
-  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
-  if (training) this->add_losses(std::move(context.losses), base::regularizes);
-  context.apply();
-  return y;
- }
-};
-template <class Model, detail::input_spec_like Spec>
-auto instance(const Model&, Spec, const compile_options& options = {}) {
- static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
- return model_instance<detail::model_type<Model>, Spec>(options);
-}
-template <auto Model, detail::input_spec_like Spec>
-auto instance(Spec, const compile_options& options = {}) {
- return model_instance<detail::model_constant<Model>, Spec>(options);
-}
-
-// -- tapegraph/compile/training_step.hpp
-
-// -- tapegraph/compile/step/scopes.hpp
-template <class... Each>
-struct optimizers {
- std::tuple<Each...> each;
- constexpr explicit optimizers(const Each&... them) : each(them...) {}
- static constexpr std::uint64_t scaled = [] {
-  std::uint64_t mask = 0, bit = 1;
-  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
-  return mask;
- }();
-};
-namespace detail {
-template <class... Given>
-inline constexpr bool loss_and_pattern = false;
-template <tensor_like Loss>
-inline constexpr bool loss_and_pattern<Loss> = true;
-template <tensor_like Loss, class Pattern>
-inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
-}
-#define TG_A_STEP_MINIMIZES \
- "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
- "step.template minimize<1>(loss, \"generator\")"
-class graph_step : public graph_scope {
-public:
- constexpr explicit graph_step(ir::model_trace* t) : graph_scope(t, 0) {}
- template <int Optimizer = 0, tensor_like E>
- constexpr void minimize(const E& loss, std::string_view variables = "*",
-       std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(loss, where);
-  ir::model_trace& t = owner();
-  const operand_info given = t.info(node.id());
-  for (int i = 0; i < given.dims.rank(); ++i)
-   if (given.dims[i].value != 1)
-    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
-  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
- }
-#if defined(TG_REFUSED)
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- TG_REFUSED(TG_A_STEP_MINIMIZES)
- constexpr void minimize(const Given&...) const {
-  const ir::model_trace& t = owner();
-  owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
- }
-#endif
-};
-namespace detail {
-struct eager_minimization {
- any_tensor loss;
- int optimizer;
- std::string variables;
-};
-}
-class eager_step : public eager_scope {
-public:
- eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
-  : eager_scope(context), found_(found) {}
- template <int Optimizer = 0, tensor_like E>
- void minimize(const E& loss, std::string_view variables = "*",
-    std::source_location where = std::source_location::current()) const {
-  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
- }
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
-private:
- std::vector<detail::eager_minimization>* found_;
-};
-}
-// -- tapegraph/compile/step/eager_step.hpp
-// -- tapegraph/compile/step/trainable.hpp
-// -- tapegraph/compile/step/traces.hpp
-namespace tapegraph::ir {
-template <class Step, class Spec>
-struct step_trace {
- static constexpr auto call(model_trace& t) {
-  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
-   using T = typename decltype(spec)::element_type;
-   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
-  });
-  return std::apply(
-   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
-   x);
- }
- using result = decltype(call(std::declval<model_trace&>()));
- static constexpr void build(model_trace& t) {
-  t.training = true;
-  const auto y = call(t);
-  using pack = tapegraph::detail::output_pack<result>;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
-  }
-  (std::make_index_sequence<pack::count>{});
-  t.scope = 0;
-  if (t.added_losses.size() > 0)
-   t.fail("add_loss: in a step a loss must include it: step.with_added_losses(loss)");
-  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
- }
-};
-constexpr int step_scale_scope(model_trace& t, int optimizer) {
- return optimizer == 0 ? 0 : optimizer_scope(t, optimizer);
-}
-template <class Step, class Spec, std::uint64_t Scaled>
-struct step_gradients {
- using previous = step_trace<Step, Spec>;
- static constexpr void build(model_trace& t) {
-  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not supported in custom steps");
-  list<int> taken(t.variables.size(), 0);
-  int number = 0;
-  for (const minimization_entry& m : t.minimizations) {
-   t.line = m.line;
-   t.scope = 0;
-   list<int> nodes, indices;
-   for (int i = 0; i < t.variables.size(); ++i) {
-    if (!t.variables[i].trainable) continue;
-    const list<char> path = detail::path_text(t, i);
-    if (!tapegraph::detail::path_matches(m.variables,
-             {path.begin(), static_cast<std::size_t>(path.size())}))
-     continue;
-    nodes.push_back(t.variables[i].node);
-    indices.push_back(i);
-   }
-   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-   const auto scaled = [&](int loss) {
-    if ((Scaled >> m.optimizer & 1) == 0) return loss;
-    using T = typename tapegraph::detail::value_type_of<Spec>::type;
-    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
-    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
-   };
-   list<int> found = gradient(t, scaled(m.node), nodes);
-   if (t.regularizers.size() > 0) {
-    list<int> changed(t.variables.size(), 0);
-    for (int k = 0; k < found.size(); ++k)
-     if (found[k] >= 0) changed[indices[k]] = 1;
-    const int penalized = with_penalties<Step>(t, m.node, changed);
-    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
-   }
-   for (int k = 0; k < found.size(); ++k) {
-    if (found[k] < 0) continue;
-    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
-    taken[indices[k]] = 1;
-    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
-   }
-   ++number;
-  }
-  t.minimizations.clear();
- }
-};
-template <class Step, class Spec, class Optimizers>
-struct step_updates;
-template <class Step, class Spec, class... Each>
-struct step_updates<Step, Spec, optimizers<Each...>> {
- using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
- static constexpr void build(model_trace& t) {
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
-    return t.fail("minimize: the step has no optimizer of this number");
-  int number = 0;
-  (update<Each>(t, number++), ...);
-  t.gradients.clear();
-  apply_constraints<Step>(t);
- }
-private:
- template <class Optimizer>
- static constexpr void update(model_trace& t, int number) {
-  list<gradient_entry> own;
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer == number) own.push_back(g);
-  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
-  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
- }
-};
-}
-namespace tapegraph {
-template <class Mode, class Step, class Spec, class Optimizers>
-class compiled_step;
-namespace detail {
-template <class Step>
-struct step_type {
- static constexpr Step get() { return Step{}; }
-};
-template <class Derived, class Spec, class Optimizers, class Trainer,
-  class Elements = typename input_pack<Spec>::element_types>
-class trainable_step;
-template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
-class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
-public:
- trainable_step(const compile_options& options, const optimizers<Each...>& them)
-  : Trainer(options), optimizers_(them) {}
- auto operator()(const tensor<Elements>&... x) {
-  const detail::model_base::computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  ++this->step_;
-  try {
-   return static_cast<Derived&>(*this).step_once(x...);
-  } catch (...) {
-   --this->step_;
-   throw;
-  }
- }
- template <int I = 0>
- auto& optimizer() {
-  return std::get<I>(optimizers_.each);
- }
-protected:
- auto next_numbers() const {
-  std::array<double, (0 + ... + Each::count)> them{};
-  std::size_t at = 0;
-  std::apply(
-   [&](const auto&... each) {
-    const auto write = [&](const auto& numbers) {
-     for (const double n : numbers) them[at++] = n;
-    };
-    (write(each.numbers(this->step_)), ...);
-   },
-   optimizers_.each);
-  return them;
- }
- void set_first_values_of_all(const ir::model_view& view) {
-  int number = 0;
-  const auto set = [&](const auto& optimizer) {
-   ++number;
-   if constexpr (requires { optimizer.first_value(std::string_view()); })
-    for (int i = 0; i < view.variables.size(); ++i)
-     if (view.definitions[i].state_of == number)
-      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
-  };
-  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
- }
- optimizers<Each...> optimizers_;
-};
-}
-
-template <class Step, class Spec, class Optimizers>
-class compiled_step<eager, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::trainer_base> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::trainer_base>;
- using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
- using training = ir::step_updates<Step, Spec, Optimizers>;
- struct forward {
-  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
- };
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
-  const buffer_view columns[]{x.outline_view()...};
-  rules.check(columns);
-  const detail::numeric_check check(this->options_.check_finite);
-  context_.variables = &this->variables_;
-  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const detail::random_scope draws(context_.random);
-  std::vector<detail::eager_minimization> found;
-  gradient_tape tape({.persistent = true});
-  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
-  if constexpr (forward::used.regularizers > 0)
-   for (std::size_t k = 0; k < found.size(); ++k)
-    found[k].loss = detail::penalties<Step>::template added_to<value>(
-     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
-  if constexpr (Optimizers::scaled != 0)
-   for (detail::eager_minimization& m : found)
-    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
-  tape.stop_recording();
-  std::vector<updates> them(found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
-  int number = 0;
-  std::apply(
-   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
-   this->optimizers_.each);
-  them.clear();
-  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
-  context_.apply();
-  return off_tape(std::move(result));
- }
- struct updates {
-  std::vector<variable*> targets;
-  std::vector<any_tensor> sources, gradients;
-  int optimizer = 0;
- };
- bool changes(std::size_t k, const variable& v) const {
-  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
-  for (int i = 0; i < stage::value.used.gradients; ++i)
-   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
-    return g.loss == static_cast<int>(k);
-  return false;
- }
- static std::string scale_path(int optimizer) {
-  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
- }
- any_tensor scaled(const detail::eager_minimization& m) {
-  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
-  const auto times = [&](const auto& loss) {
-   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
-  };
-  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
- }
- updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
-  updates u;
-  u.optimizer = m.optimizer;
-  for (const auto& used : context_.used) {
-   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
-    continue;
-   u.sources.push_back(used.handle);
-   u.targets.push_back(used.target);
-  }
-  u.gradients = tape.gradient(m.loss, u.sources);
-  return u;
- }
- template <class Optimizer>
- void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
-  const auto numbers = optimizer.numbers(this->step_);
-  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
-  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
-  updates own;
-  for (updates& u : them) {
-   if (u.optimizer != number) continue;
-   for (std::size_t k = 0; k < u.targets.size(); ++k) {
-    own.targets.push_back(u.targets[k]);
-    own.sources.push_back(std::move(u.sources[k]));
-    own.gradients.push_back(std::move(u.gradients[k]));
-   }
-  }
-  if (own.targets.empty()) return;
-  const std::string common = scale_path(number);
-  const detail::eager_gradients<value, false> step{
-   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
-   &own.gradients, &context_.row_uses};
-  detail::update_all<Optimizer>(step, n);
- }
- template <class R>
- static R off_tape(R result) {
-  if constexpr (detail::is_outputs<R>)
-   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
-  else
-   result.set_tape_index({});
-  return result;
- }
- eager_context context_;
-};
-
-// -- tapegraph/compile/step/graph_step.hpp
-template <class Step, class Spec, class Optimizers>
-class compiled_step<graph, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::graph_trainer> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
- using forward = ir::step_trace<Step, Spec>;
- using training = ir::step_updates<Step, Spec, Optimizers>;
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<forward, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  using stage = ir::compile_stage<ir::detail::traced<forward>>;
-  const buffer_view columns[]{x.view()...};
-  if constexpr (detail::is_placed<training>) {
-   const auto run = this->template run_in_parts<detail::placed_run>(true);
-   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
-       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
-   auto results = detail::result_tensors<typename forward::result, stage>(
-    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
-   detail::change_variables(placed_, run);
-   return results;
-  } else {
-   return step_on_one_device<stage>(columns);
-  }
- }
- template <class Stage>
- auto step_on_one_device(detail::batch_columns columns) {
-  using stage = Stage;
-  ir::program& p = this->prepared_step(ir::compile_program<training>());
-  base::set_numbers(p, "optimizer", this->next_numbers());
-  this->launch(p, columns, this->options_.check_finite);
-  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
-   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
-  });
- }
- std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
-};
-}
-
-/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
-/// tapegraph.hpp.
-///
-///     struct gan {
-///         constexpr auto operator()(auto step, auto images) const {
-///             ...
-///             step.template minimize<0>(d_loss, "discriminator");
-///             step.template minimize<1>(g_loss, "generator");
-///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
-///         }
-///     };
-///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
-///     const auto [d_loss, g_loss] = train(images);
-
-namespace tapegraph {
-
-namespace detail {
-inline constexpr graph_step some_step{nullptr};
-template <class Spec>
-struct step_of;
-template <class T, auto... Extents>
-struct step_of<spec<T, Extents...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_node));
-};
-template <class... Inputs>
-struct step_of<inputs<Inputs...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
-};
-using step_call = ir::advice<
- "tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
- "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
-using step_members = ir::advice<
- "this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
- "or parameters of its type">;
-}
-
-/// Compiles a custom training step: an empty type whose call takes a step (a scope that can minimize)
-/// and the inputs, and returns a tensor or `outputs`, such as the losses. `spec` and `options` are those
-/// of tg::compile. A model that predicts with a step's variables shares them:
-///
-///     tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})
-template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
-  class = typename detail::step_of<Spec>::template result<Step>>
- requires(std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
-auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
- using step = detail::step_type<Step>;
- using training = ir::step_updates<step, Spec, optimizers<Each...>>;
- if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
- return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
-}
-template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
- requires(std::is_empty_v<Step> || std::is_same_v<Mode, traced>)
-auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
- return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
-}
-template <class Mode>
-detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
-template <class Mode, class Step>
- requires(!std::is_empty_v<Step> && !std::is_same_v<Mode, traced>)
-detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
-}
 // -- tapegraph/nn/constraint.hpp
 
 /// Constraints of weights, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: every update
@@ -42399,29 +43195,13 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
  const std::int64_t channels = dims[rank - 1].value, groups = o.groups == -1 ? channels : o.groups;
  if (!scope.require(groups > 0 && channels % groups == 0, "group_normalization: groups must divide the channels"))
   return scope.leave("group_normalization", mark, input);
- shape split = detail::no_axes(dims);
- axes within;
- within.all = false;
- for (int i = 0; i + 1 < rank; ++i) {
-  split.push_back(dims[i]);
-  if (i > 0) within.index[within.count++] = static_cast<std::int8_t>(i);
- }
- split.push_back(groups);
- split.push_back(channels / groups);
- within.index[within.count++] = static_cast<std::int8_t>(rank);
- const auto parts = eval(reshape(input, split, where), where);
- const auto values = moments(parts, within, {.keepdims = true}, where);
- const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
- const auto normal = eval(reshape(eval((parts - values.mean) * inverse, where), dims, where), where);
  const auto gamma =
-  o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(normal){};
+  o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(input){};
  const auto beta =
-  o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(normal){};
- const auto result = o.scale && o.center ? eval(normal * gamma + beta, where)
-      : o.scale ? eval(normal * gamma, where)
-      : o.center ? eval(normal + beta, where)
-           : normal;
- return scope.leave("group_normalization", mark, result);
+  o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(input){};
+ const normalization_attributes parts{.first = 1, .last = rank - 1, .groups = groups, .epsilon = o.epsilon};
+ return scope.leave("group_normalization", mark,
+     detail::normalized(input, parts, o.scale, gamma, o.center, beta, where));
 }
 template <layer_scope Scope>
 no_such_option_in<group_normalization_options> group_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
@@ -42442,8 +43222,9 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
  const auto scale = scope.variable_like(
   input, "scale", {features},
   {.initializer = o.scale_initializer, .regularizer = o.scale_regularizer, .constraint = o.scale_constraint});
- const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
- return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
+ const int last = shape_of(input).rank() - 1;
+ const normalization_attributes parts{.first = last, .last = last, .centered = 0, .epsilon = o.epsilon};
+ return scope.leave("rms_normalization", mark, detail::normalized(input, parts, true, scale, false, scale, where));
 }
 template <layer_scope Scope>
 no_such_option_in<rms_normalization_options> rms_normalization(const Scope&, any_argument, ...) TG_MISTAKE;
@@ -42955,6 +43736,7 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 template <class Cell, int Extras>
 struct recurrent_states_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_nothing;
@@ -42972,6 +43754,7 @@ struct recurrent_states_op {
 template <class Cell, int Extras>
 struct recurrent_result_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -42997,6 +43780,7 @@ struct recurrent_result_op {
 template <class Cell, int Extras>
 struct recurrent_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell>;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -43039,6 +43823,7 @@ struct recurrent_op {
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
@@ -43171,6 +43956,7 @@ struct recurrent_third_texts {
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -43202,6 +43988,7 @@ struct recurrent_tangent_op {
 template <class Cell, int Extras>
 struct recurrent_second_op {
  static constexpr bool registers_where_used = true;
+ static constexpr int variant = Extras;
  static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -43909,6 +44696,10 @@ public:
   seconds_.store(seconds, std::memory_order_relaxed);
   measured_.store(now(), std::memory_order_relaxed);
  }
+ static void assume_outdated(double seconds) {
+  assume(seconds);
+  measured_.store(never, std::memory_order_relaxed);
+ }
  static bool is_due() { return now() - measured_.load(std::memory_order_relaxed) > interval; }
  void measure(int thread, int threads) {
   if (threads < 2 || (thread != 0 && thread != threads - 1)) return;
@@ -43930,6 +44721,7 @@ public:
 private:
  static constexpr int rounds = 8;
  static constexpr double interval = 0.05, most = 1e-4;
+ static constexpr double never = -1;
  static double now() { return tapegraph::detail::steady_seconds(); }
  static bool hears(const std::atomic<int>& from, int what) {
   double end = 0;
@@ -43940,7 +44732,7 @@ private:
    }
   return true;
  }
- inline static std::atomic<double> seconds_{1e-7}, measured_{-1};
+ inline static std::atomic<double> seconds_{1e-7}, measured_{never};
  alignas(128) std::atomic<int> word_{0};
  alignas(128) std::atomic<int> answer_{0};
 };
@@ -45943,124 +46735,6 @@ TG_ENDS_MASK(transpose)
 TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
 #undef TG_HAS_NO_MASK
 }
-// -- tapegraph/nn/layers/noise.hpp
-
-/// Noise in training; otherwise these layers return their operand: spatial_dropout, alpha_dropout,
-/// gaussian_noise, gaussian_dropout; dropout itself is in dropout.hpp. Not part of tapegraph.hpp:
-/// programs without them do not compile them.
-
-namespace tapegraph {
-
-/// Options of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate is in [0, 1).
-struct noise_rate_options {
- double rate = 0.5;
-};
-struct gaussian_noise_options {
- double stddev = 1; ///< not negative
-};
-
-namespace detail {
-template <class Scope, tensor_like X, class F>
-constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
-      std::source_location where, const F& f) {
- const auto input = scope.operand(x, where);
- const auto mark = scope.enter();
- const bool sensible = refused == nullptr || scope.require(false, refused);
- if (!sensible || nothing || !scope.training()) return scope.leave(type, mark, input);
- return scope.leave(type, mark, scope.with_draws([&] { return f(input); }));
-}
-constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
-template <class Scope, tensor_like X>
-constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
-       const char* refused, std::source_location where) {
- const char* const wrong = !is_rate(rate)               ? "spatial_dropout: rate must lie in [0, 1)"
-       : shape_of(x).rank() != rank ? refused
-              : nullptr;
- return noise_layer(scope, type, x, rate == 0, wrong, where, [&](const auto& input) {
-  const shape dims = shape_of(input);
-  shape drawn = no_axes(dims);
-  for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
-  const auto numbers = random::detail::wide_uniform(input, drawn, where);
-  return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
- });
-}
-}
-
-/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
-/// the others by 1 / (1 - rate).
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
-        "spatial_dropout1d: input must be [batch, time, features]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
-/// Drops channels of x [batch, height, width, channels] for all pixels of a record.
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
-        "spatial_dropout2d: input must be [batch, height, width, channels]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout2d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout2d(any_argument, ...) TG_MISTAKE;
-
-/// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
-/// elements become selu's lowest value, then everything is scaled and shifted.
-template <layer_scope Scope, tensor_like X>
-constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-       std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "alpha_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
-  const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
-  const double offset = -factor * lowest * o.rate;
-  const auto numbers = random::detail::wide_uniform(input, shape_of(input), where);
-  return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
-
-/// x plus normal numbers of mean 0.
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
-       std::source_location where = std::source_location::current()) {
- const char* const wrong =
-  o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
- return detail::noise_layer(scope, "gaussian_noise", x, o.stddev == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {0, o.stddev}, where);
-  return eval(input + numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
-
-/// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
-/// al. 2014).
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "gaussian_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {1, math::sqrt(o.rate / (1 - o.rate))}, where);
-  return eval(input * numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
-}
 // -- tapegraph/nn/layers/recurrent.hpp
 
 // -- tapegraph/ops/recurrent/lstm.hpp
@@ -46380,9 +47054,19 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
   if (among) extents.push_back(dims[i]);
   if (among || extents.rank() > 0) beside_x.push_back(among ? dims[i] : extent(1));
  }
+ if (extents.rank() == beside_x.rank()) {
+  const int first = rank - extents.rank();
+  const auto gamma =
+   o.scale ? scope.variable_like(input, "gamma", extents, detail::gamma_options(o)) : decltype(input){};
+  const auto beta =
+   o.center ? scope.variable_like(input, "beta", extents, detail::beta_options(o)) : decltype(input){};
+  const normalization_attributes parts{.first = first, .last = first, .epsilon = o.epsilon};
+  return scope.leave("layer_normalization", mark,
+      detail::normalized(input, parts, o.scale, gamma, o.center, beta, where));
+ }
  const auto parameter = [&](std::string_view name, const variable_options& options) {
   const auto v = scope.variable_like(input, name, extents, options);
-  return extents.rank() == beside_x.rank() ? v : eval(reshape(v, beside_x, where), where);
+  return eval(reshape(v, beside_x, where), where);
  };
  const auto values = moments(input, o.axis, {.keepdims = true}, where);
  const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
@@ -46596,60 +47280,6 @@ detail::scope_missing conv1d_transpose(any_argument, ...) TG_MISTAKE;
 template <detail::scope_name Name>
 detail::scope_missing conv1d_transpose(const Name&, any_argument, ...) TG_MISTAKE;
 }
-// -- tapegraph/nn/layers/weight_normalization.hpp
-
-/// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.
-
-namespace tapegraph {
-
-/// A scope whose kernels are parametrized by direction and length. A layer's request for
-/// "...kernel" [..., outputs] gives gain v / |v|, with the norm over all axes but the last. Its
-/// variables are v, which has the kernel's name, and "..._gain" [outputs], initially ones; a v of
-/// zeros gives zeros. So every layer can be normalized:
-///
-///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
-///
-/// Regularizers and constraints of the kernel apply to v. (PyTorch starts with gain = |v|: assign
-/// it.)
-template <class Scope>
-class weight_normalized_scope : public Scope {
-public:
- constexpr explicit weight_normalized_scope(const Scope& scope) : Scope(scope) {}
-
- template <class Name>
- constexpr weight_normalized_scope operator/(const Name& name) const {
-  return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
- }
-
- constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
-
- template <handle H>
- constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
-       const variable_options& options = {}) const {
-  const H v = Scope::variable_like(like, name, dims, options);
-  if (!name.ends_with("kernel") || dims.rank() < 2) return v;
-  const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
-           {.initializer = init::ones{}, .trainable = options.trainable});
-  const std::int64_t before = (std::int64_t{1} << (dims.rank() - 1)) - 1;
-  const H direction = detail::unit_vectors(v, before, 0, std::source_location::current());
-  return eval(gain * direction);
- }
-
-private:
- static constexpr std::string_view gain_name(std::string_view name) {
-  return name == "kernel"             ? "kernel_gain"
-   : name == "recurrent_kernel" ? "recurrent_kernel_gain"
-   : name == "depthwise_kernel" ? "depthwise_kernel_gain"
-   : name == "pointwise_kernel" ? "pointwise_kernel_gain"
-           : "gain";
- }
-};
-
-template <class Scope>
-constexpr auto weight_normalized(const Scope& scope) {
- return weight_normalized_scope<Scope>(scope);
-}
-}
 // -- tapegraph/nn/mixed_precision.hpp
 
 /// Mixed precision: weights are float, layers compute in bfloat16 or half. Not part of
@@ -46805,1418 +47435,8 @@ constexpr auto mixed(const Model& model) {
  static_assert(is_storage_type(dtype_of<Compute>), "mixed: the policy is a 16-bit type, tg::bfloat16 or tg::half");
  return mixed_model<Compute, Model>{model};
 }
-}
-// -- tapegraph/nn/scan.hpp
 
-// -- tapegraph/eager/scan.hpp
-
-// -- tapegraph/ops/scan/scan.hpp
-
-/// scan: runs a function of one step, a cell, over the steps of a sequence. graph/scan.hpp and
-/// eager/scan.hpp implement it for the modes; programs include nn/scan.hpp.
-
-namespace tapegraph {
-
-struct scan_options {
- int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
- bool go_backwards =
-  false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
- /// Keeps only the state of every step for the derivative, which computes the cell again, in graph
- /// mode. In eager mode use a `checkpoint` inside the cell.
- bool recompute = false;
-};
-
-/// The result of `scan`: the state after the last step, in the form of the initial one, and the outputs
-/// of all steps.
-template <class State, class H>
-struct scan_values {
- State last;
- H sequence;
-};
-
-/// Each mode specialises it: `run(cell, state, xs, mask, options, where, weights...)`. The state is
-/// sealed, a handle or a std::tuple of handles; `mask` is a handle or no_mask.
-template <class Mode>
-struct mode_scan {
- static_assert(always_false<Mode>, "scan: not under vmap; a batch is an axis of what the cell computes with");
-};
-
-namespace detail {
-struct no_mask {};
-template <class T>
-concept tuple_like = !tensor_like<T> && requires {
- std::tuple_size<T>::value;
-};
-template <class T>
-concept scan_state = tensor_like<T> || tuple_like<T>;
-template <scan_state S>
-constexpr auto sealed_state(const S& state, std::source_location where) {
- if constexpr (tensor_like<S>)
-  return eval(state, where);
- else
-  return std::apply(
-   [&](const auto&... each) {
-    return std::tuple<decltype(eval(each, where))...>{eval(each, where)...};
-   },
-   state);
-}
-template <class State, class Result>
-constexpr auto sealed_step(const Result& result, std::source_location where) {
- static_assert(tuple_like<Result>, "scan: a cell returns a pair, {new state, output}");
- static_assert(std::tuple_size_v<Result> == 2, "scan: a cell returns a pair, {new state, output}");
- const auto& [state, output] = result;
- using given = std::remove_cvref_t<decltype(state)>;
- static_assert(scan_state<given> && tensor_like<State> == tensor_like<given>,
-    "scan: a cell returns its state in the form in which it is given: one tensor, or a tuple of them");
- const auto y = eval(output, where);
- if constexpr (tensor_like<given>) {
-  return std::tuple<decltype(eval(state, where)), std::remove_const_t<decltype(y)>>(eval(state, where), y);
- } else {
-  static_assert(std::tuple_size_v<given> == std::tuple_size_v<State>,
-     "scan: a cell returns as many tensors of state as it is given");
-  return std::tuple_cat(sealed_state(state, where), std::tuple<std::remove_const_t<decltype(y)>>(y));
- }
-}
-template <handle M, handle H>
-constexpr H where_counted(const M& mask, const H& value, const H& before, std::source_location where) {
- const shape from = shape_of(mask);
- shape target = from;
- for (int i = from.rank(); i < shape_of(value).rank(); ++i) target.push_back(1);
- const M raised = invoke<reshape_op>({}, &target, where, mask);
- return eval(tapegraph::where(raised, value, before), where);
-}
-template <class Cell, class State, class X, class Mask, class... W>
-constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, const Mask& mask, const scan_options& o,
-      std::source_location where, const W&... weights) {
- const auto state = sealed_state(initial, where);
- const auto input = eval(xs, where);
- using mode = mode_of_t<X, W...>;
- const auto ordered = [&](const auto& sequence) {
-  const auto whole = eval(sequence, where);
-  using handle_type = std::remove_const_t<decltype(whole)>;
-  return o.go_backwards && o.axis >= 0 && o.axis < shape_of(whole).rank()
-    ? handle_type(reverse(whole, o.axis, where))
-    : whole;
- };
- const auto run = [&](const auto& sequence, const auto& steps) {
-  return std::apply(
-   [&](const auto&... sealed) {
-    return mode_scan<mode>::run(cell, state, sequence, steps, o, where, sealed...);
-   },
-   std::tuple<decltype(eval(weights, where))...>{eval(weights, where)...});
- };
- if constexpr (std::is_same_v<Mask, no_mask>) {
-  return run(ordered(input), mask);
- } else {
-  const auto counted = ordered(counted_steps(input, mask.steps, where));
-  const auto steps = ordered(mask.steps);
-  return run(counted, steps);
- }
-}
-}
-
-/// Runs a cell over time: (state, y_t) = cell(state, x_t, weights...) for t = 0, 1, ... Returns the state
-/// after the last step and the outputs of all steps:
-///
-///     const auto [last, sequence] = tg::scan(cell, initial, xs, weights...);
-///
-/// - cell: a function object, written with the library's functions, that returns a pair {new state,
-///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
-///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
-///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
-///   and data.
-/// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
-///   returns tensors of the same shapes and types.
-/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis
-///   (`scan_options::axis`). Time may be a symbol; it is at least 1.
-/// - weights: tensors that are the same in all steps, parameters as well as constants.
-///
-/// All floating-point operands have one element type, and derivatives flow to all of them: up to the
-/// third in graph mode, of any order in eager mode, where the tape records the steps.
-template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const W&... weights) {
- return detail::scan_over(cell, initial, xs, detail::no_mask{}, {}, std::source_location::current(), weights...);
-}
-template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
-     const W&... weights) {
- return detail::scan_over(cell, initial, xs, detail::no_mask{}, options, std::source_location::current(),
-       weights...);
-}
-/// With a mask, bool [batch, time]: at steps where it is false the state does not change, and the output
-/// repeats that of the previous step; before the first step that counts it is zero. At these steps the
-/// cell receives zeros instead of the elements of xs.
-template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
-     const step_mask<M>& mask, const W&... weights) {
- return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
-}
-no_such_option_in<scan_options> scan(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-}
-
-/// Scans in eager mode: the cell is called step by step, and its operations are recorded one by
-/// one.
-
-namespace tapegraph {
-
-namespace detail {
-template <class T, class F>
-void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
- const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;
- if (steps == 1) return f(tensor<T>(take(xs, 0, axis, where)));
- each_step(part_of(xs, axis, 0, half, where), axis, where, f);
- each_step(part_of(xs, axis, half, steps - half, where), axis, where, f);
-}
-template <class T>
-void collect_steps(const tensor<T>& xs, int axis, std::source_location where, std::vector<tensor<T>>& to) {
- each_step(xs, axis, where, [&](const tensor<T>& x) { to.push_back(x); });
-}
-}
-
-template <>
-struct mode_scan<eager> {
- template <class Cell, class State, class T, class Mask, class... W>
- static auto run(const Cell& cell, State state, const tensor<T>& xs, const Mask& mask, const scan_options& o,
-     std::source_location where, const W&... weights) {
-  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
-  refuse_sequences(xs, mask, o.axis);
-  using result = decltype(detail::sealed_step<State>(cell(state, xs, weights...), where));
-  constexpr std::size_t carries = std::tuple_size_v<result> - 1;
-  using output = std::tuple_element_t<carries, result>;
-  std::vector<tensor<bool>> counted;
-  if constexpr (masked) detail::collect_steps(mask, o.axis, where, counted);
-  std::vector<output> outputs;
-  detail::each_step(xs, o.axis, where, [&](const tensor<T>& x) {
-   const result next = detail::sealed_step<State>(cell(std::as_const(state), x, weights...), where);
-   output y = std::get<carries>(next);
-   if constexpr (masked)
-    std::apply([&](const auto&... value) { (refuse_mask(value, counted.front()), ...); }, next);
-   if (y.rank() < o.axis)
-    throw shape_error("scan: the cell's output " + text(y) + " has too few axes to have time at axis " +
-        std::to_string(o.axis));
-   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (..., [&](auto& old, const auto& value) {
-     static_assert(
-      std::is_same_v<std::remove_cvref_t<decltype(old)>, std::remove_cvref_t<decltype(value)>>,
-      "scan: the cell's new state has another element type than the state");
-     if (!(old.shape() == value.shape()))
-      throw shape_error("scan: the cell's new state has another shape or type than the state: " +
-          text(value) + ", " + text(old));
-     if constexpr (masked)
-      old = detail::where_counted(counted[outputs.size()], value, old, where);
-     else
-      old = value;
-    }(element<I>(state), std::get<I>(next)));
-   }
-   (std::make_index_sequence<carries>{});
-   if constexpr (masked)
-    y = detail::where_counted(
-     counted[outputs.size()], y,
-     outputs.empty() ? zeros<typename output::element_type>(y.shape()) : outputs.back(), where);
-   outputs.push_back(y);
-  });
-  const output sequence = detail::stacked(outputs.data(), static_cast<int>(outputs.size()), o.axis, where);
-  return scan_values<State, output>{state, sequence};
- }
-
-private:
- template <std::size_t I, class State>
- static auto& element(State& state) {
-  if constexpr (handle<State>)
-   return state;
-  else
-   return std::get<I>(state);
- }
- template <class T>
- static std::string text(const tensor<T>& x) {
-  return name_of(x.type()) + to_string(x.shape());
- }
- template <class T>
- static void refuse_mask(const tensor<T>& value, const tensor<bool>& mask) {
-  if (value.rank() < mask.rank())
-   throw shape_error("scan: a state or output has fewer axes than the mask: " + text(value) + ", " +
-       text(mask));
- }
- template <class T, class Mask>
- static void refuse_sequences(const tensor<T>& xs, const Mask& mask, int axis) {
-  const shape& dims = xs.shape();
-  if (axis < 0 || axis >= dims.rank())
-   throw shape_error("scan: xs has no axis for time there: " + text(xs) + ", axis " + std::to_string(axis));
-  if (dims[axis].value == 0) throw shape_error("scan: a sequence of no steps: " + text(xs));
-  if constexpr (!std::is_same_v<Mask, detail::no_mask>) {
-   static_assert(std::is_same_v<Mask, tensor<bool>>, "scan: a mask is bool");
-   const shape& steps = mask.shape();
-   bool valid = steps.rank() > axis && steps.rank() <= dims.rank();
-   for (int i = 0; valid && i < steps.rank(); ++i) valid = steps[i] == dims[i];
-   if (!valid)
-    throw shape_error("scan: a mask is bool, with the leading axes of xs up to time at least: " + text(xs) +
-        ", " + text(mask));
-  }
- }
-};
-}
-// -- tapegraph/graph/scan.hpp
-// -- tapegraph/graph/scan_cells.hpp
-// -- tapegraph/graph/scan_step.hpp
-namespace tapegraph::ir {
-inline constexpr int most_scan_derivatives = 3;
-struct scan_attributes {
- std::int64_t carries = 0, sequences = 0, constants = 0;
- std::int64_t symbols = 0;
- std::int64_t axis = 0;
- std::int64_t recompute = 0;
- std::int64_t cell = 0;
- std::int64_t
-  wanted[most_scan_derivatives]{};
- constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
-};
-enum class scan_role : int { carry, sequence, constant };
-struct scan_input {
- scan_role role;
- int node;
- int operand;
- int axis;
- int next;
-};
-struct scan_output {
- scan_role role;
- int node;
- int operand;
- int axis;
-};
-struct scan_step {
- list<scan_input> inputs;
- list<scan_output> outputs;
- std::source_location where{};
-};
-namespace detail {
-constexpr void adopt_failure(trace& t, const trace& inner) {
- const failure& e = inner.error;
- if (e.what == nullptr || t.error.what != nullptr) return;
- const auto operand = [&](const operand_info& o) {
-  return operand_info{o.type, shape(o.dims.rank(), o.dims.data(), &t.extents)};
- };
- t.fail(e.what);
- t.error.operation = e.operation;
- t.error.operands = e.operands;
- t.error.first = operand(e.first);
- t.error.second = operand(e.second);
- if (e.line > 0) t.error.line = t.lines.push_back(inner.lines[e.line]);
-}
-constexpr shape without_time(const shape& dims, int axis) {
- shape result;
- result.attach(dims.table());
- for (int i = 0; i < dims.rank(); ++i)
-  if (i != axis) result.push_back(dims[i]);
- return result;
-}
-constexpr void refuse_step(trace& t, const char* what, int first, int second) {
- const operand_info in[2]{t.info(first), t.info(second)};
- t.fail(what, in, 2);
-}
-template <int States, bool Masked, int Constants>
-constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
- constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
- for (int k = 0; k < carries; ++k) {
-  const shape before = given[k].shape(), after = value[k].shape();
-  bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
-  for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
-  if (!same)
-   return refuse_step(t, "scan: the cell's new state has another shape or type than the state", value[k].id(),
-       given[k].id());
- }
- const dtype type = given[0].type();
- const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
- bool one_type = is_floating(type) && value[carries].type() == type;
- for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
- if (!one_type)
-  return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
-      given[0].id(), value[carries].id());
- if (value[carries].rank() < axis)
-  return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
-      given[carries].id());
- for (int k = 0; Masked && k <= carries; ++k)
-  if (value[k].rank() < given[carries + 1].rank())
-   return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
-       given[carries + 1].id());
- for (int i = first_node; i < t.nodes.size(); ++i) {
-  const operation_kind kind = t.nodes[i].op->kind;
-  if (kind != operation_kind::random && kind != operation_kind::effect) continue;
-  t.line = t.nodes[i].line;
-  return t.fail(
-   "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
-   "be part of xs or of the weights");
- }
-}
-template <int States, int Constants, bool Masked, class Cell, class Input>
-constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, const scan_attributes& a, scan_step& step,
-      int first_node, const Input& input) {
- constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
- const int axis = static_cast<int>(a.axis);
- node given[first_constant + Constants];
- for (int k = 0; k < first_constant + Constants; ++k) {
-  const scan_role role = k < carries ? scan_role::carry
-       : k < first_constant ? scan_role::sequence
-             : scan_role::constant;
-  const shape dims = role == scan_role::sequence ? without_time(in[k].dims, axis) : in[k].dims;
-  given[k] = {&t, input(in[k].type, dims)};
-  step.inputs.push_back({role, given[k].id(), k, axis, -1});
- }
- const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>, std::index_sequence<W...>) {
-  if constexpr (States == 0)
-   return tapegraph::detail::sealed_step<node>(
-    cell(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
-  else
-   return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
-    cell(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
-    step.where);
- }
- (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
- node value[carries + 1];
- [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
- (std::make_index_sequence<carries + 1>{});
- check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
- if (t.error.what != nullptr) return;
- if constexpr (Masked) {
-  for (int k = 0; k < carries; ++k)
-   value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-  const node before(&t, input(value[carries].type(), value[carries].shape()));
-  value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
-  step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
- }
- step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
- for (int k = 0; k < carries; ++k) {
-  step.inputs[k].next = value[k].id();
-  step.outputs.push_back({scan_role::carry, k, -1, 0});
- }
-}
-}
-template <class Cell, int States, int Constants, bool Masked>
-struct scan_cell {
- static constexpr int depth = 0;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  detail::trace_cell<States, Constants, Masked>(
-   t, Cell{}, in, a, step, 0, [&](dtype type, const shape& dims) { return t.input("", type, dims); });
- }
-};
-namespace detail {
-struct scan_pullback {
- list<scan_input> adjoints;
- list<int> of_carry;
- list<int> flows;
- list<int> kept;
-};
-constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
-        bool recompute) {
- const dtype type = t.nodes[step.inputs[0].node].type;
- list<int> state(boundary, 0), seen(t.nodes.size(), 0), open, kept;
- for (const scan_input& input : step.inputs)
-  if (input.role == scan_role::carry) state[input.node] = 1;
- for (const int flow : flows)
-  if (flow >= 0) open.push_back(flow);
- while (!open.empty()) {
-  const int id = open.back();
-  open.pop_back();
-  if (seen[id] != 0) continue;
-  seen[id] = 1;
-  const entry& e = t.nodes[id];
-  const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->identity;
-  if (id < boundary && (state[id] != 0 || (!recompute && !moved && e.sealed && e.type == type)))
-   seen[id] = 2;
-  else
-   for (int k = 0; k < e.arguments; ++k) open.push_back(t.argument(id, k));
- }
- for (int id = 0; id < boundary; ++id)
-  if (seen[id] == 2) kept.push_back(id);
- return kept;
-}
-constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recompute, int from) {
- const int boundary = t.nodes.size();
- scan_pullback back;
- back.of_carry.resize(step.inputs.size(), -1);
- list<int> ys, seeds, sources, source_of(step.inputs.size(), -1);
- const auto adjoint = [&](scan_role role, int like, int operand, int axis) {
-  const shape dims = t.dims(like);
-  const int id = t.input("", t.nodes[like].type, dims);
-  seeds.push_back(id);
-  return back.adjoints.push_back({role, id, operand, axis, -1});
- };
- const auto of_carry = [&](int k, int operand) {
-  ys.push_back(step.inputs[k].next);
-  back.of_carry[k] = adjoint(scan_role::carry, step.inputs[k].node, operand, 0);
- };
- for (const scan_output& output : step.outputs) {
-  if (output.role == scan_role::carry) {
-   of_carry(output.node, from);
-  } else {
-   ys.push_back(output.node);
-   adjoint(scan_role::sequence, output.node, from, output.axis);
-  }
- }
- for (int k = 0; k < step.inputs.size(); ++k) {
-  const scan_input input = step.inputs[k];
-  if (input.role == scan_role::carry && back.of_carry[k] < 0) of_carry(k, -1);
-  if (is_floating(t.nodes[input.node].type)) source_of[k] = sources.push_back(input.node);
- }
- const list<int> found = pullback(t, ys, seeds, sources);
- back.flows.resize(step.inputs.size(), -1);
- for (int k = 0; k < step.inputs.size(); ++k)
-  if (source_of[k] >= 0) back.flows[k] = found[source_of[k]];
- back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
- return back;
-}
-}
-template <class Base>
-struct scan_keeping {
- static constexpr int depth = Base::depth;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  list<int> kept;
-  {
-   trace scratch;
-   scratch.extents = t.extents;
-   scan_step inner;
-   inner.where = step.where;
-   Base::build(scratch, in, a, inner);
-   if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
-   detail::adopt_failure(t, scratch);
-  }
-  if (t.error.what != nullptr) return;
-  scan_step inner;
-  inner.where = step.where;
-  Base::build(t, in, a, inner);
-  step.inputs = inner.inputs;
-  for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
-  for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
- }
-};
-template <class Base>
-struct scan_vjp {
- static constexpr int depth = Base::depth + 1;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  const int record = a.given() + 2 * Base::depth;
-  const auto wanted = [&](int operand) {
-   return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
-  };
-  scan_step base;
-  base.where = step.where;
-  Base::build(t, in, a, base);
-  if (t.error.what != nullptr) return;
-  const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
-  if (t.error.what != nullptr) return;
-  step.inputs = back.adjoints;
-  for (const int id : back.kept) {
-   entry& e = t.nodes[id];
-   e.op = &descriptor_of<input_op>;
-   e.arguments = 0;
-   e.words = t.words.push_back(0);
-   step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
-  }
-  for (const scan_input& input : base.inputs)
-   if (input.role != scan_role::carry) step.inputs.push_back(input);
-  for (int k = 0; k < base.inputs.size(); ++k) {
-   const scan_input of = base.inputs[k];
-   if (!detail::is_floating(t.nodes[of.node].type)) continue;
-   const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
-   if (of.role == scan_role::carry) {
-    step.inputs[back.of_carry[k]].next = flow;
-    if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
-   } else if (wanted(of.operand) && of.role == scan_role::sequence) {
-    step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
-   } else if (wanted(of.operand)) {
-    const shape dims = t.dims(of.node);
-    const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
-    const int next = t.map(descriptor_of<add_op>, terms, 2);
-    step.outputs.push_back(
-     {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
-   }
-  }
- }
-};
-
-struct recorded_cell {
- trace nodes;
- scan_step step;
-};
-struct scan_cells {
- std::vector<std::unique_ptr<const recorded_cell>> all;
- static inline thread_local scan_cells* current = nullptr;
- static inline thread_local model_trace* model = nullptr;
-};
-class scan_cells_now {
-public:
- scan_cells_now(scan_cells& cells, model_trace& model)
-  : before_(std::exchange(scan_cells::current, &cells)),
-  model_before_(std::exchange(scan_cells::model, &model)) {}
- scan_cells_now(const scan_cells_now&) = delete;
- scan_cells_now& operator=(const scan_cells_now&) = delete;
- ~scan_cells_now() {
-  scan_cells::current = before_;
-  scan_cells::model = model_before_;
- }
-private:
- scan_cells* before_;
- model_trace* model_before_;
-};
-class cell_recording {
-public:
- explicit cell_recording(trace& t)
-  : t_(t),
-  model_(&t == scan_cells::model ? scan_cells::model : nullptr),
-  first_(t.nodes.size()),
-  named_(model_ != nullptr ? model_->named.size() : 0),
-  results_(model_ != nullptr ? model_->results.size() : 0),
-  effects_(count_of_effects()),
-  differentiated_(t.differentiated) {}
- int first_node() const { return first_; }
- int input(dtype type, const shape& dims) {
-  return t_.append(descriptor_of<input_op>, type, dims.rank(), t_.store(dims), nullptr, 0,
-      t_.words.push_back(-1 - t_.nodes.size()));
- }
- void finish(const scan_step& step, scan_attributes& a, list<int>& args);
-private:
- int count_of_effects() const {
-  return t_.assignments.size() + (model_ != nullptr ? model_->added_losses.size() + model_->row_uses.size() : 0);
- }
- bool is_own_input(int id) const { return t_.is(id, descriptor_of<input_op>) && t_.words_of(id)[0] == -1 - id; }
- bool is_number(int id) const {
-  return t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>);
- }
- bool is_own(int id) const {
-  const bool leaf = t_.nodes[id].op->kind == operation_kind::leaf;
-  return is_number(id) || (id >= first_ && (!leaf || is_own_input(id)));
- }
- list<int> needed_nodes(const scan_step& step) const;
- void copy(int id, trace& to, const list<int>& made, int group) const;
- trace& t_;
- model_trace* model_;
- int first_, named_, results_, effects_;
- bool differentiated_;
-};
-inline list<int> cell_recording::needed_nodes(const scan_step& step) const {
- list<int> needed(t_.nodes.size(), 0);
- for (const scan_input& input : step.inputs)
-  if (input.next >= 0) needed[input.next] = 1;
- for (const scan_output& output : step.outputs)
-  if (output.role == scan_role::sequence) needed[output.node] = 1;
- for (int id = needed.size() - 1; id >= 0; --id) {
-  if (needed[id] == 0) continue;
-  needed[id] = is_own(id) ? 1 : 2;
-  for (int k = 0; needed[id] == 1 && k < t_.nodes[id].arguments; ++k) needed[t_.argument(id, k)] = 1;
- }
- return needed;
-}
-inline void cell_recording::copy(int id, trace& to, const list<int>& made, int group) const {
- entry e = t_.nodes[id];
- const bool leaf = e.op->kind == operation_kind::leaf;
- const int first_argument = to.arguments.size(), dims = to.pool.size(), words = to.words.size();
- for (int k = 0; k < e.arguments; ++k) to.arguments.push_back(made[t_.argument(id, k)]);
- for (int i = 0; i < e.rank; ++i) to.pool.push_back(t_.pool[e.dims + i]);
- for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(t_.words[e.words + i]);
- e.first_argument = first_argument, e.dims = dims, e.words = words, e.group = group;
- e.scope = e.place = e.task = 0;
- to.nodes.push_back(e);
-}
-inline void cell_recording::finish(const scan_step& step, scan_attributes& a, list<int>& args) {
- if (scan_cells::current == nullptr)
-  t_.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
- if (count_of_effects() != effects_)
-  t_.fail("scan: a cell assigns no variables, adds no losses and gathers no rows");
- if (t_.error.what != nullptr) return;
- auto kept = std::make_unique<recorded_cell>();
- trace& to = kept->nodes;
- to.extents = t_.extents;
- to.lines = t_.lines;
- list<int> made(t_.nodes.size(), -1);
- const auto as_input = [&](int id) { made[id] = to.input("", t_.nodes[id].type, t_.dims(id)); };
- for (scan_input input : step.inputs) {
-  as_input(input.node);
-  input.node = made[input.node];
-  kept->step.inputs.push_back(input);
- }
- const list<int> needed = needed_nodes(step);
- for (int id = 0; id < needed.size(); ++id) {
-  if (needed[id] != 2) continue;
-  as_input(id);
-  kept->step.inputs.push_back({scan_role::constant, made[id], args.push_back(id), static_cast<int>(a.axis), -1});
-  ++a.constants;
- }
- for (int id = 0, group = -1; id < needed.size(); ++id) {
-  if (needed[id] != 1 || made[id] >= 0) continue;
-  if (t_.nodes[id].group != group) group = t_.nodes[id].group, ++to.groups;
-  made[id] = to.nodes.size();
-  copy(id, to, made, to.groups - 1);
- }
- for (int k = 0; k < step.inputs.size(); ++k)
-  if (step.inputs[k].next >= 0) kept->step.inputs[k].next = made[step.inputs[k].next];
- for (scan_output output : step.outputs) {
-  if (output.role == scan_role::sequence) output.node = made[output.node];
-  kept->step.outputs.push_back(output);
- }
- kept->step.where = step.where;
- for (int id = first_; id < t_.nodes.size(); ++id) {
-  entry& e = t_.nodes[id];
-  if (e.op->kind == operation_kind::leaf) continue;
-  e.op = &descriptor_of<input_op>;
-  e.arguments = 0;
-  e.sealed = true;
-  e.words = t_.words.push_back(-1 - id);
- }
- if (model_ != nullptr) {
-  model_->named.resize(named_);
-  model_->results.resize(results_);
- }
- t_.differentiated = differentiated_;
- scan_cells::current->all.push_back(std::move(kept));
- a.cell = static_cast<std::int64_t>(scan_cells::current->all.size());
-}
-struct recorded_scan_cell {
- static constexpr int depth = 0;
- static void build(trace& t, const operand_info*, const scan_attributes& a, scan_step& step) {
-  if (scan_cells::current == nullptr)
-   return t.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
-  const recorded_cell& cell = *scan_cells::current->all[static_cast<std::size_t>(a.cell) - 1];
-  t.nodes = cell.nodes.nodes;
-  t.arguments = cell.nodes.arguments;
-  t.pool = cell.nodes.pool;
-  t.words = cell.nodes.words;
-  t.lines = cell.nodes.lines;
-  t.inputs = cell.nodes.inputs;
-  t.groups = cell.nodes.groups;
-  const std::source_location where = step.where;
-  step = cell.step;
-  step.where = where;
- }
-};
-}
-// -- tapegraph/graph/scan_kernel.hpp
-// -- tapegraph/graph/scan_program.hpp
-// -- tapegraph/runtime/row_copies.hpp
-namespace tapegraph::runtime {
-struct row_copy {
- void* to;
- const void* from;
- std::int64_t rows;
- std::size_t bytes, to_pitch, from_pitch;
-};
-template <class Backend = backend>
-class row_copies {
-public:
- void add(const kernel_call& c, const row_copy& copy) {
-  if (copy.rows == 0 || copy.bytes == 0) return;
-  if (has_backend && c.stream != nullptr)
-   waiting_.push_back(copy);
-  else
-   copy_here(copy);
- }
- void add(const kernel_call& c, void* to, const void* from, std::size_t bytes) {
-  add(c, {to, from, 1, bytes, bytes, bytes});
- }
- void launch([[maybe_unused]] const kernel_call& c) {
-  if constexpr (has_backend)
-   if (!waiting_.empty()) Backend::copy_rows(c, waiting_.data(), waiting_.size());
-  waiting_.clear();
- }
-private:
- static void copy_here(const row_copy& copy) {
-  auto* to = static_cast<std::byte*>(copy.to);
-  const auto* from = static_cast<const std::byte*>(copy.from);
-  for (std::int64_t row = 0; row < copy.rows; ++row, to += copy.to_pitch) {
-   if (from == nullptr) {
-    std::memset(to, 0, copy.bytes);
-    continue;
-   }
-   std::memcpy(to, from, copy.bytes);
-   from += copy.from_pitch;
-  }
- }
- std::vector<row_copy> waiting_;
-};
-template <class Backend = backend>
-struct copy_of_end {
- static void run(const kernel_call& c) {
-  const std::size_t bytes = c.out[0].bytes();
-  row_copies<Backend> copies;
-  copies.add(c, c.out[0].data, c.in[0].as<const std::byte>() + c.in[0].bytes() - bytes, bytes);
-  copies.launch(c);
- }
- static std::size_t workspace(const kernel_call&) { return 0; }
-};
-template <class Kernel>
-constexpr kernel_pair on_both(bool has_device_half = has_backend) {
- constexpr kernel_functions f{&Kernel::run, &Kernel::workspace};
- return {f, has_device_half ? f : kernel_functions{}};
-}
-}
-namespace tapegraph::ir {
-struct scan_slot {
- scan_role role;
- int operand;
- int axis;
- int index;
-};
-template <int Most>
-struct scan_slots {
- int count = 0;
- scan_slot at[Most]{};
- constexpr void push_back(const scan_slot& slot) {
-  if (count == Most) {
-   constexpr const char* text = "scan: a cell has more values to keep than graph/scan_program.hpp allows";
-   if (!std::is_constant_evaluated()) throw argument_error(text);
-   throw text;
-  }
-  at[count++] = slot;
- }
-};
-struct scan_table {
- scan_slots<256> inputs, outputs;
- scan_attributes attributes{};
- bool backwards = false;
-};
-template <class Backend = runtime::backend>
-class scan_program : public bound_program {
- using base = bound_program;
-public:
- scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
-    runtime::device_runtime* device)
-  : base(view, device, true), table_(&table) {
-  base::arena_.use(nullptr);
-  for (int atom = 0; atom < view.atoms.size(); ++atom)
-   if (has_symbol(atom)) base::given_symbols_[static_cast<std::size_t>(atom)] = c.symbols[atom];
-  const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
-  static std::byte somewhere{};
-  std::vector<bool> aligned(static_cast<std::size_t>(c.inputs), true);
-  for (int i = 0; i < table.inputs.count; ++i) {
-   const scan_slot& slot = table.inputs.at[i];
-   const bool carry = slot.role == scan_role::carry;
-   const int id = carry ? view.variables[slot.index].node : view.inputs[slot.index].node;
-   const entry& e = view.nodes[id];
-   source from;
-   from.view = base::values_[static_cast<std::size_t>(id)];
-   from.view.data = &somewhere;
-   for (int axis = 0; axis < e.rank; ++axis)
-    from.view.extents[axis] = base::table_.evaluate(view.pool[e.dims + axis], value_of);
-   from.read = base::live_.death[static_cast<std::size_t>(id)] >= 0;
-   for (int axis = 0; axis < slot.axis; ++axis) from.rows *= from.view.extents[axis];
-   from.row_bytes = from.view.bytes();
-   if (from.rows > 0) from.row_bytes /= static_cast<std::size_t>(from.rows);
-   if (carry)
-    this->set_variable(slot.index, &somewhere);
-   else if (from.read)
-    this->set_input(slot.index, from.view);
-   from.copied = !stays_in_place(slot, from, aligned) && (carry || from.read);
-   if (from.copied) from.memory = take(from.view.bytes());
-   inputs_.push_back(from);
-  }
-  this->bind();
-  if (device != nullptr) find_numbers();
- }
- bool planned_for(const kernel_call& c, const runtime::device_runtime* device) const {
-  bool same = base::runs_on_ == device;
-  for (int atom = 0; same && atom < base::view_->atoms.size(); ++atom)
-   same = !has_symbol(atom) || base::given_symbols_[static_cast<std::size_t>(atom)] == c.symbols[atom];
-  return same;
- }
- std::size_t workspace_bytes() const { return before_arena_ + this->arena_bytes(); }
- void run_over_time(const kernel_call& c) {
-  const scan_attributes& a = table_->attributes;
-  const std::int64_t time = c.in[a.carries].extents[a.axis];
-  auto* const memory = static_cast<std::byte*>(c.workspace);
-  base::arena_.use(memory + before_arena_);
-  base::pointers_changed_ = true;
-  place_numbers(c, memory);
-  begin(c, memory, time);
-  log_placement();
-  for (std::int64_t s = 0; s < time; ++s) {
-   const std::int64_t t = table_->backwards ? time - 1 - s : s;
-   feed(c, memory, t, time);
-   this->bind();
-   for (const kernel_step& step : base::steps_) step.run(step.call);
-   for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
-   collect(c, t, time);
-   moves_.launch(c);
-  }
-  finish_carries(c, time);
- }
-private:
- struct source {
-  buffer_view view;
-  std::int64_t rows = 1;
-  std::size_t row_bytes = 0;
-  bool read = false, copied = false;
-  std::size_t memory = 0;
-  const std::byte* from = nullptr;
- };
- bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
- std::size_t take(std::size_t bytes) {
-  const std::size_t at = before_arena_;
-  before_arena_ += runtime::aligned(bytes);
-  return at;
- }
- bool stays_in_place(const scan_slot& slot, const source& s, std::vector<bool>& aligned) const {
-  if (slot.operand < 0) return false;
-  const bool sequence = slot.role == scan_role::sequence, whole = s.view.bytes() % runtime::alignment == 0;
-  const auto operand = static_cast<std::size_t>(slot.operand);
-  const bool begins_aligned = aligned[operand];
-  aligned[operand] = begins_aligned && whole;
-  if (slot.role == scan_role::carry || (sequence && s.rows != 1)) return false;
-  return base::runs_on_ == nullptr || (begins_aligned && (whole || !sequence));
- }
- void find_numbers() {
-  for (int id = 0; id < base::view_->nodes.size(); ++id) {
-   const entry& e = base::view_->nodes[id];
-   const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
-   if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
-   numbers_of_.push_back(id);
-   number_words_.push_back(base::formula_numbers_.word(id));
-  }
-  numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
- }
- void place_numbers([[maybe_unused]] const kernel_call& c, [[maybe_unused]] std::byte* memory) {
-  if constexpr (runtime::has_backend) {
-   if (numbers_of_.empty()) return;
-   for (std::size_t k = 0; k < numbers_of_.size(); ++k)
-    base::values_[static_cast<std::size_t>(numbers_of_[k])].data =
-     memory + numbers_at_ + k * sizeof(std::uint64_t);
-   Backend::store_words(c, memory + numbers_at_, number_words_.data(), number_words_.size());
-  }
- }
- void begin(const kernel_call& c, std::byte* memory, std::int64_t time) {
-  offsets_.assign(static_cast<std::size_t>(c.inputs), 0);
-  for (int i = 0; i < table_->inputs.count; ++i) {
-   const scan_slot& slot = table_->inputs.at[i];
-   source& p = inputs_[static_cast<std::size_t>(i)];
-   const std::size_t bytes = p.view.bytes();
-   const bool sequence = slot.role == scan_role::sequence;
-   p.from = nullptr;
-   if (slot.operand >= 0) {
-    std::size_t& offset = offsets_[static_cast<std::size_t>(slot.operand)];
-    p.from = c.in[slot.operand].as<const std::byte>() + offset;
-    offset += sequence ? bytes * static_cast<std::size_t>(time) : bytes;
-   }
-   if (p.copied && !sequence) moves_.add(c, memory + p.memory, p.from, bytes);
-   if (slot.role == scan_role::carry)
-    this->set_variable(slot.index, memory + p.memory);
-   else if (p.copied)
-    set_source(slot, p, memory + p.memory);
-   else if (p.read && !sequence)
-    set_source(slot, p, p.from);
-  }
-  moves_.launch(c);
- }
- void feed(const kernel_call& c, std::byte* memory, std::int64_t t, std::int64_t time) {
-  for (int i = 0; i < table_->inputs.count; ++i) {
-   const scan_slot& slot = table_->inputs.at[i];
-   const source& p = inputs_[static_cast<std::size_t>(i)];
-   if (slot.role != scan_role::sequence || !p.read) continue;
-   const std::byte* const from = p.from + static_cast<std::size_t>(t) * p.row_bytes;
-   if (p.copied)
-    moves_.add(c, {memory + p.memory, from, p.rows, p.row_bytes, p.row_bytes,
-       p.row_bytes * static_cast<std::size_t>(time)});
-   else
-    set_source(slot, p, from);
-  }
-  moves_.launch(c);
- }
- void set_source(const scan_slot& slot, const source& p, const std::byte* from) {
-  buffer_view v = p.view;
-  v.data = const_cast<std::byte*>(from);
-  this->set_input(slot.index, v);
- }
- void collect(const kernel_call& c, std::int64_t t, std::int64_t time) {
-  auto* to = c.out[0].as<std::byte>();
-  for (int k = 0; k < table_->outputs.count; ++k) {
-   const scan_slot& slot = table_->outputs.at[k];
-   if (slot.role == scan_role::carry) {
-    to += carry_view(slot).bytes();
-    continue;
-   }
-   const buffer_view& value = output(slot);
-   std::int64_t rows = 1;
-   for (int axis = 0; axis < slot.axis; ++axis) rows *= value.extents[axis];
-   const std::size_t bytes = rows > 0 ? value.bytes() / static_cast<std::size_t>(rows) : 0;
-   moves_.add(c, {to + static_cast<std::size_t>(t) * bytes, value.data, rows, bytes,
-      bytes * static_cast<std::size_t>(time), bytes});
-   to += value.bytes() * static_cast<std::size_t>(time);
-  }
- }
- void finish_carries(const kernel_call& c, std::int64_t time) {
-  auto* to = c.out[0].as<std::byte>();
-  for (int k = 0; k < table_->outputs.count; ++k) {
-   const scan_slot& slot = table_->outputs.at[k];
-   if (slot.role != scan_role::carry) {
-    to += output(slot).bytes() * static_cast<std::size_t>(time);
-    continue;
-   }
-   const buffer_view& value = carry_view(slot);
-   moves_.add(c, to, value.data, value.bytes());
-   to += value.bytes();
-  }
-  moves_.launch(c);
- }
- const buffer_view& output(const scan_slot& slot) const {
-  return base::outputs_[static_cast<std::size_t>(slot.index)];
- }
- const buffer_view& carry_view(const scan_slot& slot) const {
-  return this->value_of(this->view().variables[slot.index].node);
- }
- void log_placement() {
-  if (logged_ || !runtime::placement_is_logged()) return;
-  detail::log_placement_of(*this);
-  logged_ = true;
- }
- const scan_table* table_;
- std::vector<source> inputs_;
- std::vector<std::size_t> offsets_;
- std::size_t before_arena_ = 0;
- runtime::row_copies<Backend> moves_;
- std::vector<int> numbers_of_;
- std::vector<std::uint64_t> number_words_;
- std::size_t numbers_at_ = 0;
- bool logged_ = false;
-};
-}
-// -- tapegraph/graph/scan_trace.hpp
-namespace tapegraph::ir::detail {
-constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slots) {
- t.inputs.clear();
- for (const scan_input& input : step.inputs) {
-  entry& e = t.nodes[input.node];
-  if (input.role == scan_role::carry) {
-   e.op = &descriptor_of<variable_op>;
-   e.words = t.words.push_back(t.variables.size());
-   slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
-   t.assignments.push_back({t.variables.size(), input.next});
-   t.variables.push_back({0, "state", input.node});
-  } else {
-   e.words = t.words.push_back(t.inputs.size());
-   slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
-   t.inputs.push_back({"", input.node, false});
-  }
- }
- for (const scan_output& output : step.outputs) {
-  const bool carry = output.role == scan_role::carry;
-  const int index = carry ? slots.inputs.at[output.node].index : t.outputs.size();
-  slots.outputs.push_back({output.role, -1, output.axis, index});
-  if (!carry) t.outputs.push_back({"", output.node});
- }
-}
-struct has_scan_attributes {
- using attributes = scan_attributes;
-};
-template <class Builder>
-constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
- static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
- for (const auto& each : outer.atoms) t.extents.atoms.push_back(each);
- for (const auto& each : outer.monomials) t.extents.monomials.push_back(each);
- for (const auto& each : outer.polynomials) t.extents.polynomials.push_back(each);
- const entry scan = outer.nodes[number];
- list<operand_info> in(scan.arguments);
- for (int k = 0; k < scan.arguments; ++k) {
-  const entry& e = outer.nodes[outer.arguments[scan.first_argument + k]];
-  in[k] = {e.type, shape(e.rank, outer.pool.begin() + e.dims, &t.extents)};
- }
- constexpr int words = attribute_words<has_scan_attributes>;
- tapegraph::detail::words<words> attributes{};
- for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
- slots.attributes = std::bit_cast<scan_attributes>(attributes);
- slots.backwards = Builder::depth % 2 != 0;
- scan_step step;
- Builder::build(t, in.begin(), slots.attributes, step);
- name_step_values(t, step, slots);
-}
-}
-namespace tapegraph::ir {
-namespace detail {
-#if defined(__CUDACC__)
-constexpr capacity sizes_of_step(const model_trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
-constexpr scan_table table_of_step(const model_trace&, const schedule&, const scan_table& places) { return places; }
-template <capacity C>
-constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const scan_table&) {
- return freeze<C>(t, s);
-}
-#endif
-template <class Builder, class Stage, int Node>
-struct scan_program_stage {
- static constexpr void build(trace& t, schedule& s, scan_table& slots) {
-  trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
-  simplify(t);
-  fold_numbers(t);
-  eliminate_common_subexpressions(t);
-  eliminate_dead_nodes(t);
-  fuse_epilogues(t);
-  join_pads(t);
-  eliminate_dead_nodes(t);
-  view_slices(t);
-  snapshot_variables(t);
-  s = make_schedule(t);
- }
-private:
- struct result {
-  frozen<widest> program;
-  scan_table table;
- };
-#if defined(__CUDACC__)
- template <class Result>
- static constexpr Result run(Result (*finish)(const model_trace&, const schedule&, const scan_table&)) {
-  model_trace t;
-  schedule s;
-  scan_table places;
-  build(t, s, places);
-  return finish(t, s, places);
- }
- static constexpr capacity used = run(&sizes_of_step);
-public:
- static constexpr scan_table table = run(&table_of_step);
- static constexpr frozen<used> value = run(&freeze_step<used>);
-#else
- static constexpr result run() {
-  model_trace t;
-  schedule s;
-  scan_table places;
-  build(t, s, places);
-  return {freeze(t, s), places};
- }
- static constexpr result wide = run();
-public:
- static constexpr scan_table table = wide.table;
- static constexpr auto value = trim<wide.program.used>(wide.program);
-#endif
-};
-}
-template <class Builder, class Stage, int Node>
-struct scan_kernel {
- static std::size_t workspace(const kernel_call& c) { return program(c).workspace_bytes(); }
- static void run(const kernel_call& c) { program(c).run_over_time(c); }
- static constexpr runtime::kernel_pair both() {
-  if constexpr (runtime::has_backend)
-   return runtime::on_both<scan_kernel>(has_device_half());
-  else
-   return {{&run, &workspace}, {}};
- }
-private:
- using step = detail::scan_program_stage<Builder, Stage, Node>;
- static constexpr std::size_t most_plans = 8;
- static constexpr bool has_device_half() {
-  bool all = true;
-  for (const runtime::kernel_pair& kernel : lowered<step>::functions)
-   all = all && kernel.on_device.run != nullptr;
-  return all;
- }
- static scan_program<>& program(const kernel_call& c) {
-  runtime::device_runtime* device = nullptr;
-  if constexpr (runtime::has_backend)
-   if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].memory - 1));
-  static thread_local std::vector<std::unique_ptr<scan_program<>>> plans;
-  for (const auto& plan : plans)
-   if (plan->planned_for(c, device)) return *plan;
-  auto made = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c, device);
-  if (plans.size() == most_plans) plans.erase(plans.begin());
-  plans.push_back(std::move(made));
-  return *plans.back();
- }
-};
-
-struct scan_part {
- int operand;
- std::int64_t before, size;
- shape dims;
-};
-struct scan_layout {
- list<scan_part> parts;
- std::int64_t size = 0;
-};
-template <class Builder>
-constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
-         std::source_location where = {}) {
- scan_layout layout;
- list<operand_info> in(args.size());
- for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
- trace step_trace;
- step_trace.extents = t.extents;
- scan_step step;
- step.where = where;
- Builder::build(step_trace, in.begin(), a, step);
- t.extents = step_trace.extents;
- detail::adopt_failure(t, step_trace);
- if (t.error.what != nullptr) return layout;
- const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
- extent size(0, &t.extents);
- for (const scan_output& output : step.outputs) {
-  const bool carry = output.role == scan_role::carry;
-  const entry e = step_trace.nodes[carry ? step.inputs[output.node].node : output.node];
-  scan_part part{output.operand, size.value, 0, {}};
-  part.dims.attach(&t.extents);
-  for (int i = 0; i <= e.rank; ++i) {
-   if (!carry && i == output.axis) part.dims.push_back(time);
-   if (i < e.rank) part.dims.push_back({step_trace.pool[e.dims + i], &t.extents});
-  }
-  part.size = part.dims.size().value;
-  size = size + extent(part.size, &t.extents);
-  layout.parts.push_back(part);
- }
- layout.size = size.value;
- return layout;
-}
-namespace detail {
-template <class Op>
-constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
- static_assert(operation_binding<Op>::bound);
- shape target;
- target.attach(&t.extents);
- target.push_back({size, &t.extents});
- return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
-}
-constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
- return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
-         std::source_location{});
-}
-constexpr node scan_result(trace& t, int flat, const scan_part& part) {
- return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
-}
-constexpr node padded_with_zeros(trace& t, const node& front, int like) {
- const shape target = t.dims(like);
- if (front.shape() == target) return front;
- return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
-}
-}
-struct scan_value {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = any_arity;
- using attributes = scan_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
-};
-template <class Builder, int Order>
-struct scan_op;
-template <class Builder, int Order>
-constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
-       std::uint64_t wanted) {
- scan_attributes a = attributes;
- a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
- list<int> flows(args.size(), -1);
- using derivative = scan_vjp<Builder>;
- const scan_layout layout = layout_of_scan<derivative>(t, a, args);
- if (t.error.what != nullptr) return flows;
- const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
- for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
-  const scan_part& part = layout.parts[first];
-  extent size(0, &t.extents);
-  for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
-   size = size + extent(layout.parts[last].size, &t.extents);
-  const bool packed = part.operand >= a.given();
-  flows[part.operand] =
-   packed
-    ? detail::padded_with_zeros(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
-     .id()
-    : detail::scan_result(t, flat, part).id();
- }
- return flows;
-}
-namespace detail {
-template <class Builder, int Order, class Args>
-constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
-      const Args& args) {
- list_flows& known = t.many_flows;
- if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
-  const list<int> operands = args();
-  if (t.error.what != nullptr) return -1;
-  const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
-  known.value = output;
-  known.adjoint = adjoint;
-  known.wanted = wanted;
-  known.nodes = nodes;
- }
- return known.nodes[which];
-}
-}
-template <class Builder, int Order>
-struct scan_op : scan_value {
- static constexpr std::string_view name = "scan";
- static constexpr bool per_node_kernel = true;
- static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
-         int output) {
-  if constexpr (Order >= most_scan_derivatives) {
-   t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
-   return -1;
-  } else {
-   return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
-    list<int> args;
-    for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-    using keeping = scan_keeping<Builder>;
-    const scan_layout layout = layout_of_scan<keeping>(t, a, args);
-    if (t.error.what != nullptr) return args;
-    args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
-    args.push_back(adjoint);
-    return args;
-   });
-  }
- }
- template <class Stage, int Node>
- static constexpr runtime::kernel_pair kernel_of() {
-  return scan_kernel<Builder, Stage, Node>::both();
- }
- static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
-  detail::trace_scan_step<Builder>(outer, number, t, slots);
- }
-};
-template <class Builder>
-struct scan_result_op : scan_value {
- static constexpr std::string_view name = "scan_result";
- static constexpr bool per_node_kernel = true;
- static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
-         int output) {
-  if (which == 0) return -1;
-  return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
-   list<int> args;
-   for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-   args.push_back(inputs[0]);
-   args.push_back(adjoint);
-   return args;
-  });
- }
- template <class, int>
- static constexpr runtime::kernel_pair kernel_of() {
-  return any_kernel();
- }
- static constexpr runtime::kernel_pair any_kernel() { return runtime::on_both<runtime::copy_of_end<>>(); }
-};
-namespace detail {
-constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value) {
- if (!is_symbolic(value)) return 0;
- std::int64_t found = 0;
- const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
- for (int i = p.first; i < p.first + p.count; ++i)
-  for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= extent_table::atom_bits) {
-   const int atom = extent_table::first_atom(rest);
-   found |= table.atoms[atom].divisor == 0 ? std::int64_t{1} << atom
-             : symbols_in(table, table.atoms[atom].dividend);
-  }
- return found;
-}
-}
-}
-namespace tapegraph {
-template <>
-struct mode_scan<graph> {
- template <class Cell, class State, class Mask, class... W>
- static constexpr auto run(const Cell& user, const State& state, const graph_node& xs, const Mask& mask,
-       const scan_options& o, std::source_location where, const W&... weights) {
-  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
-  constexpr int states = [] {
-   if constexpr (handle<State>)
-    return 0;
-   else
-    return static_cast<int>(std::tuple_size_v<State>);
-  }();
-  using cell = ir::scan_cell<Cell, states, static_cast<int>(sizeof...(W)), masked>;
-  constexpr int carries = states == 0 ? 1 : states;
-  ir::trace& t = xs.owner();
-  t.line = t.intern(where);
-  list<int> args;
-  if constexpr (states == 0)
-   args.push_back(state.id());
-  else
-   std::apply([&](const auto&... each) { (args.push_back(each.id()), ...); }, state);
-  args.push_back(xs.id());
-  if constexpr (masked) args.push_back(mask.id());
-  (args.push_back(weights.id()), ...);
-  ir::scan_attributes a;
-  a.carries = carries;
-  a.sequences = masked ? 2 : 1;
-  a.constants = sizeof...(W);
-  a.axis = o.axis;
-  a.recompute = o.recompute;
-  graph_node flat[carries + 1];
-  for (graph_node& each : flat) each = xs;
-  if constexpr (std::is_empty_v<Cell>) {
-   trace_scan<cell>(t, a, args, where, flat);
-  } else if (std::is_constant_evaluated()) {
-   t.fail("scan: in graph mode a cell cannot capture: pass what it needs as an argument, or take tg::traced");
-  } else {
-   record<states, masked, sizeof...(W)>(t, user, a, args, where);
-   if (t.error.what == nullptr) trace_scan<ir::recorded_scan_cell>(t, a, args, where, flat);
-  }
-  if constexpr (states == 0)
-   return scan_values<graph_node, graph_node>{flat[1], flat[0]};
-  else
-   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return scan_values<State, graph_node>{State(flat[I + 1]...), flat[0]};
-   }
-  (std::make_index_sequence<carries>{});
- }
-private:
- template <int States, bool Masked, int Constants, class Cell>
- static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
-     std::source_location where) {
-  if (!sequences_fit(t, a, args)) return;
-  list<operand_info> in;
-  for (const int arg : args) in.push_back(t.info(arg));
-  ir::cell_recording recording(t);
-  ir::scan_step step;
-  step.where = where;
-  ir::detail::trace_cell<States, Constants, Masked>(
-   t, user, in.begin(), a, step, recording.first_node(),
-   [&](dtype type, const shape& dims) { return recording.input(type, dims); });
-  t.line = t.intern(where);
-  if (t.error.what == nullptr) recording.finish(step, a, args);
-  if (t.error.what != nullptr) return;
-  const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
-  for (int i = 0; i < cell.nodes.size(); ++i) {
-   for (int k = 0; k < cell.nodes[i].rank; ++k)
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
-   if (cell.is(i, ir::descriptor_of<ir::extent_op>))
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
-  }
- }
- template <class Cell>
- static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
-         graph_node* results) {
-  if (!sequences_fit(t, a, args)) return;
-  for (int k = 0; k < a.given(); ++k)
-   for (int i = 0; i < t.nodes[args[k]].rank; ++i)
-    a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
-  using keeping = ir::scan_keeping<Cell>;
-  const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
-  if (t.error.what != nullptr) return;
-  const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
-  const ir::scan_part& first = layout.parts[results_at];
-  const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
-  list<int> operands;
-  operands.push_back(record);
-  for (const int arg : args) operands.push_back(arg);
-  const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
-  const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
-  for (int k = results_at; k < layout.parts.size(); ++k) {
-   ir::scan_part part = layout.parts[k];
-   part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
-   results[k - results_at] = ir::detail::scan_result(t, result, part);
-  }
- }
- static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
-  const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
-  operand_info in[2]{t.info(args[first]), t.info(args[first])};
-  const auto refused = [&](const char* what, int count) {
-   t.fail(what, in, count);
-   return false;
-  };
-  if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
-  if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
-  if (a.sequences == 1) return true;
-  in[1] = t.info(args[first + 1]);
-  bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-  for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
-  return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
- }
-};
-}
-
-/// tg::scan (ops/scan/scan.hpp) in both modes. Not part of tapegraph.hpp: programs without it do not compile it.
 // -- tapegraph/nn/sequential.hpp
-
-namespace tapegraph {
 
 namespace detail {
 template <bool Empty, class... Layers>

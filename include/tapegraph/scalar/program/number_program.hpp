@@ -241,10 +241,11 @@ number_program<T> number_program<T>::reverse(bool with_value) const {
     std::vector<std::uint32_t> adjoints = derivatives.seeds();
     adjoints[nodes_[0]] = graph->constant(T(1));
     derivatives.backward(adjoints);
-    std::vector<std::uint32_t> all;
-    if (with_value) all.push_back(nodes_[0]);
-    for (const std::uint32_t x : graph->inputs()) all.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
-    return {std::move(graph), std::move(all)};
+    std::vector<std::uint32_t> nodes;
+    if (with_value) nodes.push_back(nodes_[0]);
+    for (const std::uint32_t x : graph->inputs())
+        nodes.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
+    return {std::move(graph), std::move(nodes)};
 }
 
 template <class T>
@@ -252,7 +253,7 @@ number_program<T> number_program<T>::jacobian() const {
     auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
     scalars::graph_differentiation<T> derivatives(*graph);
     const std::size_t n = inputs(), m = results();
-    std::vector<std::uint32_t> all(m * n, graph->constant(T(0)));
+    std::vector<std::uint32_t> nodes(m * n, graph->constant(T(0)));
     const std::uint32_t one = graph->constant(T(1));
     const auto [forward, backward] = scalars::costs_of_jacobian(*graph_, nodes_);
     if (forward <= backward) {
@@ -261,7 +262,7 @@ number_program<T> number_program<T>::jacobian() const {
             tangents[graph->inputs()[j]] = one;
             derivatives.forward(tangents);
             for (std::size_t i = 0; i < m; ++i)
-                if (const std::uint32_t t = tangents[nodes_[i]]) all[i * n + j] = t;
+                if (const std::uint32_t t = tangents[nodes_[i]]) nodes[i * n + j] = t;
         }
     } else {
         for (std::size_t i = 0; i < m; ++i) {
@@ -269,33 +270,33 @@ number_program<T> number_program<T>::jacobian() const {
             adjoints[nodes_[i]] = one;
             derivatives.backward(adjoints);
             for (std::size_t j = 0; j < n; ++j)
-                if (const std::uint32_t a = adjoints[graph->inputs()[j]]) all[i * n + j] = a;
+                if (const std::uint32_t a = adjoints[graph->inputs()[j]]) nodes[i * n + j] = a;
         }
     }
-    return {std::move(graph), std::move(all)};
+    return {std::move(graph), std::move(nodes)};
 }
 
 template <class T>
 number_program<T> number_program<T>::jvp() const {
     auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
     scalars::graph_differentiation<T> derivatives(*graph);
-    std::vector<std::uint32_t> tangents = derivatives.seeds(), all;
+    std::vector<std::uint32_t> tangents = derivatives.seeds(), nodes;
     for (std::size_t i = 0; i < inputs(); ++i) tangents[graph_->inputs()[i]] = graph->add_input();
     derivatives.forward(tangents);
-    for (const std::uint32_t y : nodes_) all.push_back(tangents[y] != 0 ? tangents[y] : graph->constant(T(0)));
-    return {std::move(graph), std::move(all)};
+    for (const std::uint32_t y : nodes_) nodes.push_back(tangents[y] != 0 ? tangents[y] : graph->constant(T(0)));
+    return {std::move(graph), std::move(nodes)};
 }
 
 template <class T>
 number_program<T> number_program<T>::vjp() const {
     auto graph = std::make_shared<scalars::symbol_graph<T>>(*graph_, false);
     scalars::graph_differentiation<T> derivatives(*graph);
-    std::vector<std::uint32_t> adjoints = derivatives.seeds(), all;
+    std::vector<std::uint32_t> adjoints = derivatives.seeds(), nodes;
     for (const std::uint32_t y : nodes_) derivatives.add(adjoints[y], graph->add_input()); // a result may occur twice
     derivatives.backward(adjoints);
     for (const std::uint32_t x : graph_->inputs())
-        all.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
-    return {std::move(graph), std::move(all)};
+        nodes.push_back(adjoints[x] != 0 ? adjoints[x] : graph->constant(T(0)));
+    return {std::move(graph), std::move(nodes)};
 }
 
 } // namespace tapegraph

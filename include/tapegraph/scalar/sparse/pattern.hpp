@@ -47,21 +47,21 @@ struct sparse_matrix {
     std::size_t columns() const { return pattern.column_count; }
     /// The row of each value.
     std::vector<std::int32_t> row_indices() const {
-        std::vector<std::int32_t> all;
-        all.reserve(values.size());
+        std::vector<std::int32_t> indices;
+        indices.reserve(values.size());
         for (std::size_t i = 0; i < rows(); ++i)
-            all.insert(all.end(), static_cast<std::size_t>(pattern.starts[i + 1] - pattern.starts[i]),
-                       static_cast<std::int32_t>(i));
-        return all;
+            indices.insert(indices.end(), static_cast<std::size_t>(pattern.starts[i + 1] - pattern.starts[i]),
+                           static_cast<std::int32_t>(i));
+        return indices;
     }
     /// All elements, row by row.
     std::vector<T> dense() const {
-        std::vector<T> all(rows() * columns(), T(0));
+        std::vector<T> elements(rows() * columns(), T(0));
         for (std::size_t i = 0; i < rows(); ++i)
             for (auto k = static_cast<std::size_t>(pattern.starts[i]);
                  k < static_cast<std::size_t>(pattern.starts[i + 1]); ++k)
-                all[i * columns() + static_cast<std::size_t>(pattern.columns[k])] = values[k];
-        return all;
+                elements[i * columns() + static_cast<std::size_t>(pattern.columns[k])] = values[k];
+        return elements;
     }
 };
 
