@@ -25508,7 +25508,7 @@ struct gradient_lines_body {
 }
 namespace tapegraph::cpu::normalization_detail {
 inline constexpr std::int64_t lanes = 16;
-struct column_block {
+struct channel_block {
  std::int64_t group = 0, groups = 1, at = 0, width = 1, pack = 1;
 };
 struct column_plan {
@@ -25526,13 +25526,13 @@ struct column_plan {
    pack = std::clamp<std::int64_t>(narrow / (s.channels() * whole), 1, s.rows) * whole;
   if (pack > s.rows) pack = 1;
  }
- column_block block(const normalized_shape& s, std::int64_t number) const {
+ channel_block block(const normalized_shape& s, std::int64_t number) const {
   const std::int64_t first = number * groups, count = std::min(groups, s.groups - first);
   return {first, count, first * s.in_group, count * s.in_group, pack};
  }
 };
 template <class F>
-TG_INLINE void each_run(const column_block& b, const F& f) {
+TG_INLINE void each_run(const channel_block& b, const F& f) {
  for (std::int64_t c = 0; c < b.width; c += widest) {
   const std::int64_t count = std::min(widest, b.width - c);
   f(c, count, count * b.pack);
@@ -25733,7 +25733,8 @@ TG_INLINE void spread(const normalized_shape& s, std::int64_t first, std::int64_
  for (std::int64_t c = columns; c < columns * pack; ++c) to[c] = to[c - columns];
 }
 template <class Isa, class T>
-TG_INLINE void block_statistics(const normalized_shape& s, const column_block& b, const T* x, group_statistics<T>* to) {
+TG_INLINE void block_statistics(const normalized_shape& s, const channel_block& b, const T* x,
+        group_statistics<T>* to) {
  double total[widest], sum[widest];
  const double count = static_cast<double>(s.rows * s.in_group);
  const auto fold = [&](std::int64_t first, std::int64_t columns) __attribute__((always_inline)) {
@@ -25765,10 +25766,10 @@ TG_INLINE void block_statistics(const normalized_shape& s, const column_block& b
 template <class T>
 struct forward_block_body {
  template <class Isa>
- TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* x, const T* gamma,
+ TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* x, const T* gamma,
        const T* beta, T* y) {
   const normalized_shape& s = *shape;
-  const column_block& b = *block;
+  const channel_block& b = *block;
   group_statistics<T> of[widest];
   block_statistics<Isa>(s, b, x, of);
   each_run(
@@ -25792,10 +25793,10 @@ struct forward_block_body {
 template <class T>
 struct sums_of_block_body {
  template <class Isa>
- TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+ TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* dy, const T* x,
        const T* gamma, T* stats, double* total) {
   const normalized_shape& s = *shape;
-  const column_block& b = *block;
+  const channel_block& b = *block;
   group_statistics<T> of[widest];
   double plain[widest], product[widest];
   block_statistics<Isa>(s, b, x, of);
@@ -25840,10 +25841,10 @@ struct sums_of_block_body {
 template <class T>
 struct gradient_block_body {
  template <class Isa>
- TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+ TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* dy, const T* x,
        const T* gamma, const T* stats, T* dx) {
   const normalized_shape& s = *shape;
-  const column_block& b = *block;
+  const channel_block& b = *block;
   each_run(
    b, [&](std::int64_t first, std::int64_t columns, std::int64_t) __attribute__((always_inline)) {
     T numbers[5][widest];
@@ -25912,7 +25913,7 @@ void normalize(const normalized_shape& s, const T* x, const T* gamma, const T* b
    const std::int64_t at = example * example_size, parameter = example / s.sharing * s.channels();
    dispatch<forward_lines_body<T>>(&s, x + at, gamma + parameter, beta + parameter, y + at, first, end);
   },
-  [&](std::int64_t example, std::int64_t record, const column_block& b) {
+  [&](std::int64_t example, std::int64_t record, const channel_block& b) {
    const std::int64_t at = (example * s.records + record) * s.record() + b.at,
        parameter = example / s.sharing * s.channels() + b.at;
    dispatch<forward_block_body<T>>(&s, &b, x + at, gamma + parameter, beta + parameter, y + at);
@@ -25950,7 +25951,7 @@ void normalization_sums(const normalized_shape& s, const T* dy, const T* x, cons
             run, direct ? nullptr : total + part * of_part);
     return;
    }
-   const column_block b = column_plan(s).block(s, number % plan.blocks);
+   const channel_block b = column_plan(s).block(s, number % plan.blocks);
    for (std::int64_t record = first; record < end; ++record) {
     const std::int64_t from = at + record * s.record() + b.at;
     dispatch<sums_of_block_body<T>>(&s, &b, dy + from, x + from, factor + b.at,
@@ -25977,7 +25978,7 @@ void normalization_gradient(const normalized_shape& s, const T* dy, const T* x, 
    dispatch<gradient_lines_body<T>>(&s, dy + at, x + at, gamma + example / s.sharing * s.channels(),
            statistics(example), dx + at, first, end);
   },
-  [&](std::int64_t example, std::int64_t record, const column_block& b) {
+  [&](std::int64_t example, std::int64_t record, const channel_block& b) {
    const std::int64_t at = (example * s.records + record) * s.record() + b.at;
    dispatch<gradient_block_body<T>>(&s, &b, dy + at, x + at, gamma + example / s.sharing * s.channels() + b.at,
            statistics(example) + 4 * (record * s.groups + b.group), dx + at);

@@ -65,7 +65,7 @@ void normalize(const normalized_shape& s, const T* x, const T* gamma, const T* b
             const std::int64_t at = example * example_size, parameter = example / s.sharing * s.channels();
             dispatch<forward_lines_body<T>>(&s, x + at, gamma + parameter, beta + parameter, y + at, first, end);
         },
-        [&](std::int64_t example, std::int64_t record, const column_block& b) {
+        [&](std::int64_t example, std::int64_t record, const channel_block& b) {
             const std::int64_t at = (example * s.records + record) * s.record() + b.at,
                                parameter = example / s.sharing * s.channels() + b.at;
             dispatch<forward_block_body<T>>(&s, &b, x + at, gamma + parameter, beta + parameter, y + at);
@@ -106,7 +106,7 @@ void normalization_sums(const normalized_shape& s, const T* dy, const T* x, cons
                                                 run, direct ? nullptr : total + part * of_part);
                 return;
             }
-            const column_block b = column_plan(s).block(s, number % plan.blocks);
+            const channel_block b = column_plan(s).block(s, number % plan.blocks);
             for (std::int64_t record = first; record < end; ++record) {
                 const std::int64_t from = at + record * s.record() + b.at;
                 dispatch<sums_of_block_body<T>>(&s, &b, dy + from, x + from, factor + b.at,
@@ -135,7 +135,7 @@ void normalization_gradient(const normalized_shape& s, const T* dy, const T* x, 
             dispatch<gradient_lines_body<T>>(&s, dy + at, x + at, gamma + example / s.sharing * s.channels(),
                                              statistics(example), dx + at, first, end);
         },
-        [&](std::int64_t example, std::int64_t record, const column_block& b) {
+        [&](std::int64_t example, std::int64_t record, const channel_block& b) {
             const std::int64_t at = (example * s.records + record) * s.record() + b.at;
             dispatch<gradient_block_body<T>>(&s, &b, dy + at, x + at, gamma + example / s.sharing * s.channels() + b.at,
                                              statistics(example) + 4 * (record * s.groups + b.group), dx + at);

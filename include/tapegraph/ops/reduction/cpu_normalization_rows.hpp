@@ -12,7 +12,7 @@ inline constexpr std::int64_t lanes = 16; // of float, in 64 bytes
 
 /// Some groups of all records: columns [at, at + width) of rows. `pack` rows of all channels count as
 /// one of pack * width columns.
-struct column_block {
+struct channel_block {
     std::int64_t group = 0, groups = 1, at = 0, width = 1, pack = 1;
 };
 struct column_plan {
@@ -30,7 +30,7 @@ struct column_plan {
             pack = std::clamp<std::int64_t>(narrow / (s.channels() * whole), 1, s.rows) * whole;
         if (pack > s.rows) pack = 1;
     }
-    column_block block(const normalized_shape& s, std::int64_t number) const {
+    channel_block block(const normalized_shape& s, std::int64_t number) const {
         const std::int64_t first = number * groups, count = std::min(groups, s.groups - first);
         return {first, count, first * s.in_group, count * s.in_group, pack};
     }
@@ -38,7 +38,7 @@ struct column_plan {
 
 /// Calls f(first column, columns, packed columns) for the block's columns, at most `widest` at once.
 template <class F>
-TG_INLINE void each_run(const column_block& b, const F& f) {
+TG_INLINE void each_run(const channel_block& b, const F& f) {
     for (std::int64_t c = 0; c < b.width; c += widest) {
         const std::int64_t count = std::min(widest, b.width - c);
         f(c, count, count * b.pack);
@@ -256,7 +256,8 @@ TG_INLINE void spread(const normalized_shape& s, std::int64_t first, std::int64_
 
 /// The statistics of the block's groups; x is the block's first element of the record.
 template <class Isa, class T>
-TG_INLINE void block_statistics(const normalized_shape& s, const column_block& b, const T* x, group_statistics<T>* to) {
+TG_INLINE void block_statistics(const normalized_shape& s, const channel_block& b, const T* x,
+                                group_statistics<T>* to) {
     double total[widest], sum[widest];
     const double count = static_cast<double>(s.rows * s.in_group);
     const auto fold = [&](std::int64_t first, std::int64_t columns) __attribute__((always_inline)) {
@@ -290,10 +291,10 @@ TG_INLINE void block_statistics(const normalized_shape& s, const column_block& b
 template <class T>
 struct forward_block_body {
     template <class Isa>
-    TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* x, const T* gamma,
+    TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* x, const T* gamma,
                               const T* beta, T* y) {
         const normalized_shape& s = *shape;
-        const column_block& b = *block;
+        const channel_block& b = *block;
         group_statistics<T> of[widest];
         block_statistics<Isa>(s, b, x, of);
         each_run(
@@ -319,10 +320,10 @@ struct forward_block_body {
 template <class T>
 struct sums_of_block_body {
     template <class Isa>
-    TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+    TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* dy, const T* x,
                               const T* gamma, T* stats, double* total) {
         const normalized_shape& s = *shape;
-        const column_block& b = *block;
+        const channel_block& b = *block;
         group_statistics<T> of[widest];
         double plain[widest], product[widest];
         block_statistics<Isa>(s, b, x, of);
@@ -368,10 +369,10 @@ struct sums_of_block_body {
 template <class T>
 struct gradient_block_body {
     template <class Isa>
-    TG_INLINE static void run(const normalized_shape* shape, const column_block* block, const T* dy, const T* x,
+    TG_INLINE static void run(const normalized_shape* shape, const channel_block* block, const T* dy, const T* x,
                               const T* gamma, const T* stats, T* dx) {
         const normalized_shape& s = *shape;
-        const column_block& b = *block;
+        const channel_block& b = *block;
         each_run(
             b, [&](std::int64_t first, std::int64_t columns, std::int64_t) __attribute__((always_inline)) {
                 T numbers[5][widest];
