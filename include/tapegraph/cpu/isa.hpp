@@ -113,11 +113,16 @@ inline void set_instruction_set(instruction_set set) {
 
 // g++ contracts a*b+c into fma across inlined operators unless told otherwise, and then fused and
 // unfused evaluation give different bits. clang contracts only within one source expression, which
-// is the same in both.
+// is the same in both, but not on all instruction sets: kernels that have a*b+c in one expression
+// stand between TG_ROUNDS_EACH_BEGIN and TG_ROUNDS_EACH_END, which leave the user's code as it is.
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
+#define TG_ROUNDS_EACH_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
+#define TG_ROUNDS_EACH_END _Pragma("float_control(pop)")
 #else
 #define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
+#define TG_ROUNDS_EACH_BEGIN
+#define TG_ROUNDS_EACH_END
 #endif
 
 #if defined(__clang__)

@@ -5,6 +5,7 @@
 
 /// Shares out the records of a normalization and its derivatives (ops/reduction/normalization.hpp).
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 
 namespace normalization_detail {
@@ -143,3 +144,4 @@ void normalization_gradient(const normalized_shape& s, const T* dy, const T* x, 
 }
 
 } // namespace tapegraph::cpu
+TG_ROUNDS_EACH_END

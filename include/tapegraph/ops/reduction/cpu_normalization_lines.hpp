@@ -10,6 +10,7 @@
 /// bytes, or over up to 64 rows, then in double. Tasks follow from the shape, so the bits depend
 /// neither on threads nor on the instruction set.
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 
 /// Of x [examples, records, rows, groups, in_group].
@@ -258,3 +259,4 @@ struct gradient_lines_body {
 
 } // namespace normalization_detail
 } // namespace tapegraph::cpu
+TG_ROUNDS_EACH_END

@@ -6,6 +6,7 @@
 
 /// Normalization of records that have rows: sums down the columns of a block of groups.
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::normalization_detail {
 
 inline constexpr std::int64_t lanes = 16; // of float, in 64 bytes
@@ -393,3 +394,4 @@ struct gradient_block_body {
 };
 
 } // namespace tapegraph::cpu::normalization_detail
+TG_ROUNDS_EACH_END

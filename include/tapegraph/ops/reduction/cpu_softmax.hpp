@@ -8,6 +8,7 @@
 /// few long rows in parts. Sums run over lanes of 64 bytes, then in double, and the blocks follow
 /// from the shape, so the bits depend neither on threads nor on the instruction set.
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 
 namespace softmax_detail {
@@ -298,3 +299,4 @@ void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, co
 }
 
 } // namespace tapegraph::cpu
+TG_ROUNDS_EACH_END
