@@ -20,13 +20,13 @@ struct normalized_shape {
     bool centered = true;
     double epsilon = 0;
 
-    std::int64_t channels() const { return groups * in_group; }
-    std::int64_t record() const { return rows * channels(); }
-    std::int64_t elements() const { return examples * records * record(); }
+    TG_HD constexpr std::int64_t channels() const { return groups * in_group; }
+    TG_HD constexpr std::int64_t record() const { return rows * channels(); }
+    TG_HD constexpr std::int64_t elements() const { return examples * records * record(); }
     /// Whether each group of a record is one run of elements, long enough for lanes.
-    bool by_lines() const { return rows == 1 && (groups == 1 || in_group >= 16); }
+    TG_HD constexpr bool by_lines() const { return rows == 1 && (groups == 1 || in_group >= 16); }
     /// Of an example's derivatives by parameters, and statistics (ops/reduction/normalization.hpp).
-    std::int64_t sums() const { return 2 * channels() + 4 * records * groups; }
+    TG_HD constexpr std::int64_t sums() const { return 2 * channels() + 4 * records * groups; }
 };
 
 namespace normalization_detail {
