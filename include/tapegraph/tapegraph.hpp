@@ -9,6 +9,7 @@
 #include <tapegraph/expr/expr.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/ops/elementwise/standard_functions.hpp>
 #include <tapegraph/ops/operation_list.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/model/scope.hpp>

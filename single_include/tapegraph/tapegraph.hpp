@@ -4064,12 +4064,117 @@ std::string to_string(const tensor<T>& t) {
 }
 template <class T>
 inline constexpr bool has_text<tensor<T>> = true;
+}
+// -- tapegraph/ops/elementwise/standard_functions.hpp
 
+/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
+/// tensors, and the compiler would list each of them, with its macros, in its error. These
+/// overloads instead say what to write. They accept only this library's types and can never be
+/// called; nothing else is declared in namespace std, which is reserved.
+///
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
+/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
+/// the better match.
+
+namespace tapegraph {
+/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
+/// does tapegraph::sqrt(x).
+struct leave_out_std;
+
+namespace detail {
+template <class... Given>
+concept given_a_tensor = (tensor_like<Given> || ...);
+struct tensor_for_std {
+ template <tensor_like X>
+ constexpr tensor_for_std(const X&) {}
+};
+struct number_for_std {
+ template <class X>
+  requires std::is_arithmetic_v<X>
+ constexpr number_for_std(const X&) {}
+};
+}
+}
+
+namespace std {
+tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
+}
 // -- tapegraph/ops/operation_list.hpp
 
 // -- tapegraph/ops/convolution/convolution.hpp
 
 // -- tapegraph/core/convolution_algorithm.hpp
+
+namespace tapegraph {
 
 /// How the CPU computes a convolution of float and its gradients; double is always direct.
 enum class convolution_algorithm : unsigned char {
@@ -7839,109 +7944,6 @@ TG_ROUNDING(ceil)
 TG_ROUNDING(round)
 TG_ROUNDING(trunc)
 #undef TG_ROUNDING
-}
-// -- tapegraph/ops/elementwise/standard_functions.hpp
-
-/// Overloads for calls like std::sqrt of a tensor. The standard library's functions take no
-/// tensors, and the compiler would list each of them, with its macros, in its error. These
-/// overloads instead say what to write. They accept only this library's types and can never be
-/// called; nothing else is declared in namespace std, which is reserved.
-///
-/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too.
-/// So they take tensors by a conversion, and tapegraph::sqrt, which takes them directly, is always
-/// the better match.
-
-namespace tapegraph {
-/// Shown for a std function called with a tensor: unqualified sqrt(x) finds the right one, and so
-/// does tapegraph::sqrt(x).
-struct leave_out_std;
-
-namespace detail {
-template <class... Given>
-concept given_a_tensor = (tensor_like<Given> || ...);
-struct tensor_for_std {
- template <tensor_like X>
- constexpr tensor_for_std(const X&) {}
-};
-struct number_for_std {
- template <class X>
-  requires std::is_arithmetic_v<X>
- constexpr number_for_std(const X&) {}
-};
-}
-}
-
-namespace std {
-tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
-tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
 }
 // -- tapegraph/ops/gather/gather.hpp
 
@@ -15125,8 +15127,12 @@ inline void set_instruction_set(instruction_set set) {
 }
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
+#define TG_ROUNDS_EACH_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
+#define TG_ROUNDS_EACH_END _Pragma("float_control(pop)")
 #else
 #define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
+#define TG_ROUNDS_EACH_BEGIN
+#define TG_ROUNDS_EACH_END
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -25287,17 +25293,18 @@ private:
 // -- tapegraph/ops/reduction/cpu_normalization.hpp
 // -- tapegraph/ops/reduction/cpu_normalization_rows.hpp
 // -- tapegraph/ops/reduction/cpu_normalization_lines.hpp
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 struct normalized_shape {
  std::int64_t examples = 1, records = 1, rows = 1, groups = 1, in_group = 1;
  std::int64_t sharing = 1;
  bool centered = true;
  double epsilon = 0;
- std::int64_t channels() const { return groups * in_group; }
- std::int64_t record() const { return rows * channels(); }
- std::int64_t elements() const { return examples * records * record(); }
- bool by_lines() const { return rows == 1 && (groups == 1 || in_group >= 16); }
- std::int64_t sums() const { return 2 * channels() + 4 * records * groups; }
+ TG_HD constexpr std::int64_t channels() const { return groups * in_group; }
+ TG_HD constexpr std::int64_t record() const { return rows * channels(); }
+ TG_HD constexpr std::int64_t elements() const { return examples * records * record(); }
+ TG_HD constexpr bool by_lines() const { return rows == 1 && (groups == 1 || in_group >= 16); }
+ TG_HD constexpr std::int64_t sums() const { return 2 * channels() + 4 * records * groups; }
 };
 namespace normalization_detail {
 using reduce_detail::divide_up;
@@ -25506,6 +25513,8 @@ struct gradient_lines_body {
 };
 }
 }
+TG_ROUNDS_EACH_END
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::normalization_detail {
 inline constexpr std::int64_t lanes = 16;
 struct channel_block {
@@ -25864,6 +25873,8 @@ struct gradient_block_body {
  }
 };
 }
+TG_ROUNDS_EACH_END
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 namespace normalization_detail {
 template <class Lines, class Block>
@@ -25985,6 +25996,7 @@ void normalization_gradient(const normalized_shape& s, const T* dy, const T* x, 
   });
 }
 }
+TG_ROUNDS_EACH_END
 namespace tapegraph::runtime {
 namespace detail {
 inline cpu::normalized_shape normalized_shape_of(const normalization_attributes& a, const buffer_view& x) {
@@ -26030,6 +26042,7 @@ struct kernel<normalization_gradient_op, T> {
 }
 // -- tapegraph/ops/reduction/softmax_kernel.hpp
 // -- tapegraph/ops/reduction/cpu_softmax.hpp
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu {
 namespace softmax_detail {
 using reduce_detail::run_rows;
@@ -26292,6 +26305,7 @@ void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, co
  }
 }
 }
+TG_ROUNDS_EACH_END
 namespace tapegraph::runtime {
 namespace detail {
 template <class Way, class T>
