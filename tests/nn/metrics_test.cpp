@@ -278,10 +278,10 @@ TEST_CASE("what metrics refuse") {
         return message_of<tg::shape_error>([&] { tg::metric_accumulator<decltype(metric)>(metric).update(x, z); });
     };
     CHECK(contains(shapes(tg::top_k_categorical_accuracy<4>{}, c), "k is above the number of classes"));
-    CHECK(contains(shapes(tg::confusion_matrix<4>{}, c), "not as many elements as the metric has classes"));
+    CHECK(contains(shapes(tg::confusion_matrix<4>{}, c), "must have as many elements as the metric has classes"));
     CHECK(contains(message_of<tg::shape_error>(
                        [&] { tg::metric_accumulator<tg::confusion_matrix<4>>().update(tg::zeros<double>({}), c); }),
-                   "not as many elements as the metric has classes"));
+                   "must have as many elements as the metric has classes"));
     CHECK(contains(shapes(tg::precision{}, tg::zeros<double>({2})), "output and labels differ in shape"));
     CHECK(contains(message_of<tg::shape_error>([&] {
                        tg::metric_accumulator<tg::precision>().update(x, x, tg::zeros<double>({2, 3, 1}));

@@ -138,8 +138,6 @@ TEST_CASE("captures: custom_gradient in cells of scans") {
     const std::string text = support::message_of<tg::shape_error>(
         [&] { static_cast<void>(tg::function<tg::traced>(both, tg::spec<double, 2, tg::dyn>{})); });
     CHECK(text.find("scan: in a cell that captures, the backward function of custom_gradient cannot") == 0);
-    CAPTURE(text);
-    CHECK(text.find("captures_test.cpp:") != std::string::npos);
 }
 
 } // namespace captures_test
