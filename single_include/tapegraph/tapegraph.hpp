@@ -7572,7 +7572,8 @@ struct gelu_tanh_slope_op : series_op<1> {
   const auto near = not_far(x);
   const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
   const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-  const auto s = apply<sigmoid_op>(u), rest = apply<sigmoid_op>(-u);
+  const auto s = apply<sigmoid_op>(u);
+  const auto rest = apply<sigmoid_op>(-u);
   return dy *
    (s * rest * (2 * slope + 0.42812889763560147 * (near * near) + near * (slope * slope) * (rest - s)));
  }
@@ -7587,7 +7588,8 @@ struct swish_slope_op : series_op<1> {
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
   const auto near = not_far(x);
-  const auto s = apply<sigmoid_op>(near), rest = apply<sigmoid_op>(-near);
+  const auto s = apply<sigmoid_op>(near);
+  const auto rest = apply<sigmoid_op>(-near);
   return dy * (s * rest * (2 + near * (rest - s)));
  }
 };
