@@ -49,7 +49,8 @@
 /// descriptors and kernels that the component holds, on the host and on devices, the tape's records
 /// and the registry of graphs that are made at run time. Names of element types are those of
 /// core/element_types.hpp. Operations that register where they are used (recurrent layers), and
-/// effects, whose labels are types, have no row.
+/// effects, whose labels are types, have no row. The order of rows that share a name is part of the
+/// format of saved programs (graph/operation_names.hpp).
 
 /// X(operation): elementwise, for floating types, and for integers if the operation says
 /// `integers`.
