@@ -4047,7 +4047,11 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
  using real = arithmetic_type_t<T>;
  T* const to = result.mutable_data();
  for (std::int64_t i = 0; i < count; ++i)
-  to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
+  if constexpr (std::is_floating_point_v<real>)
+   to[i] = static_cast<T>(static_cast<real>(begin) +
+        math::detail::product(static_cast<real>(i), static_cast<real>(step)));
+  else
+   to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
  return result;
 }
 /// tensor<T>(values, dims).
@@ -23477,6 +23481,18 @@ struct kernel<concat_op, T> {
   }
  }
 };
+TG_ROUNDS_EACH_BEGIN
+namespace detail {
+template <class Element>
+struct arange_body {
+ template <class Isa>
+ TG_INLINE static void run(double begin, double step, std::int64_t count, Element* to) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(begin + step * static_cast<double>(i));
+ }
+};
+}
+TG_ROUNDS_EACH_END
 template <class Element, class T>
 struct kernel<arange_op<Element>, T> {
  static void run(const kernel_call& c) {
@@ -23487,8 +23503,7 @@ struct kernel<arange_op<Element>, T> {
    const Element value = static_cast<Element>(a.begin);
    cpu::fill(count, sizeof(Element), &value, to);
   } else if constexpr (is_floating_type<Element>) {
-   for (std::int64_t i = 0; i < count; ++i)
-    to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
+   cpu::dispatch<detail::arange_body<Element>>(a.begin, a.step, count, to);
   } else {
    for (std::int64_t i = 0; i < count; ++i)
     to[i] =

@@ -29,7 +29,6 @@ ALLOWED = {
     r"real_fourier<.*::(join|part)_thirds": "multiplies by a half, which is exact",
     r"(dot_rows|sum_rows)_body<": "a product: its partial sums are as long as the set's vectors",
     r"depthwise_body<": "a product as well",
-    r"runtime::kernel<tapegraph::arange_op<": "compiled for no set",
     r"line_tiles::line_tiles|steady_seconds": "costs and times",
 }
 

@@ -233,7 +233,11 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
     using real = arithmetic_type_t<T>;
     T* const to = result.mutable_data();
     for (std::int64_t i = 0; i < count; ++i)
-        to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
+        if constexpr (std::is_floating_point_v<real>) // rounded as on processors without FMA
+            to[i] = static_cast<T>(static_cast<real>(begin) +
+                                   math::detail::product(static_cast<real>(i), static_cast<real>(step)));
+        else
+            to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
     return result;
 }
 /// tensor<T>(values, dims).

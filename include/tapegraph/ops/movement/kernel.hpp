@@ -112,6 +112,19 @@ struct kernel<concat_op, T> {
         }
     }
 };
+TG_ROUNDS_EACH_BEGIN
+namespace detail {
+/// begin + i * step for i in [0, count).
+template <class Element>
+struct arange_body {
+    template <class Isa>
+    TG_INLINE static void run(double begin, double step, std::int64_t count, Element* to) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(begin + step * static_cast<double>(i));
+    }
+};
+} // namespace detail
+TG_ROUNDS_EACH_END
 // T is the type of the operand that selects the mode here.
 template <class Element, class T>
 struct kernel<arange_op<Element>, T> {
@@ -123,8 +136,7 @@ struct kernel<arange_op<Element>, T> {
             const Element value = static_cast<Element>(a.begin);
             cpu::fill(count, sizeof(Element), &value, to);
         } else if constexpr (is_floating_type<Element>) {
-            for (std::int64_t i = 0; i < count; ++i)
-                to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
+            cpu::dispatch<detail::arange_body<Element>>(a.begin, a.step, count, to);
         } else {
             for (std::int64_t i = 0; i < count; ++i)
                 to[i] =
