@@ -5,10 +5,10 @@ seconds (user and system, of the compiler and what it starts), peak memory and t
     benchmarks/compile_time.py [--compiler g++] [--rounds 3] [--only REGEX] [--list]
     benchmarks/compile_time.py --define TG_COMPONENT=1 --include DIR       header-only and, in turns, with these
     benchmarks/compile_time.py --precompiled                            and with a precompiled umbrella header
+    benchmarks/compile_time.py --against TREE                           and those of another checkout, each form in turns
     benchmarks/compile_time.py --headers [--rounds 5] [--only REGEX]    what each header beyond the umbrella adds to a source
 
-
-Whatever is compared is compiled in turns, round by round, and medians are printed: processor seconds hardly depend on how long
+Whatever is compared is compiled in turns, and medians are printed, row by row: processor seconds hardly depend on how long
 others keep the processor busy, but they do depend on what these do to its caches and clock.
 """
 
@@ -23,7 +23,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
-PROGRAMS = ROOT / "benchmarks/compile_time"
+PROGRAMS = "benchmarks/compile_time"  # of a tree
 
 # What the CMake target passes on, for large graphs.
 LIMITS = {"gcc": ["-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000"],
@@ -51,9 +51,19 @@ ROWS = [
 ]
 
 
-def first_program():
-    """The first block of C++ in README.md."""
-    return re.search(r"^```cpp\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
+def first_program(tree):
+    """The first block of C++ in a tree's README.md."""
+    return re.search(r"^```cpp\n(.*?)^```$", (tree / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
+
+
+def program(tree, file, folder):
+    """A row's source in a tree; README.md's is written into the folder. None where the tree has no such program."""
+    if file != "README.md":
+        source = tree / PROGRAMS / file
+        return source if source.exists() else None
+    source = folder / f"README_{abs(hash(tree))}.cpp"
+    source.write_text(first_program(tree), encoding="utf-8")
+    return source
 
 
 # Headers that all.hpp names besides the library itself: the umbrella header's own are not beyond it, and what these headers
@@ -82,11 +92,11 @@ class Compiler:
         self.folder = folder
         self.version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
         kind = "clang" if "clang" in self.version else "gcc"
-        self.flags = ["-std=c++20", "-fopenmp" if kind == "gcc" else "-fopenmp-simd", f"-I{INCLUDE}", *LIMITS[kind]]
+        self.flags = ["-std=c++20", "-fopenmp" if kind == "gcc" else "-fopenmp-simd", *LIMITS[kind]]
 
-    def run(self, source, flags, output):
+    def run(self, source, flags, output, tree=ROOT):
         """(processor seconds, peak MB, KB of the object); ends the program where the compiler fails."""
-        command = [self.command, *self.flags, *flags, str(source), "-o", str(output)]
+        command = [self.command, *self.flags, f"-I{tree / 'include'}", *flags, str(source), "-o", str(output)]
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
             _, status, usage = os.wait4(process.pid, 0)
@@ -101,14 +111,14 @@ class Compiler:
 
     def memory_taken(self, source, flags):
         """MB that g++ took in all for a source, which no load changes; none where it fails."""
-        report = subprocess.run([self.command, *self.flags, *flags, "-fsyntax-only", "-ftime-report", "--param", "ggc-min-heapsize=2000000",
+        report = subprocess.run([self.command, *self.flags, f"-I{INCLUDE}", *flags, "-fsyntax-only", "-ftime-report", "--param", "ggc-min-heapsize=2000000",
                                  str(source)], capture_output=True, text=True, check=False)
         found = re.search(r"^ TOTAL .*?(\d+)M$", report.stderr, re.MULTILINE)
         return int(found[1]) if found and report.returncode == 0 else None
 
     def user_seconds(self, source, flags):
         """Of the user alone, without an object; none where the compiler fails."""
-        process = subprocess.Popen([self.command, *self.flags, *flags, str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([self.command, *self.flags, f"-I{INCLUDE}", *flags, str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         return usage.ru_utime if process.returncode == 0 else None
@@ -177,10 +187,13 @@ def main():
     parser.add_argument("--list", action="store_true", help="names the rows and compiles nothing")
     parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="a macro of the other form")
     parser.add_argument("--include", action="append", default=[], metavar="DIR", help="a folder of headers of the other form")
+    parser.add_argument("--against", type=pathlib.Path, metavar="TREE", help="another checkout, whose headers and programs are compiled, too")
     parser.add_argument("--headers", action="store_true", help="a table of the headers beyond the umbrella")
     parser.add_argument("--precompiled", action="store_true", help="also with a precompiled umbrella header")
     options = parser.parse_args()
 
+    if options.against and (options.headers or options.precompiled):
+        parser.error("--against goes with programs that are compiled whole")
     if options.headers:
         with tempfile.TemporaryDirectory(prefix="compile_time_") as name:
             headers_table(Compiler(options.compiler, pathlib.Path(name)), pathlib.Path(name), options)
@@ -196,29 +209,39 @@ def main():
     with tempfile.TemporaryDirectory(prefix="compile_time_") as name:
         folder = pathlib.Path(name)
         compiler = Compiler(options.compiler, folder)
-        (folder / "README.cpp").write_text(first_program(), encoding="utf-8")
 
-        forms = [("header-only", lambda flags: flags)]
+        ways = [("header-only", lambda flags: flags)]
         if other:
-            forms.append((" ".join(other), lambda flags: [*flags, *other]))
+            ways.append((" ".join(other), lambda flags: [*flags, *other]))
         if options.precompiled:
-            forms.append(("precompiled", lambda flags: [*flags, *compiler.precompile(flags)]))
+            ways.append(("precompiled", lambda flags: [*flags, *compiler.precompile(flags)]))
+        # (title, tree, how flags change, column whose seconds are the ratio's denominator): the same way in the other tree, or the first.
+        forms = []
+        for way, change in ways:
+            if options.against:
+                forms.append((f"{way}, against", options.against.resolve(), change, None))
+                forms.append((way, ROOT, change, len(forms) - 1))
+            else:
+                forms.append((way, ROOT, change, 0 if forms else None))
 
         print(f"{compiler.version}; {processor()}; medians of {options.rounds}; "
               f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-        print("| program | " + " | ".join(f"{form} s, MB, object KB" for form, _ in forms) + (" | ratio" * (len(forms) - 1)) + " |")
-        print("| --- |" + " ---: |" * (2 * len(forms) - 1), flush=True)
-        measured = {}
-        for _ in range(options.rounds):
-            for row, file, flags in rows:
-                source = folder / "README.cpp" if file == "README.md" else PROGRAMS / file
-                for form, change in forms:
-                    measured.setdefault((row, form), []).append(compiler.run(source, ["-c", *change(flags)], folder / "object.o"))
-        for row, _, _ in rows:
-            medians = [[statistics.median(column) for column in zip(*measured[row, form])] for form, _ in forms]
-            cells = [f"{seconds:.1f}, {memory:.0f}, {size:.0f}" for seconds, memory, size in medians]
-            ratios = [f"{m[0] / medians[0][0]:.2f}" for m in medians[1:]]
-            print("| " + " | ".join([row, *cells, *ratios]) + " |")
+        titles = [cell for title, _, _, base in forms for cell in [f"{title} s, MB, object KB", *(["ratio"] if base is not None else [])]]
+        print("| program | " + " | ".join(titles) + " |")
+        print("| --- |" + " ---: |" * len(titles), flush=True)
+        for row, file, flags in rows:
+            measured = [[] for _ in forms]
+            for _ in range(options.rounds):
+                for found, (_, tree, change, _) in zip(measured, forms):
+                    if source := program(tree, file, folder):
+                        found.append(compiler.run(source, ["-c", *change(flags)], folder / "object.o", tree))
+            medians = [[statistics.median(column) for column in zip(*found)] for found in measured]
+            cells = []
+            for median, (_, _, _, base) in zip(medians, forms):
+                cells.append("{:.1f}, {:.0f}, {:.0f}".format(*median) if median else "-")
+                if base is not None:
+                    cells.append(f"{median[0] / medians[base][0]:.2f}" if median and medians[base] else "-")
+            print("| " + " | ".join([row, *cells]) + " |", flush=True)
 
 
 if __name__ == "__main__":
