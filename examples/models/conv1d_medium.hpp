@@ -12,7 +12,7 @@ namespace tg = tapegraph;
 /// `Drops` is false for comparisons with other libraries, whose random numbers differ.
 template <bool Drops = true>
 struct conv1d_medium {
-    static constexpr std::int64_t filters[]{64, 128, 256, 256, 128, 64};
+    static constexpr std::int64_t filters[6]{64, 128, 256, 256, 128, 64};
 
     constexpr auto operator()(auto scope, auto series) const {
         auto h = series;

@@ -26,9 +26,9 @@ private:
 
 inline void damage_once(std::string& bytes, const std::vector<std::string>& sound, numbers& random) {
     // Lengths and counts that a reader might believe.
-    static constexpr std::uint64_t lengths[] = {0,      1,          0x7F,       0xFF,       0x7FFF,
-                                                0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFFFFFFFFFF,
-                                                ~0ull,  1ull << 40, 1ull << 62, 0xFFFFFFF0, 0x100000000};
+    static constexpr std::uint64_t lengths[15] = {0,      1,          0x7F,       0xFF,       0x7FFF,
+                                                  0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFFFFFFFFFF,
+                                                  ~0ull,  1ull << 40, 1ull << 62, 0xFFFFFFF0, 0x100000000};
     const std::size_t at = random.below(bytes.size());
     switch (random.below(9)) {
     case 0: // one bit

@@ -25,7 +25,7 @@ inline std::string png_chunk(const std::string& type, const std::string& data) {
 /// A PNG of `samples`, [height, width, channels], where channels is 1 (grey), 2 (grey and alpha), 3 or 4.
 inline std::string png_file(unsigned height, unsigned width, unsigned channels,
                             const std::vector<std::uint8_t>& samples) {
-    static constexpr char colour_type[] = {0, 0, 4, 2, 6};
+    static constexpr char colour_type[5] = {0, 0, 4, 2, 6};
     std::string rows;
     for (unsigned y = 0; y < height; ++y) {
         rows += '\0'; // filter: none
