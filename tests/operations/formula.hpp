@@ -64,7 +64,7 @@ namespace formula_rows {
 
 using namespace naive;
 using namespace tapegraph::testing;
-using tapegraph::testing::nan; // not the C function
+using naive::abs, tapegraph::testing::nan; // not the C functions
 using element = double;        // generated sources name theirs
 using values = std::vector<std::vector<double>>;
 

@@ -10,6 +10,12 @@ namespace tapegraph {
 /// A slice whose elements are contiguous in its operand: a view from its first element on.
 struct slice_view_op : slice_op {
     static constexpr operation_kind kind = operation_kind::view;
+    // Not inherited: clang would be deducing slice_op's when pad_op's asks whether slice_op has one.
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+        const shape target = shape_of(x);
+        return invoke<pad_op>(a, &target, std::source_location::current(), dy);
+    }
 };
 
 /// The sum of tensors, each of which is placed along an axis of the result and is zero elsewhere.
