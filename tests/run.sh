@@ -35,7 +35,7 @@ phase_done() { echo "== $1: $((SECONDS - phase_start)) s"; phase_start=$SECONDS;
 
 ensure_packages g++ cmake ninja-build python3 doctest-dev nlohmann-json3-dev libstb-dev zlib1g-dev -- \
     ccache libbenchmark-dev libcli11-dev libturbojpeg0-dev libutf8proc-dev libeigen3-dev libprotozero-dev \
-    libhdf5-dev libopenmpi-dev openmpi-bin libmpich-dev mpich
+    libhdf5-dev libopenmpi-dev openmpi-bin libmpich-dev mpich $([ $all = 0 ] || echo pkg-config meson)
 ensure_oldest_clang
 forget_moved_build "$build"
 phase_done "packages"

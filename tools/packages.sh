@@ -47,6 +47,7 @@ present() {
     openmpi-bin) command -v mpirun.openmpi >/dev/null 2>&1 ;;
     libmpich-dev) command -v mpicc.mpich >/dev/null 2>&1 ;;
     mpich) command -v mpirun.mpich >/dev/null 2>&1 ;;
+    pkg-config | meson) command -v "$1" >/dev/null 2>&1 ;;
     libhdf5-dev) has_header hdf5.h || has_header hdf5/serial/hdf5.h ;;
     *) note "no rule tells whether $1 is present"; return 1 ;;
     esac
