@@ -92,7 +92,7 @@ class Compiler:
         self.folder = folder
         self.version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
         kind = "clang" if "clang" in self.version else "gcc"
-        self.flags = ["-std=c++20", "-fopenmp" if kind == "gcc" else "-fopenmp-simd", *LIMITS[kind]]
+        self.flags = ["-std=c++20", *LIMITS[kind]]
 
     def run(self, source, flags, output, tree=ROOT):
         """(processor seconds, peak MB, KB of the object); ends the program where the compiler fails."""

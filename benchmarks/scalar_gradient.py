@@ -21,7 +21,7 @@ def counted(compiler):
     with its caller; calls are those that leave the file."""
     with tempfile.TemporaryDirectory() as folder:
         target = pathlib.Path(folder) / "scalar_gradient.o"
-        subprocess.run([compiler, "-std=c++20", "-O2", "-fopenmp-simd", f"-I{root / 'include'}", "-c", source, "-o", target],
+        subprocess.run([compiler, "-std=c++20", "-O2", f"-I{root / 'include'}", "-c", source, "-o", target],
                        check=True)
         text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", target], check=True, capture_output=True,
                               text=True).stdout

@@ -52,11 +52,6 @@ if(NOT TARGET tapegraph::cuda)
     else()
         set(tapegraph_host_options "-fconstexpr-ops-limit=2000000000,-fconstexpr-loop-limit=10000000")
     endif()
-    if(TARGET OpenMP::OpenMP_CXX)
-        string(APPEND tapegraph_host_options ",-fopenmp")
-    else()
-        string(APPEND tapegraph_host_options ",-fopenmp-simd")
-    endif()
     target_compile_options(tapegraph::cuda_headers INTERFACE
         "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-fmad=false;--expt-relaxed-constexpr;SHELL:-Xcudafe --max_cost_constexpr_call=2000000000;SHELL:-Xcompiler ${tapegraph_host_options}>")
 

@@ -50,8 +50,7 @@ struct tg::runtime::kernel<squared_distances_op, T> {
     static void run(const tg::kernel_call& call) {
         const tg::buffer_view &x = call.in[0], &y = call.in[1];
         const std::int64_t n = x.extents[0], m = y.extents[0], width = x.extents[1];
-#pragma omp parallel for if (n * m * width > 65536)
-        for (std::int64_t i = 0; i < n; ++i)
+        tg::cpu::parallel_for(n, n * m * width > 65536, [&](std::int64_t i) {
             for (std::int64_t j = 0; j < m; ++j) {
                 T total = 0;
                 for (std::int64_t k = 0; k < width; ++k) {
@@ -60,6 +59,7 @@ struct tg::runtime::kernel<squared_distances_op, T> {
                 }
                 call.out[0].as<T>()[i * m + j] = total;
             }
+        });
     }
 };
 template <tg::tensor_like X, tg::tensor_like Y>
@@ -91,16 +91,19 @@ constexpr auto loss = [](auto x, auto centres) {
 static_assert(tg::gradient([](auto x) { return bent_identity(x); })(0.0) == 1);
 
 int main() {
-    const auto x = tg::random::normal<double>({6, 3}, {.seed = 1}), centres = tg::random::normal<double>({4, 3}, {.seed = 2});
+    const auto x = tg::random::normal<double>({6, 3}, {.seed = 1}),
+               centres = tg::random::normal<double>({4, 3}, {.seed = 2});
 
-    auto graph = tg::function<tg::graph>(tg::value_and_gradient(loss), tg::spec<double, tg::dyn, 3>{}, tg::spec<double, 4, 3>{});
+    auto graph =
+        tg::function<tg::graph>(tg::value_and_gradient(loss), tg::spec<double, tg::dyn, 3>{}, tg::spec<double, 4, 3>{});
     const auto [value, gradient] = graph(x, centres);
     const auto eager = tg::value_and_gradient(loss)(x, centres);
     const auto same = [](const tg::tensor<double>& a, const tg::tensor<double>& b) {
         return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
     };
     std::printf("loss %.6f\n", value.item());
-    std::printf("both modes: %s\n", same(value, eager.value) && same(std::get<0>(gradient), std::get<0>(eager.gradient)) &&
+    std::printf("both modes: %s\n", same(value, eager.value) &&
+                                            same(std::get<0>(gradient), std::get<0>(eager.gradient)) &&
                                             same(std::get<1>(gradient), std::get<1>(eager.gradient))
                                         ? "the same bits"
                                         : "different bits");
@@ -117,7 +120,8 @@ int main() {
     std::printf("derivatives %s\n", largest < 1e-7 ? "agree with differences" : "are wrong");
 
     // The activation has no kernel of its own: it is computed inside the kernel that scales it.
-    auto fused = tg::function<tg::graph>([](auto v) { return tg::eval(bent_identity(v) * 0.5 + 1); }, tg::spec<float, tg::dyn>{});
+    auto fused = tg::function<tg::graph>([](auto v) { return tg::eval(bent_identity(v) * 0.5 + 1); },
+                                         tg::spec<float, tg::dyn>{});
     std::printf("kernels of a formula with bent_identity: %d\n", fused.view().steps.size());
 
     const auto batch = tg::random::normal<double>({5, 6, 3}, {.seed = 3});

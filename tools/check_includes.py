@@ -5,7 +5,7 @@ Errors: an include against the directions below, headers that include each other
 include is not the library's (so that core/config.hpp is read first), a library header that does not exist, one that
 all.hpp does not reach, a device's kernel that no program includes, an umbrella by concern that reaches what it is to be
 without, a header of others that the module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one
-machine, notes of unfinished work, a static constexpr array without a bound, a header that makes files in a way of its own.
+machine, notes of unfinished work, a static constexpr array without a bound, OpenMP's pragmas, a header that makes files in a way of its own.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
 
@@ -334,6 +334,8 @@ def check_habits(report):
                 report(path, number, "path of one machine")
             if UNFINISHED.search(line):
                 report(path, number, "note of unfinished work")
+            if path.suffix in {".hpp", ".cuh"} and line.lstrip().startswith("#pragma omp"):
+                report(path, number, "OpenMP, which needs a flag of the compiler: TG_SIMD (core/config.hpp), cpu/parallel.hpp")
             if path.suffix in {".hpp", ".cuh"} and NO_BOUND.search(line):
                 report(path, number, "static constexpr array without a bound, which clang lets no declaration of its class read")
 

@@ -141,7 +141,7 @@ def wrong(headers, code, options):
             link = [options.component[0]]
         elif options.precompiled:
             command += ["-include", options.precompiled]
-        built = subprocess.run([*command, "-fopenmp", str(source), *link, "-o", str(program)], text=True,
+        built = subprocess.run([*command, str(source), *link, "-o", str(program)], text=True,
                                capture_output=True, check=False)
         if built.returncode != 0:
             return next((line for line in built.stderr.splitlines() if "error" in line), built.stderr[-500:])

@@ -277,7 +277,7 @@ def check_page(page, text, options, given):
             as_built = ["-O1", "-DTG_INSTRUCTION_SETS=1"]
             if given.component:
                 library, sets = given.component
-                as_built = ["-O0", "-fopenmp", "-DTG_COMPONENT=1", f"-DTG_INSTRUCTION_SETS={sets}"]
+                as_built = ["-O0", "-DTG_COMPONENT=1", f"-DTG_INSTRUCTION_SETS={sets}"]
             code, output = compile_text([*options, *as_built, "-o", binary], source, [library] if given.component else [])
             if code:
                 report(page, 1, f"does not compile\n    {first_errors(output)}")
@@ -330,7 +330,7 @@ def main():
         print("\n".join([*errors, f"check_snippets.py: {count} outputs, {len(errors)} errors"]))
         sys.exit(1 if errors or not count else 0)
     pages = given.pages or [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    options = [given.compiler, "-std=c++20", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter",
+    options = [given.compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter",
                "-Wno-pass-failed", *[f"-I{ROOT / folder}" for folder in ("include", "cuda", "tests", "examples")], *more]
 
     def check(page):

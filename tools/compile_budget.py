@@ -39,7 +39,7 @@ NO_BUDGET = 77  # tells ctest that the test was skipped
 def measure(compiler, program, folder):
     """Returns the cost of a program, and processor seconds."""
     target = pathlib.Path(folder) / f"{program}.o"
-    command = [compiler, "-std=c++20", "-O0", "-c", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", *NO_GARBAGE, f"-I{ROOT / 'include'}",
+    command = [compiler, "-std=c++20", "-O0", "-c", "-DTG_INSTRUCTION_SETS=1", *NO_GARBAGE, f"-I{ROOT / 'include'}",
                str(ROOT / f"benchmarks/compile_time/{program.removesuffix(LINKED)}.cpp"), "-o", str(target)]
     if program.endswith(LINKED):
         command.append("-DTG_COMPONENT=1")

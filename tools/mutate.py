@@ -34,7 +34,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE = os.path.join(ROOT, "include", "tapegraph")
-FLAGS = ["-std=c++20", "-w", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr-ops-limit=2000000000",
+FLAGS = ["-std=c++20", "-w", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr-ops-limit=2000000000",
          "-fconstexpr-loop-limit=10000000"]
 
 
@@ -264,7 +264,7 @@ class Builder:
         binary = os.path.join(self.folder, "program")
         # The changed object first: the linker takes its functions. Other operations are left out.
         objects = [first, self.plain_object("main")] + [self.plain_object(t) for t in program[1:]]
-        linked = subprocess.run(["g++", "-fopenmp", "-no-pie", *objects, "-Wl,--unresolved-symbols=ignore-all", "-o", binary],
+        linked = subprocess.run(["g++", "-no-pie", *objects, "-Wl,--unresolved-symbols=ignore-all", "-o", binary],
                                 stderr=subprocess.PIPE, text=True)
         return (binary, "") if linked.returncode == 0 else (None, linked.stderr)
 

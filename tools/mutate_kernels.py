@@ -22,7 +22,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join("cuda", "tapegraph", "cuda", "kernels")
-FLAGS = ["-std=c++20", "-O1", "-w", "-fopenmp", "-ffp-contract=off", "-DTG_INSTRUCTION_SETS=1",
+FLAGS = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-DTG_INSTRUCTION_SETS=1",
          "-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000"]
 SECONDS = 300  # a test that runs longer has noticed the change
 

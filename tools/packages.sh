@@ -53,9 +53,6 @@ present() {
     esac
 }
 
-# True when clang++ of this version finds its OpenMP header.
-clang_has_openmp() { "clang++-$1" -fopenmp -x c++ -fsyntax-only - <<<'#include <omp.h>' 2>/dev/null; }
-
 apt_get() {
     local sudo=()
     if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
@@ -85,19 +82,16 @@ ensure_packages() {
 }
 
 # The oldest clang of the claim that is installed or in the archive, for the tests' label
-# `compilers`. It is optional, so nothing is removed for it (libomp-*-dev exclude each other), and
-# without it the tests report what they left out.
+# `compilers`. It is optional: without it the tests report what they left out.
 ensure_oldest_clang() {
     local version
     command -v apt-cache >/dev/null 2>&1 || return 0
     for version in 16 17 18 19 20 21 22; do
-        command -v "clang++-$version" >/dev/null 2>&1 && break
+        command -v "clang++-$version" >/dev/null 2>&1 && return 0
         if [ "$apt_updated" = 0 ] && ! in_archive "clang-$version"; then update_lists; fi
         in_archive "clang-$version" && break
     done
-    if command -v "clang++-$version" >/dev/null 2>&1 && clang_has_openmp "$version"; then return 0; fi
-    install_packages --no-remove "clang-$version" "libomp-$version-dev" ||
-        install_packages --no-remove "clang-$version" || note "going on without clang"
+    install_packages --no-remove "clang-$version" || note "going on without clang"
 }
 in_archive() { [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]; }
 

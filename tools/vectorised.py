@@ -8,7 +8,7 @@ wrong place silently makes one ten times slower. For every `struct NAME : map_op
 predicate_op) of include/tapegraph/ops a region with that one operation is compiled for AVX2 and
 AVX-512, in float and double, and the assembly of its loop is checked. The same is done for regions
 of random chains of operations, which combine conditionals. For the cells of recurrent layers g++
-reports which `omp simd` loops it has vectorised. Prints what is not vectorised; exits 1 if there is
+reports which loops after TG_SIMD it has vectorised. Prints what is not vectorised; exits 1 if there is
 any. --verbose lists instructions in each vector loop.
 """
 
@@ -114,11 +114,11 @@ def loops(assembly):
 
 
 def cells(compiler, more):
-    """Returns (cell, function, whether its loop is vectorised) for every `omp simd` loop of a step
+    """Returns (cell, function, whether its loop is vectorised) for every loop after TG_SIMD of a step
     of every recurrent cell."""
     header = ROOT / "include" / "tapegraph" / "ops" / "recurrent" / "cpu_step.hpp"
     text = header.read_text().split("\n")
-    pragmas = [i + 1 for i, line in enumerate(text) if "#pragma omp simd" in line]
+    pragmas = [i + 1 for i, line in enumerate(text) if line.strip() == "TG_SIMD"]
     for cell in ("lstm_cell", "gru_cell<true>", "gru_cell<false>", "simple_rnn_cell"):
         program = f"""
 #include <tapegraph/ops/recurrent/cpu_{cell.split('_cell')[0]}_cell.hpp>
@@ -128,7 +128,7 @@ template void recurrent_forward<{cell}, float>(const recurrent_shape<float>&, st
                                                const recurrent_results<float>&, void*);
 template void recurrent_backward<{cell}, float>(const recurrent_shape<float>&, const recurrent_gradients<float>&, void*);
 }}"""
-        done = subprocess.run([compiler, "-std=c++20", "-O2", "-fopenmp-simd", "-DTG_INSTRUCTION_SETS=4", "-fopt-info-vec",
+        done = subprocess.run([compiler, "-std=c++20", "-O2", "-DTG_INSTRUCTION_SETS=4", "-fopt-info-vec",
                                f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "/dev/null", "-", *more],
                               input=program, capture_output=True, text=True)
         if done.returncode != 0:
@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--verbose", action="store_true")
     options, more = parser.parse_known_args()
     names = list(operations())
-    command = [options.compiler, "-std=c++20", "-O2", "-fopenmp-simd", f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "-",
+    command = [options.compiler, "-std=c++20", "-O2", f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "-",
                "-", *more]
     more_source, described = chains(names, options.chains, options.seed)
     done = subprocess.run(command, input=source(names) + more_source, capture_output=True, text=True)

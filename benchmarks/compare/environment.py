@@ -15,7 +15,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGES = {"pytorch": ["torch"], "tensorflow": ["tensorflow-cpu", "keras"], "jax": ["jax", "jaxlib"]}
-FLAGS = ("-std=c++20", "-O2", "-fopenmp")
+FLAGS = ("-std=c++20", "-O2")
 SIZES = """
 import importlib.metadata, json, re, sys
 packages, todo = {}, [sys.argv[1]]

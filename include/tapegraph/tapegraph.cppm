@@ -59,10 +59,8 @@ module;
 #include <vector>
 
 #ifdef __linux__
+#include <sched.h>
 #include <sys/vfs.h>
-#endif
-#ifdef _OPENMP
-#include <omp.h>
 #endif
 #ifdef TAPEGRAPH_USE_CBLAS
 #include <cblas.h>

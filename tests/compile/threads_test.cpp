@@ -6,8 +6,6 @@ namespace threads_test {
 
 using namespace nn_test;
 
-// The kernels' own threads are switched off: OpenMP's runtime is not known to ThreadSanitizer.
-
 TEST_CASE("predict from several threads gives what one gives") {
     each_mode([](auto mode) {
         const thread_limit limit(1);

@@ -1,7 +1,7 @@
 // A program of everything, compiled as strictly as users compile theirs: warnings about the headers are the library's, and with
 // -fsanitize=undefined g++ does not know that two variables have two addresses, which traces must not need.
 // expect-success
-// flags: -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsanitize=undefined
+// flags: -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsanitize=undefined
 #include <tapegraph/compile/features.hpp>
 #include <tapegraph/data/synthetic.hpp>
 #include <tapegraph/graph/explain.hpp>

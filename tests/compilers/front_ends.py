@@ -60,11 +60,9 @@ class Compiler:
         keys = ["__clang_major__", "__clang_minor__", "__clang_patchlevel__"] if self.name == "clang" else [
             "__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"]
         self.version = ".".join(value.get(key, "?") for key in keys)
-        # libomp-*-dev of two versions cannot be installed beside each other in Debian.
-        self.openmp = "-fopenmp" if says("-fopenmp", "-x", "c++", "-fsyntax-only", "-include", "omp.h", "-")[0] else "-fopenmp-simd"
         self.called = command
         self.budgets = BUDGETS[self.name]
-        self.command = [*command, *OPTIONS, *NOT_OURS, *self.budgets, self.openmp, *(f"-I{ROOT / folder}" for folder in FOLDERS),
+        self.command = [*command, *OPTIONS, *NOT_OURS, *self.budgets, *(f"-I{ROOT / folder}" for folder in FOLDERS),
                         *(argument for folder in includes for argument in ("-isystem", folder))]
 
 

@@ -9,7 +9,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-flags=(-std=c++20 -O1 -fopenmp-simd -I "$source/include")
+flags=(-std=c++20 -O1 -I "$source/include")
 suits() { # COMPILER
     command -v "$1" > /dev/null && "$1" --version | grep -q clang && [ "$("$1" -dumpversion | cut -d. -f1)" -ge 19 ]
 }

@@ -27,6 +27,39 @@ compile alike.o
 "$COMPILER" program.o alike.o -o alike
 ./alike || fail "two objects that were compiled alike: wrong results"
 
+# A program may use OpenMP in some of its objects. The library then takes omp_set_num_threads for its own, and its kernels do
+# not divide inside the program's regions.
+cat > openmp.cpp << 'END'
+#include <omp.h>
+#include <tapegraph/tensor.hpp>
+#include <cstdio>
+int threads_of_other_object();
+int main() {
+    omp_set_num_threads(3);
+    const int set = tapegraph::thread_count();
+    int inside = 0;
+#pragma omp parallel num_threads(2)
+    tapegraph::cpu::parallel_team(true, [&](int, int team) {
+#pragma omp atomic
+        inside += team;
+    });
+    int outside = 0;
+    tapegraph::cpu::parallel_team(true, [&](int, int team) { outside = team; });
+    std::printf("%d threads, %d in the other object, two regions of %d in all, one of %d\n", set, threads_of_other_object(), inside, outside);
+    return set == 3 && threads_of_other_object() == 3 && inside == 2 && outside >= 1 ? 0 : 1;
+}
+END
+cat > plain.cpp << 'END'
+#include <tapegraph/tensor.hpp>
+int threads_of_other_object() { return tapegraph::thread_count(); }
+END
+if "$COMPILER" -fopenmp -include omp.h -x c++ -c /dev/null -o /dev/null 2> /dev/null; then
+    "$COMPILER" -std=c++20 -O0 -fopenmp -I "$source/include" -c openmp.cpp -o openmp.o
+    "$COMPILER" -std=c++20 -O0 -I "$source/include" -c plain.cpp -o plain.o
+    "$COMPILER" -fopenmp openmp.o plain.o -o openmp
+    ./openmp || fail "a program that uses OpenMP itself"
+fi
+
 # Who only chooses how to convolve has all that the choice names.
 cat > choice.cpp << 'END'
 #include <tapegraph/fast_convolution.hpp>
@@ -48,7 +81,6 @@ differ() { # CHOICE [FLAG...]: the link must fail and say in what the objects di
     fi
 }
 differ version -I other
-if "$COMPILER" -fopenmp -include omp.h -x c++ -c /dev/null -o /dev/null 2> /dev/null; then differ OpenMP -fopenmp; fi
 differ TAPEGRAPH_USE_CBLAS -I cblas -DTAPEGRAPH_USE_CBLAS
 differ TG_CUDA -DTG_CUDA -DTG_SIMT
 if [ "$(uname -m)" = x86_64 ]; then

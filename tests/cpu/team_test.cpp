@@ -43,7 +43,6 @@ TEST_CASE("every task runs once, whatever the number of threads and tasks") {
     }
 }
 
-#if defined(_OPENMP)
 TEST_CASE("the members of a team are all there, and can meet") {
     for (const int threads : {2, 5, 3}) {
         const threads_of_kernels set(threads);
@@ -135,7 +134,6 @@ TEST_CASE("a region does not wait for threads that have not begun") {
         REQUIRE(sum == 3);
     }
 }
-#endif
 
 TEST_CASE("regions inside regions run on the thread that opens them") {
     const threads_of_kernels set(4);

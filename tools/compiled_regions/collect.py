@@ -59,7 +59,7 @@ def regions(compiler):
     """Returns the lines of the header."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "vocabulary.o"
-        subprocess.run([compiler, "-std=c++20", "-O1", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", f"-I{ROOT / 'include'}", "-c",
+        subprocess.run([compiler, "-std=c++20", "-O1", "-DTG_INSTRUCTION_SETS=1", f"-I{ROOT / 'include'}", "-c",
                         str(pathlib.Path(__file__).parent / "vocabulary.cpp"), "-o", str(program)], check=True)
         symbols = subprocess.run(["nm", "-C", str(program)], check=True, capture_output=True, text=True).stdout
     found = set()

@@ -42,6 +42,18 @@ TG_OBJECTS_AGREE(version,
 // different target attributes; whatever stayed a call would be compiled once, for the baseline, and run at its speed.
 #define TG_INLINE __attribute__((always_inline)) inline
 
+// TG_SIMD, before a loop: its iterations do not depend on each other, so it may be vectorised without a check that its
+// arrays do not overlap. TG_VECTORISES, before a function: loops are vectorised wherever that pays, also where g++'s -O1
+// and -O2 do not (-O2 does not where it does not know the number of iterations). Functions that are called through on<Isa> and
+// fused<Isa> (cpu/isa.hpp) have it. Neither needs a flag of the compiler, as OpenMP's pragma would.
+#if defined(__clang__)
+#define TG_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#define TG_VECTORISES
+#else
+#define TG_SIMD _Pragma("GCC ivdep")
+#define TG_VECTORISES __attribute__((optimize("tree-loop-vectorize", "vect-cost-model=dynamic")))
+#endif
+
 // TG_HD: may be called from kernels on every backend.
 #if defined(__CUDACC__)
 #define TG_HD __host__ __device__ __forceinline__

@@ -162,7 +162,7 @@ TG_HD constexpr T at(const address& a, std::uint64_t index) {
 template <int Count, class T>
 TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
     const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
+    TG_SIMD
     for (int b = 0; b < Count; ++b) {
         const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
         std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
@@ -193,7 +193,7 @@ TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
         for (int p = 0; p < per; p += 2) {
             T* const u = planes + p * Count;
             T* const v = u + Count;
-#pragma omp simd
+            TG_SIMD
             for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
         }
         for (int b = 0; b < Count; ++b)

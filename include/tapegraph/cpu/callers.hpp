@@ -1,15 +1,12 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/processors.hpp>
 
 #include <algorithm>
 #include <atomic>
 
 #include <pthread.h>
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 
 /// Counts the threads of the program that are running the library, and limits the threads that each
 /// may use for its regions. With more workers than processors, a thread would wait for a worker
@@ -63,12 +60,8 @@ private:
 inline std::atomic<int> assumed_processors{0};
 inline int processors() {
     if (const int assumed = assumed_processors.load(std::memory_order_relaxed); assumed > 0) return assumed;
-#if defined(_OPENMP)
-    static const int found = omp_get_num_procs();
+    static const int found = system_processors();
     return found;
-#else
-    return 1;
-#endif
 }
 
 } // namespace detail

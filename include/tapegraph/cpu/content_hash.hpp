@@ -24,7 +24,7 @@ struct content_hash_body {
     TG_INLINE static void add(state& s, const std::byte* from) {
         std::uint64_t word[lanes];
         std::memcpy(word, from, block);
-#pragma omp simd
+        TG_SIMD
         for (int k = 0; k < lanes; ++k) {
             const std::uint64_t mixed = word[k] ^ s.key[k];
             s.sum[k] += word[k] + (mixed & 0xFFFFFFFFu) * (mixed >> 32);

@@ -39,15 +39,17 @@ struct gemm_arguments {
 
 /// Bias and relu, where the kernel that adds the sums does not apply them.
 template <class T>
-void finish_rows(const gemm_arguments<T>& g) {
+TG_VECTORISES void finish_rows(const gemm_arguments<T>& g) {
     for (std::int64_t i = 0; i < g.m && (g.bias != nullptr || g.relu); ++i) {
         T* const c = g.c + i * g.ldc;
-        if (g.bias != nullptr)
-#pragma omp simd
+        if (g.bias != nullptr) {
+            TG_SIMD
             for (std::int64_t j = 0; j < g.n; ++j) c[j] += g.bias[j];
-        if (g.relu)
-#pragma omp simd
+        }
+        if (g.relu) {
+            TG_SIMD
             for (std::int64_t j = 0; j < g.n; ++j) c[j] = c[j] <= T(0) ? T(0) : c[j]; // keeps NaN
+        }
     }
 }
 

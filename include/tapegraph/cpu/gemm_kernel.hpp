@@ -191,7 +191,7 @@ struct tile_finish {
 #define TG_FUSED(...) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
 #else
-#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast"))) __VA_ARGS__
+#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast", "tree-loop-vectorize", "vect-cost-model=dynamic"))) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
 #define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))

@@ -106,21 +106,21 @@ struct sum_rows_body {
     template <class Isa>
     TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
                               std::int64_t columns, T* strip) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t j = 0; j < columns; ++j) strip[j] = T(0);
         std::int64_t i = 0;
         for (; i + 4 <= k; i += 4) {
             const T* m = matrix + i * matrix_row;
             const T *m1 = m + matrix_row, *m2 = m1 + matrix_row, *m3 = m2 + matrix_row;
             const T x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t j = 0; j < columns; ++j)
                 strip[j] += (m[j] * x0 + m1[j] * x1) + (m2[j] * x2 + m3[j] * x3);
         }
         for (; i < k; ++i) {
             const T* m = matrix + i * matrix_row;
             const T x0 = x[i];
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t j = 0; j < columns; ++j) strip[j] += m[j] * x0;
         }
     }

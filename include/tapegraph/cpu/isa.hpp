@@ -120,13 +120,13 @@ inline void set_instruction_set(instruction_set set) {
 #define TG_ROUNDS_EACH_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
 #define TG_ROUNDS_EACH_END _Pragma("float_control(pop)")
 #else
-#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
+#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "tree-loop-vectorize", "vect-cost-model=dynamic")))
 #define TG_ROUNDS_EACH_BEGIN
 #define TG_ROUNDS_EACH_END
 #endif
 
 #if defined(__clang__)
-// To clang `#pragma omp simd` is a request, not only a permission: where it does not vectorise such a
+// To clang TG_SIMD is a request, not only a permission: where it does not vectorise such a
 // loop, it warns at the function that the loop was inlined into, which is one of these.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"

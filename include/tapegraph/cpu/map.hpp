@@ -36,19 +36,19 @@ inline bool has_all(const buffer_view& operand, std::int64_t elements) {
 }
 
 template <class Word>
-inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count) {
+TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count) {
     Word* const target = reinterpret_cast<Word*>(to);
     const Word* const source = reinterpret_cast<const Word*>(from);
     if (stride == 0) {
         const Word value = *source;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) target[i] = value;
     } else {
         std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Word));
     }
 }
 
-inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t size) {
+TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t size) {
     switch (size) {
     case 1: return copy_run<std::uint8_t>(to, from, stride, count);
     case 2: return copy_run<std::uint16_t>(to, from, stride, count);

@@ -6,22 +6,13 @@
 #include <atomic>
 #include <cstdint>
 
-/// Threads. All parallel code goes through here; without OpenMP it runs on one thread. OpenMP
-/// determines the number of threads and whether the caller is in one of its own teams; waiting is
-/// implemented here (cpu/team.hpp).
-
-#if defined(_OPENMP)
-#include <omp.h>
-TG_OBJECTS_AGREE(OpenMP, on)
-#else
-TG_OBJECTS_AGREE(OpenMP, off)
-#endif
+/// Threads. All parallel code goes through here, onto teams of threads of our own (cpu/team.hpp).
 
 namespace tapegraph {
 
 namespace cpu::detail {
 inline int& thread_setting() {
-    static int threads = 0; // 0: OpenMP's default
+    static int threads = 0; // 0: the environment's
     return threads;
 }
 } // namespace cpu::detail
@@ -29,14 +20,11 @@ inline int& thread_setting() {
 /// Threads that kernels may use.
 inline int thread_count() {
     if (cpu::detail::thread_setting() > 0) return cpu::detail::thread_setting();
-#if defined(_OPENMP)
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
+    return cpu::detail::default_threads();
 }
 
-/// Limits the threads of every kernel of the process; 0 restores OpenMP's choice.
+/// Sets the threads of every kernel of the process; 0 restores the choice of the environment
+/// (TAPEGRAPH_NUM_THREADS, OMP_NUM_THREADS), which is a thread for each processor if it says nothing.
 inline void set_thread_count(int threads) { cpu::detail::thread_setting() = threads; }
 
 namespace cpu {
@@ -61,15 +49,13 @@ inline void task_done() {
         tell_listener();
 }
 
-#if defined(_OPENMP)
-inline bool may_divide() { return !in_team && !omp_in_parallel(); }
+inline bool may_divide() { return !in_team && !in_region_of_program(); }
 
 template <class F>
 team_work work_of(const F& f) {
     // An exception that leaves a thread ends the program.
     return {[](const void* g, int thread, int threads) noexcept { (*static_cast<const F*>(g))(thread, threads); }, &f};
 }
-#endif
 
 } // namespace detail
 
@@ -97,8 +83,7 @@ private:
 /// finished one, and a thread without a processor takes none. Which thread runs a task is
 /// unspecified, so a task's result must depend only on its number.
 template <class F>
-void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
-#if defined(_OPENMP)
+void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
     if (parallel && tasks > 1 && detail::may_divide()) {
         const int most = thread_count();
         if (most > 1) {
@@ -113,7 +98,6 @@ void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
             return;
         }
     }
-#endif
     for (std::int64_t task = 0; task < tasks; ++task) {
         f(task, 0);
         detail::task_done();
@@ -129,8 +113,7 @@ void parallel_for(std::int64_t tasks, bool parallel, const F& f) {
 /// Calls f(thread, threads) once on each of `threads` threads (one when `parallel` does not hold);
 /// they may wait for each other.
 template <class F>
-void parallel_team([[maybe_unused]] bool parallel, const F& f) {
-#if defined(_OPENMP)
+void parallel_team(bool parallel, const F& f) {
     if (parallel && detail::may_divide()) {
         const int threads = thread_count();
         if (threads > 1) {
@@ -138,7 +121,6 @@ void parallel_team([[maybe_unused]] bool parallel, const F& f) {
             return;
         }
     }
-#endif
     f(0, 1);
 }
 

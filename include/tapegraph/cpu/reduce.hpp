@@ -140,7 +140,7 @@ struct driver {
     // At -O2 g++ leaves std::fill_n scalar.
     template <class V>
     static void fill(V* to, std::int64_t count, V value) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) to[i] = value;
     }
 
@@ -205,7 +205,7 @@ struct driver {
     }
     void store(int k, std::int64_t unit, const sum_type* total, std::int64_t width) const {
         T* into = out[k] + unit / p.chunks * p.columns + unit % p.chunks * p.width;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < width; ++i) into[i] = static_cast<T>(total[i]);
     }
     void columns_task(std::int64_t task) const {

@@ -67,7 +67,7 @@ struct join_columns_body {
     template <class Isa>
     TG_INLINE static void run(T* partial, std::int64_t width, accumulator<T>* total) {
         const std::int64_t whole = width < lanes_of<T> ? width : width - width % lanes_of<T>;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < whole; ++i) {
             accumulator<T> value = total[i];
             combine<R>(value, static_cast<accumulator<T>>(partial[i]));

@@ -107,7 +107,7 @@ TG_INLINE void combine_vectors(V& a, const V& b) {
 // `combine` of x and y. Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
-#pragma omp simd
+    TG_SIMD
     for (int i = 0; i < N; ++i) {
         const T a = x[i], b = y[i];
         const T best = (R == reduction::maximum ? b > a : b < a) ? b : a;
@@ -285,7 +285,7 @@ template <reduction R, class T>
 struct narrow_rows_body {
     template <int Length>
     TG_INLINE static void fold(const T* x, std::int64_t rows, accumulator<T>* out) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t r = 0; r < rows; ++r)
             out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
     }

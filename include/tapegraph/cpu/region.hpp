@@ -41,7 +41,7 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
         const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
         result* const out = static_cast<result*>(target);
         const std::int64_t count = t.count & -Lanes;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i);
     }
 
@@ -86,7 +86,7 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
         const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
         const targets<R...> to{{static_cast<typename evaluator::template word<Results>*>(t.out[R])}...};
         const std::int64_t count = t.count & -Lanes;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
     }
 

@@ -61,14 +61,14 @@ struct sum_columns_body<region<slots<Slots...>, results<Results...>, Instruction
         for (std::int64_t r = 0; r < b.rows; ++r) {
             const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(b.in[S]) + r * b.stride[S]}...};
             const targets<K...> to{{static_cast<word<K>*>(b.out[K]) + (K < Sums ? 0 : r * b.written_stride)}...};
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < whole; ++i) element(p, to, i);
             if (rest == 0) continue;
             const pointers<S...> last{
                 {static_cast<const machine::reg<S, const machine::word_t<Slots>*>&>(p).value + back}...};
             const targets<K...> end{{K < Sums ? static_cast<const machine::reg<K, word<K>*>&>(to).value + whole
                                               : reinterpret_cast<word<K>*>(ends[K])}...};
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < lanes; ++i) element(last, end, i);
             (keep_last<K>(end, static_cast<const machine::reg<K, word<K>*>&>(to).value + back, rest), ...);
         }
@@ -79,7 +79,7 @@ struct sum_columns_body<region<slots<Slots...>, results<Results...>, Instruction
             using index = detail::integer_of_size<sizeof(word<K>)>;
             const word<K>* const from = static_cast<const machine::reg<K, word<K>*>&>(end).value;
             const auto skipped = static_cast<index>(lanes - kept);
-#pragma omp simd
+            TG_SIMD
             for (index i = 0; i < static_cast<index>(lanes); ++i)
                 if (i >= skipped) to[i] = from[i];
         }

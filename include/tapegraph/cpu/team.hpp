@@ -11,10 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#if defined(_OPENMP)
-#include <omp.h>
 #include <pthread.h>
-#endif
 
 /// Teams of threads, on which parallel_for and similar functions run. They are designed for
 /// machines that other programs use as well: waiting threads spin for a moment and then sleep, and
@@ -35,8 +32,6 @@ struct team_work {
     void (*call)(const void* f, int thread, int threads);
     const void* f;
 };
-
-#if defined(_OPENMP)
 
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -230,7 +225,5 @@ TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
     team_pool::put(team);
 }
 #endif
-
-#endif // _OPENMP
 
 } // namespace tapegraph::cpu::detail

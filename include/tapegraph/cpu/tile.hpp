@@ -45,7 +45,7 @@ TG_INLINE const Word* beside_copies(const Word* from, std::int64_t count, std::b
     using index = integer_of_size<sizeof(Word)>;
     Word* const to = reinterpret_cast<Word*>(memory);
     const Word first = from[0];
-#pragma omp simd
+    TG_SIMD
     for (index i = 0; i < static_cast<index>(Lanes); ++i) to[i] = i < static_cast<index>(count) ? from[i] : first;
     return to;
 }
@@ -53,7 +53,7 @@ template <std::int64_t Lanes, class Word>
 TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count) {
     using index = integer_of_size<sizeof(Word)>;
     const Word* const from = reinterpret_cast<const Word*>(memory);
-#pragma omp simd
+    TG_SIMD
     for (index i = 0; i < static_cast<index>(Lanes); ++i)
         if (i < static_cast<index>(count)) to[i] = from[i];
 }

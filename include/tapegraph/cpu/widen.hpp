@@ -20,7 +20,7 @@ struct widen_body {
         for (std::int64_t r = 0; r < rows; ++r) {
             float* const y = to + r * to_row;
             const T* const x = from + r * from_row;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < columns; ++i) y[i] = float_of<T>(x[i].bits);
         }
     }
@@ -30,7 +30,7 @@ template <storage_type T>
 struct narrow_body {
     template <class Isa>
     TG_INLINE static void run(T* to, const float* from, std::int64_t count) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) to[i].bits = storage_bits<T>(from[i]);
     }
 };
@@ -43,7 +43,7 @@ struct narrow_biased_body {
     TG_INLINE static void run(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float* bias,
                               std::int64_t rows, std::int64_t columns) {
         for (std::int64_t r = 0; r < rows; ++r, to += to_row, from += from_row) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < columns; ++i) {
                 const float sum = rounded_to<T>(from[i]) + bias[i];
                 const float rounded = rounded_to<T>(sum);

@@ -105,9 +105,13 @@ TG_COMPILED(nn, void initialize<double>(double*, const shape&, const initializer
 
 TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
     const auto dot = [columns](const double* a, const double* b) {
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+        constexpr std::int64_t lanes = 8; // the order of the sum, whatever the compiler makes of it
+        double sums[lanes]{}, sum = 0;
+        std::int64_t i = 0;
+        for (; i + lanes <= columns; i += lanes)
+            for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+        for (; i < columns; ++i) sum += a[i] * b[i];
+        for (const double part : sums) sum += part;
         return sum;
     };
     for (std::int64_t k = 0; k < rows; ++k) {

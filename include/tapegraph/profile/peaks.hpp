@@ -112,13 +112,13 @@ inline double triad(std::size_t bytes, double seconds, clock_function now = thre
     const auto count = static_cast<std::int64_t>(bytes / (3 * sizeof(float)));
     std::vector<float> a(static_cast<std::size_t>(count)), b(a), c(a);
     const int passes = static_cast<int>(std::max<std::int64_t>(1, 2000000 / std::max<std::int64_t>(count, 1)));
-    return best_rate(seconds, now, [&](int thread, int threads) {
+    return best_rate(seconds, now, [&](int thread, int threads) TG_VECTORISES {
         const std::int64_t part = (count + threads - 1) / threads;
         const std::int64_t first = std::min(count, thread * part), last = std::min(count, first + part);
         float* const to = a.data();
         const float *const x = b.data(), *const y = c.data();
         for (int pass = 0; pass < passes; ++pass) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = first; i < last; ++i) to[i] = x[i] + 3.0f * y[i];
 #if defined(__GNUC__)
             __asm__ volatile("" ::: "memory");

@@ -28,12 +28,12 @@ constexpr T added(T a, T b) {
 }
 
 template <class T>
-void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
+TG_VECTORISES void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
     T* const to = static_cast<T*>(sum);
     const T* const a = static_cast<const T*>(left);
     const T* const b = static_cast<const T*>(right);
     // Where the result is one of the operands, each element is read before it is written.
-#pragma omp simd
+    TG_SIMD
     for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
 }
 

@@ -174,7 +174,7 @@ void copy_into(const I& x, image_view<pixel_of<I>> to) {
 /// Converts bytes to floats in [0, 1]: value / 255.
 template <image_like I>
     requires std::is_same_v<pixel_of<I>, std::uint8_t>
-void to_float_into(const I& x, image_view<float> to) {
+TG_VECTORISES void to_float_into(const I& x, image_view<float> to) {
     const auto from = view_of(x);
     detail::check_same_extents("to_float", from, to);
     constexpr float unit = 1.0f / 255.0f;
@@ -182,7 +182,7 @@ void to_float_into(const I& x, image_view<float> to) {
         const std::uint8_t* const row = from.row(y);
         float* const out = to.row(y);
         const std::int64_t size = from.row_size();
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < size; ++i) out[i] = static_cast<float>(row[i]) * unit;
     }
 }

@@ -51,7 +51,7 @@ TG_INLINE void add_rows(float* __restrict out, const From* row, std::int64_t str
                       *const d = row + stride * 3 * (Count > 3);
     const float wa = weights[0], wb = weights[Count > 1 ? 1 : 0], wc = weights[Count > 2 ? 2 : 0],
                 wd = weights[Count > 3 ? 3 : 0];
-#pragma omp simd
+    TG_SIMD
     for (std::int64_t i = 0; i < size; ++i) {
         float sum = wa * static_cast<float>(a[i]);
         if constexpr (Add) sum = out[i] + sum;

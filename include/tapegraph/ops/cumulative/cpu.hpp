@@ -74,14 +74,14 @@ struct columns_body {
             const T* from = x + k * stride;
             T* to = y + k * stride;
             if (exclusive) {
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < width; ++c) {
                     const A value = static_cast<A>(from[c]);
                     to[c] = static_cast<T>(total[c]);
                     total[c] = joined<S>(total[c], value);
                 }
             } else {
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < width; ++c) {
                     total[c] = joined<S>(total[c], static_cast<A>(from[c]));
                     to[c] = static_cast<T>(total[c]);

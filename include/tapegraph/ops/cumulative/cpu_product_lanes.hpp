@@ -58,13 +58,14 @@ struct tile {
         double high[lanes], low[lanes];
         for (int c = 0; c < lanes; ++c) high[c] = low[c] = 1;
         const auto look = [&](const double(&of)[rows][lanes]) {
-            for (int j = 0; j < count; ++j)
-#pragma omp simd
+            for (int j = 0; j < count; ++j) {
+                TG_SIMD
                 for (int c = 0; c < lanes; ++c) {
                     const double size = size_of(of[j][c]), some = size == 0 ? 1 : size;
                     high[c] = size > high[c] ? size : high[c];
                     low[c] = some < low[c] ? some : low[c];
                 }
+            }
         };
         look(x);
         if (running) look(dy);
@@ -86,7 +87,7 @@ struct tile {
     }
     /// Parts become numbers of [1, 2), but zeros, infinities and NaN.
     static TG_INLINE void normalize(wide_row& a) {
-#pragma omp simd
+        TG_SIMD
         for (int c = 0; c < lanes; ++c) {
             const bits b = math::detail::to_bits(a.part[c]), field = b >> 52 & 0x7ff;
             const bool plain = field != 0 && field != 0x7ff;
@@ -96,7 +97,7 @@ struct tile {
     }
     /// a *= row j of x.
     TG_INLINE void multiply(wide_row& a, int j) const {
-#pragma omp simd
+        TG_SIMD
         for (int c = 0; c < lanes; ++c) a.part[c] *= x[j][c];
         if (shifted)
             for (int c = 0; c < lanes; ++c) a.exponent[c] += x_shift[j][c];
@@ -106,7 +107,7 @@ struct tile {
     /// by more than 1000 does not count.
     TG_INLINE void add(wide_row& a, int j) const {
         constexpr std::int64_t nothing = -(std::int64_t{1} << 40), apart = -1000;
-#pragma omp simd
+        TG_SIMD
         for (int c = 0; c < lanes; ++c) {
             const double u = a.part[c], v = dy[j][c];
             const std::int64_t of_u = u == 0 ? nothing : a.exponent[c];
@@ -121,19 +122,18 @@ struct tile {
     }
     /// The same of numbers without exponents.
     TG_INLINE void add_flat(wide_row& a, int j) const {
-#pragma omp simd
+        TG_SIMD
         for (int c = 0; c < lanes; ++c) a.part[c] += dy[j][c];
     }
     /// Whether all parts but zeros are between `least` and `most`.
     static TG_INLINE bool inside(const double (&part)[lanes]) {
-        double high = 1, low = 1;
-#pragma omp simd reduction(max : high) reduction(min : low)
+        std::int64_t outside = 0;
+        TG_SIMD
         for (int c = 0; c < lanes; ++c) {
-            const double size = size_of(part[c]), some = size == 0 ? 1 : size == size ? size : 0x1p1000;
-            high = some > high ? some : high;
-            low = some < low ? some : low;
+            const double size = size_of(part[c]), some = size == 0 ? 1 : size;
+            outside |= !(some < most && some > least); // NaN, too
         }
-        return high < most && low > least;
+        return outside == 0;
     }
     /// Brings all exponents to 0, if the numbers are inside then.
     static TG_INLINE bool flatten(wide_row& a) {
@@ -206,7 +206,7 @@ struct block_gradients {
         double first[lanes], second[lanes];
         wide_row& right = t->after;
         const auto scale = [&](int j) {
-#pragma omp simd
+            TG_SIMD
             for (int c = 0; c < lanes; ++c) {
                 const std::int64_t e = exponents[last[j]][c] + right.exponent[c];
                 const std::int64_t bounded = e < -1540 ? -1540 : e > 2000 ? 2000 : e;
@@ -216,7 +216,7 @@ struct block_gradients {
             }
         };
         const auto put = [&](int j) {
-#pragma omp simd
+            TG_SIMD
             for (int c = 0; c < lanes; ++c) {
                 const double product = t->result[j][c] * right.part[c], value = product * first[c] * second[c];
                 t->result[j][c] = product - product == 0 ? value : product; // infinity 0 would be NaN

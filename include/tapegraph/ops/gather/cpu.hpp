@@ -24,11 +24,11 @@ inline constexpr std::int64_t task_elements = 16384;
 
 /// Throws range_error for the first index outside [0, limit).
 template <class Index>
-void check(const char* operation, const Index* indices, std::int64_t count, std::int64_t limit) {
+TG_VECTORISES void check(const char* operation, const Index* indices, std::int64_t count, std::int64_t limit) {
     for (std::int64_t i = 0; i < count; i += 1024) {
         const std::int64_t end = std::min(count, i + 1024);
         int bad = 0;
-#pragma omp simd reduction(| : bad)
+        TG_SIMD
         for (std::int64_t k = i; k < end; ++k)
             bad |= (indices[k] < 0) | (static_cast<std::int64_t>(indices[k]) >= limit);
         if (bad == 0) continue;
@@ -50,7 +50,7 @@ struct add_rows_body {
             if (row < low || row >= high) continue;
             const T* from = updates + i * width;
             T* into = out + row * width;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = first; c < last; ++c) into[c] += from[c];
         }
     }

@@ -46,16 +46,16 @@ struct sum_runs_body {
             while (next < count && sorted[next].key == sorted[i].key) ++next;
             T* const sum = out + sorted[i].position * width;
             const T* from = rows + sorted[i].position * width;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = first; c < last; ++c) sum[c] = T(0) + from[c];
             for (std::int64_t k = i + 1; k < next; ++k) {
                 from = rows + sorted[k].position * width;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = first; c < last; ++c) sum[c] += from[c];
             }
             for (std::int64_t k = i + 1; k < next; ++k) {
                 T* const to = out + sorted[k].position * width;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = first; c < last; ++c) to[c] = sum[c];
             }
             i = next;

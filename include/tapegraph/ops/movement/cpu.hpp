@@ -109,7 +109,7 @@ void run(const void* from, void* to, axis rows, axis a) {
     } else if (a.out == 1 && a.in == 0) {
         for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) {
             const element value = *x;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < a.extent; ++i) y[i] = value;
         }
     } else if (a.out == 1 && a.in == -1) {

@@ -148,7 +148,7 @@ struct fold_row_body {
             T* to = row + r.first * inner;
             if (r.direction > 0) {
                 const std::int64_t count = r.count * inner;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
             } else if (inner == 1 && r.direction < 0) {
                 for (std::int64_t i = 0; i < r.count; ++i) to[-i] += from[i];
@@ -158,7 +158,7 @@ struct fold_row_body {
                 *to = sum;
             } else {
                 for (std::int64_t i = 0; i < r.count; ++i, from += inner, to += r.direction * inner) {
-#pragma omp simd
+                    TG_SIMD
                     for (std::int64_t c = 0; c < inner; ++c) to[c] += from[c];
                 }
             }

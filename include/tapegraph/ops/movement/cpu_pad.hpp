@@ -13,11 +13,11 @@ namespace tapegraph::cpu {
 
 namespace layout_detail {
 template <int Size>
-void fill_run(void* to, std::int64_t count, const void* value) {
+TG_VECTORISES void fill_run(void* to, std::int64_t count, const void* value) {
     using element = typename word<Size>::type;
     element* y = static_cast<element*>(to);
     const element v = *static_cast<const element*>(value);
-#pragma omp simd
+    TG_SIMD
     for (std::int64_t i = 0; i < count; ++i) y[i] = v;
 }
 } // namespace layout_detail

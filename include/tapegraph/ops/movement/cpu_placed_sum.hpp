@@ -71,25 +71,25 @@ struct rows {
             return void(std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(count) * sizeof(T)));
         const T* const a = operand(0);
         if (s.operands == 1) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] + T(0);
             return;
         }
         const T* const b = operand(1);
         if (s.operands == 2 && operands > 2) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i] + T(0);
             return;
         }
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
         for (int k = 2; k < s.operands; ++k) {
             const T* const c = operand(k);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) out[i] += c[i];
         }
         if (s.operands > 2 && s.operands < operands) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) out[i] += T(0);
         }
     }

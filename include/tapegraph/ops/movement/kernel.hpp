@@ -119,7 +119,7 @@ template <class Element>
 struct arange_body {
     template <class Isa>
     TG_INLINE static void run(double begin, double step, std::int64_t count, Element* to) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(begin + step * static_cast<double>(i));
     }
 };

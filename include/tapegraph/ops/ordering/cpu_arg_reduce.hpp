@@ -13,7 +13,7 @@ inline constexpr std::int64_t most_rows = 256; // searched together
 template <class T, int... I>
 TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, I...>) {
     std::int32_t first[16];
-#pragma omp simd
+    TG_SIMD
     for (int k = 0; k < 16; ++k) {
         std::int32_t at = 16 * static_cast<int>(sizeof...(I));
         ((at = x[16 * I + k] == value ? 16 * I + k : at), ...);
@@ -70,7 +70,7 @@ struct arg_columns_body {
         for (std::int64_t r = 1; r < length; ++r) {
             const T* row = x + r * stride;
             const std::int32_t number = static_cast<std::int32_t>(r);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c) {
                 const T value = row[c], so_far = best[c];
                 const bool better =

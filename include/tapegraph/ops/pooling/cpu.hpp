@@ -80,7 +80,7 @@ struct block {
         constexpr std::int64_t most = lanes<T>;
         const std::int64_t n = Whole ? most : length;
         T state[most], left[most], pooled[most];
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < n; ++i) {
             state[i] = R == rule::maximum ? -std::numeric_limits<T>::infinity() : T(0);
             if constexpr (R == rule::maximum_gradient) left[i] = other[pixel + c + i];
@@ -100,7 +100,7 @@ struct block {
                     if constexpr (R == rule::maximum_gradient || R == rule::average_gradient)
                         __builtin_prefetch(out + ahead, 1);
                 }
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t i = 0; i < n; ++i) {
                     if constexpr (R == rule::maximum) {
                         const T value = x[at + i], so_far = state[i];
@@ -123,10 +123,11 @@ struct block {
                     }
                 }
             }
-        if constexpr (R == rule::maximum || R == rule::average || R == rule::select)
-#pragma omp simd
+        if constexpr (R == rule::maximum || R == rule::average || R == rule::select) {
+            TG_SIMD
             for (std::int64_t i = 0; i < n; ++i)
                 out[pixel + c + i] = R == rule::average ? state[i] / scale : state[i];
+        }
     }
 };
 

@@ -140,7 +140,7 @@ struct lp_gradient_body {
                             [&](std::int64_t ox) {
                                 const std::int64_t from =
                                     ((image * g->out_height + oy) * g->out_width + ox) * channels + c;
-#pragma omp simd
+                                TG_SIMD
                                 for (std::int64_t i = 0; i < width; ++i)
                                     sum[i] += math::detail::product(dy[from + i], slope(x[at + i], y[from + i]));
                             });
@@ -166,7 +166,7 @@ struct lp_slope_body {
                 for (std::int64_t i = w.top; i < w.bottom; i += w.down)
                     for (std::int64_t j = w.left; j < w.right; j += w.across) {
                         const std::int64_t at = first + (i * g->in_width + j) * channels + c;
-#pragma omp simd
+                        TG_SIMD
                         for (std::int64_t k = 0; k < width; ++k)
                             sum[k] += math::detail::product(u[at + k], slope(x[at + k], y[to + k]));
                     }

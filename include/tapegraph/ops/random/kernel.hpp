@@ -21,13 +21,13 @@ struct random_body {
             random::fill_uniform<T>(x, begin, count, state->seed, state->step, ordinal);
         if (law == distribution::bernoulli) {
             const T probability = static_cast<T>(a->a);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) x[i] = random::bernoulli_of(x[i], probability);
             return;
         }
         if (law == distribution::exponential) {
             const T mean = static_cast<T>(1 / a->a);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < count; ++i) x[i] = random::exponential_of(x[i], mean);
             return;
         }
@@ -39,7 +39,7 @@ struct random_body {
         }
         const random::scaling<T> scaled =
             normal ? random::normal_scaling<T>(a->a, a->b) : random::uniform_scaling<T>(a->a, a->b);
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
     }
 };
@@ -68,7 +68,7 @@ struct standard_normal_body {
                               const random_state* state) {
         random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
         const random::scaling<T> scaled = random::normal_scaling<T>(0, 1);
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
     }
 };

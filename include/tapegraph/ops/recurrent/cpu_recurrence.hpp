@@ -28,10 +28,8 @@ public:
             round_.notify_all();
             return;
         }
-#if defined(_OPENMP)
         const auto met = [&] { return round_.load(std::memory_order_acquire) != round; };
         if (detail::patience::lasts(1e-4, met)) return;
-#endif
         round_.wait(round, std::memory_order_acquire);
     }
 

@@ -35,10 +35,10 @@ TG_INLINE auto values_at(const F& f, const T* x, const T* z, std::int64_t x_gate
 template <class T>
 TG_INLINE void copy_times(const T* from, const T* factor, std::int64_t units, T* to) {
     if (factor != nullptr) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < units; ++n) to[n] = from[n] * factor[n];
     } else {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < units; ++n) to[n] = from[n];
     }
 }
@@ -116,7 +116,7 @@ private:
         T* const memory = j.memory + r * j.memory_row;
         const std::int64_t x_gate = j.x_gate, z_gate = j.z_gate, gates_gate = j.gates_gate;
         const T* const bias = j.bias;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < j.units; ++n) {
             T own{};
             if constexpr (Cell::biased) own = bias[n];
@@ -142,7 +142,7 @@ private:
                                     std::int64_t r, T* gates) {
         const T *const z = j.z + r * j.z_row, *const x = j.x + r * j.x_row, *const given = j.given + r * j.given_row;
         T* const reset = j.reset + r * j.reset_row;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < j.units; ++n) {
             const auto y = Cell::reset(f, x[n] + z[n], x[j.x_gate + n] + z[j.z_gate + n]);
             gates[n] = y.z;
@@ -185,7 +185,7 @@ struct recurrent_backward_body {
             T* const dh = j.dh + r * j.dh_row;
             if (j.dropped != nullptr) {
                 const T* const factor = j.dropped + r * j.dropped_row;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t n = 0; n < j.units; ++n) dh[n] *= factor[n];
             }
             if (j.seed != nullptr) add(j.seed + r * j.seed_row, j.units, dh);
@@ -213,7 +213,7 @@ struct recurrent_backward_body {
 
 private:
     TG_INLINE static void add(const T* from, std::int64_t units, T* to) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < units; ++n) to[n] += from[n];
     }
     TG_INLINE static void skip_row(const recurrent_backward_job<T>& j, const T* dh, T* passed, T* dz, T* next) {
@@ -228,7 +228,7 @@ private:
         const T *const gates = j.gates + r * j.gates_row, *const now = j.now + r * j.now_row;
         const T* const before = j.before + r * j.before_row;
         const std::int64_t gates_gate = j.gates_gate, dz_gate = j.dz_gate, next_gate = j.next_gate;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < j.units; ++n)
             unit(f, gates + n, gates_gate, before[n], now[n], dh[n], passed + n, dz + n, dz_gate, next + n, next_gate);
     }
@@ -249,7 +249,7 @@ private:
                                     std::int64_t r, const T* dh, T* passed, T* dz, T* next) {
         const T *const gate = j.gates + r * j.gates_row + j.gates_gate, *const before = j.before + r * j.before_row;
         T *const dr = dz + j.dz_gate, *const next_r = next + j.next_gate;
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t n = 0; n < j.units; ++n) {
             const auto d = Cell::reset_backward(f, gate[n], before[n], dh[n]);
             dr[n] = next_r[n] = d.v[0];

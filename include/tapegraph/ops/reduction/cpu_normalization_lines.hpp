@@ -155,7 +155,7 @@ TG_INLINE void line_statistics(const normalized_shape& s, const T* x, std::int64
                 n, total + l, [from = x + l * n](std::int64_t i, auto* v) __attribute__((always_inline)) {
                     read(v[0], from + i);
                 });
-#pragma omp simd
+    TG_SIMD
     for (std::int64_t l = 0; l < count; ++l) means[l] = static_cast<T>(total[l] / size);
     for (std::int64_t l = 0; l < count; ++l)
         line_sums<Isa, T, 1>(
@@ -165,7 +165,7 @@ TG_INLINE void line_statistics(const normalized_shape& s, const T* x, std::int64
                 v[0] = v[0] - mean;
                 v[0] = v[0] * v[0];
             });
-#pragma omp simd
+    TG_SIMD
     for (std::int64_t l = 0; l < count; ++l) inverses[l] = inverse_of<T>(total[l], size, s.epsilon);
 }
 
@@ -187,7 +187,7 @@ struct forward_lines_body {
                                *const offset = beta + parameters;
                 T* const to = y + line * n;
                 const T mean = means[l], inverse = inverses[l];
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean) * (inverse * factor[i]) + offset[i];
             }
         }
@@ -228,7 +228,7 @@ struct sums_of_lines_body {
                 }
             }
             if (total == nullptr) continue;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < 2 * channels; ++c) {
                 total[c] += static_cast<double>(run[c]);
                 run[c] = 0;
@@ -250,7 +250,7 @@ struct gradient_lines_body {
             T* const to = dx + line * n;
             const T mean = stats[4 * line], inverse = stats[4 * line + 1], plain = stats[4 * line + 2],
                     product = stats[4 * line + 3];
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < n; ++i)
                 to[i] = inverse * ((slope[i] * factor[i] - plain) - (from[i] - mean) * inverse * product);
         }

@@ -26,7 +26,7 @@ template <class T>
 struct exp_body {
     template <class Isa>
     TG_INLINE static void run(const T* from, T* to, std::int64_t count) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) to[i] = exp_of(from[i]);
     }
 };
@@ -49,7 +49,7 @@ struct rows_step_body {
                               std::int64_t length) {
         for (std::int64_t r = 0; r < rows; ++r, x += length, y += length, to += length) {
             const T first = static_cast<T>(a[r]), second = static_cast<T>(b[r]);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < length; ++i) to[i] = value(x[i], y[i], first, second);
         }
     }
@@ -68,7 +68,7 @@ struct of_sums_body {
     }
     template <class Isa>
     TG_INLINE static void run(double* sums, std::int64_t count) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) sums[i] = value(sums[i]);
     }
 };
@@ -217,7 +217,7 @@ struct columns_body<forward<Log>, T> {
         for (std::int64_t c = 0; c < width; ++c) largest[c] = x[c];
         for (std::int64_t k = 1; k < length; ++k) {
             const T* const from = x + k * stride;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c) {
                 const T best = from[c] > largest[c] ? from[c] : largest[c];
                 largest[c] = from[c] != from[c] ? from[c] : best;
@@ -226,9 +226,9 @@ struct columns_body<forward<Log>, T> {
         for (std::int64_t k = 0; k < length; ++k) {
             T raised[columns], *const e = Log ? raised : y + k * stride;
             const T* const from = x + k * stride;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c) e[c] = exp_of(from[c] - largest[c]);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c) total.run[c] += static_cast<double>(e[c]);
             total.join(k, length);
         }
@@ -237,7 +237,7 @@ struct columns_body<forward<Log>, T> {
         for (std::int64_t k = 0; k < length; ++k) {
             const T* const from = x + k * stride;
             T* const to = y + k * stride;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c) to[c] = Log ? (from[c] - largest[c]) - shift[c] : to[c] * shift[c];
         }
     }
@@ -251,7 +251,7 @@ struct columns_body<backward<Log>, T> {
         column_sums total;
         for (std::int64_t k = 0; k < length; ++k) {
             const std::int64_t at = k * stride;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c)
                 total.run[c] += static_cast<double>(Log ? dy[at + c] : dy[at + c] * y[at + c]);
             total.join(k, length);
@@ -260,7 +260,7 @@ struct columns_body<backward<Log>, T> {
         for (std::int64_t k = 0; k < length; ++k) {
             const std::int64_t at = k * stride;
             T* const to = dx + at;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < width; ++c)
                 to[c] = Log ? dy[at + c] - exp_of(y[at + c]) * sum[c] : y[at + c] * (dy[at + c] - sum[c]);
         }

@@ -137,7 +137,7 @@ struct operation_lanes {
     template <class Isa>
     TG_INLINE static void run(T* y, const T* a, const T* b, const T* c) {
         constexpr auto places = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
-#pragma omp simd
+        TG_SIMD
         for (int i = 0; i < program_lanes<T>; ++i) y[i] = one(places, a[i], b[i], c[i]);
     }
     static void dispatched(T* y, const T* a, const T* b, const T* c) {
