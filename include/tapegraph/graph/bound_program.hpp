@@ -10,6 +10,7 @@
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/numbered_draws.hpp>
 #include <tapegraph/graph/view_offsets.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/kept_memory.hpp>
@@ -134,6 +135,7 @@ protected:
     numbered<fed_input> fed_;
     captured_steps captured_;
     std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // per step
+    numbered_draws draws_;
     random_state* random_ = nullptr;
     int on_host_ = 0; // number of steps for which a device has no kernel
     const variable_entry* missing_variable_ = nullptr;
@@ -307,6 +309,7 @@ TG_DEFINITION void bound_program::build_steps() {
         steps_.resize(static_cast<std::size_t>(steps));
         operands_.resize(static_cast<std::size_t>(view_->values.size()));
     }
+    draws_.clear();
     for (int s = 0; s < steps; ++s) {
         const step_entry& step = view_->steps[s];
         kernel_step& target = steps_[s];
@@ -320,6 +323,7 @@ TG_DEFINITION void bound_program::build_steps() {
         target.call.out = target.call.in + step.inputs;
         target.call.outputs = step.outputs;
         target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
+        draws_.note(target.call, *view_->nodes[step.node].op, table_, symbols_);
         target.call.domain = values_[step.domain];
         target.call.random = random_;
         target.call.symbols = symbols_.data();

@@ -85,7 +85,8 @@ struct frozen {
 #undef TG_MEMBER
     capacity used{};
     failure error{};
-    int groups = 0, ordinals = 0;
+    int groups = 0;
+    std::int64_t ordinals = 0;
     bool training = true, differentiated = false;
     bool message_printed = false; ///< the compiler has printed what is wrong with the trace, or why there is none
 };

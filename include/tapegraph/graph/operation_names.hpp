@@ -17,7 +17,6 @@ struct operation_name {
     std::string_view name;
     int variant = 0;
     const operation* op = nullptr; ///< null: there is none
-    int ordinal_word = -1;         ///< for random numbers: the attribute that numbers the node in its trace
 };
 
 /// The operation of this name; `op` is null if this program has none, or several.
@@ -31,15 +30,7 @@ namespace detail {
 
 template <class Op>
 consteval operation_name named_operation() {
-    int word = -1;
-    if constexpr (requires { &Op::attributes::ordinal; }) {
-        typename Op::attributes marked{}, plain{};
-        marked.ordinal = plain.ordinal + 1;
-        const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
-        for (int i = 0; i < attribute_words<Op>; ++i)
-            if (a.value[i] != b.value[i]) word = i;
-    }
-    return {Op::name, 0, &descriptor_of<Op>, word};
+    return {Op::name, 0, &descriptor_of<Op>};
 }
 
 #define TG_NAMED(...) named_operation<__VA_ARGS__>(),

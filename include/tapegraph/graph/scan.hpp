@@ -20,6 +20,7 @@ struct scan_part {
 struct scan_layout {
     list<scan_part> parts;
     std::int64_t size = 0;
+    std::int64_t draws = 0; // of a step
 };
 
 /// The layout of a scan's results, found by tracing its step.
@@ -53,6 +54,7 @@ constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const l
         layout.parts.push_back(part);
     }
     layout.size = size.value;
+    layout.draws = step_trace.ordinals;
     return layout;
 }
 
@@ -318,6 +320,12 @@ private:
         using keeping = ir::scan_keeping<Cell>;
         const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
         if (t.error.what != nullptr) return;
+        if (layout.draws != 0) { // all derivatives draw the same numbers again
+            const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
+            a.draws = layout.draws;
+            a.ordinal = t.draw(extent(a.draws, &t.extents) * time);
+            a.symbols |= ir::detail::symbols_in(t.extents, a.draws);
+        }
         const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
         const ir::scan_part& first = layout.parts[results_at];
         const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);

@@ -68,6 +68,7 @@ public:
           results_(model_ != nullptr ? model_->results.size() : 0),
           effects_(count_of_effects()),
           functions_(count_of_functions()),
+          ordinals_(t.ordinals),
           differentiated_(t.differentiated) {}
 
     int first_node() const { return first_; }
@@ -106,11 +107,13 @@ private:
     }
     list<int> needed_nodes(const scan_step& step) const;
     void copy(int id, trace& to, const list<int>& made, int group) const;
+    std::int64_t word_in_cell(int id, int word, const list<int>& made) const;
 
     trace& t_;
     model_trace* model_;
     int first_, named_, results_, effects_;
     std::size_t functions_;
+    std::int64_t ordinals_;
     bool differentiated_;
 };
 
@@ -129,13 +132,25 @@ inline list<int> cell_recording::needed_nodes(const scan_step& step) const {
     return needed;
 }
 
+/// An attribute as the cell's own trace has it: draws are counted from the cell's beginning, and a
+/// checkpoint's first node is one of that trace.
+inline std::int64_t cell_recording::word_in_cell(int id, int word, const list<int>& made) const {
+    const std::int64_t value = t_.words_of(id)[word];
+    if (t_.nodes[id].op->ordinal_word == word && value != -1)
+        return (extent(value, &t_.extents) - extent(ordinals_, &t_.extents)).value;
+    if (!t_.is(id, descriptor_of<checkpoint_op>)) return value;
+    int first = static_cast<int>(value);
+    while (first < id && (made[first] < 0 || !is_own(first) || is_own_input(first))) ++first;
+    return made[first < id ? first : t_.argument(id, 0)];
+}
+
 inline void cell_recording::copy(int id, trace& to, const list<int>& made, int group) const {
     entry e = t_.nodes[id];
     const bool leaf = e.op->kind == operation_kind::leaf;
     const int first_argument = to.arguments.size(), dims = to.pool.size(), words = to.words.size();
     for (int k = 0; k < e.arguments; ++k) to.arguments.push_back(made[t_.argument(id, k)]);
     for (int i = 0; i < e.rank; ++i) to.pool.push_back(t_.pool[e.dims + i]);
-    for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(t_.words[e.words + i]);
+    for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(word_in_cell(id, i, made));
     e.first_argument = first_argument, e.dims = dims, e.words = words, e.group = group;
     e.scope = e.place = e.task = 0; // a step is computed where its scan is
     to.nodes.push_back(e);
@@ -156,6 +171,8 @@ inline void cell_recording::finish(const scan_step& step, scan_attributes& a, li
     trace& to = kept->nodes;
     to.extents = t_.extents;
     to.lines = t_.lines;
+    to.ordinals = (extent(t_.ordinals, &t_.extents) - extent(ordinals_, &t_.extents)).value;
+    t_.ordinals = ordinals_; // the scan draws, as often as it has steps
     list<int> made(t_.nodes.size(), -1);
     const auto as_input = [&](int id) { made[id] = to.input("", t_.nodes[id].type, t_.dims(id)); };
     for (scan_input input : step.inputs) {
@@ -233,6 +250,7 @@ struct recorded_scan_cell {
         t.lines = cell.nodes.lines;
         t.inputs = cell.nodes.inputs;
         t.groups = cell.nodes.groups;
+        t.ordinals = cell.nodes.ordinals;
         const std::source_location where = step.where;
         step = cell.step;
         step.where = where;

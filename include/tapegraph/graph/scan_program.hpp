@@ -5,6 +5,7 @@
 #include <tapegraph/graph/scan_step.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -105,12 +106,14 @@ public:
         base::arena_.use(memory + before_arena_);
         base::pointers_changed_ = true;
         place_numbers(c, memory);
+        const std::int64_t first_draw = c.attributes[ordinal_word], draws = draws_of_step();
         begin(c, memory, time);
         log_placement();
         for (std::int64_t s = 0; s < time; ++s) {
             const std::int64_t t = table_->backwards ? time - 1 - s : s;
             feed(c, memory, t, time);
             this->bind();
+            base::draws_.number(first_draw + t * draws, c.random);
             for (const kernel_step& step : base::steps_) step.run(step.call);
             // graph/passes/snapshot_variables.hpp ensures that no copy reads memory that another
             // one writes.
@@ -131,6 +134,12 @@ private:
         const std::byte* from = nullptr; // the operand's part
     };
 
+    static constexpr int ordinal_word = offsetof(scan_attributes, ordinal) / sizeof(std::int64_t);
+
+    std::int64_t draws_of_step() const {
+        return base::table_.evaluate(table_->attributes.draws,
+                                     [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; });
+    }
     bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
     std::size_t take(std::size_t bytes) {
         const std::size_t at = before_arena_;

@@ -21,6 +21,8 @@ struct scan_attributes {
     std::int64_t axis = 0;    ///< the time axis
     std::int64_t recompute = 0;
     std::int64_t cell = 0; ///< which recorded cell it is (graph/scan_cells.hpp); 0 for a type without members
+    /// The number of the first draw (an extent, -1: it draws none), and how many draws a step has.
+    std::int64_t ordinal = -1, draws = 0;
     std::int64_t
         /// Operands whose derivative is requested, for the first derivative, the second, ...
         wanted[most_scan_derivatives]{};
@@ -108,12 +110,9 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
             return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
                                given[carries + 1].id());
     for (int i = first_node; i < t.nodes.size(); ++i) {
-        const operation_kind kind = t.nodes[i].op->kind;
-        if (kind != operation_kind::random && kind != operation_kind::effect) continue;
+        if (t.nodes[i].op->kind != operation_kind::effect) continue;
         t.line = t.nodes[i].line;
-        return t.fail(
-            "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
-            "be part of xs or of the weights");
+        return t.fail("scan: in graph mode a cell prints and checks nothing: return what is to be seen as its output");
     }
 }
 

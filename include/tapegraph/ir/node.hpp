@@ -80,7 +80,8 @@ constexpr trace* owner_of(const expr<Op, Args...>& e) {
         trace* owner = nullptr;
         ((owner = owner != nullptr ? owner : owner_of(e.template get<I>())), ...);
         return owner;
-    }(std::index_sequence_for<Args...>{});
+    }
+    (std::index_sequence_for<Args...>{});
 }
 
 /// The element type that a number, operand k of an operation, takes from the operands that have an
@@ -144,8 +145,8 @@ constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* word
 }
 
 template <class Op, int... I, class... Args>
-constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words, int which,
-                       const Args&... args) {
+constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words,
+                       int which, const Args&... args) {
     int result = -1;
     ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
     return result;
@@ -195,7 +196,8 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
     } else if constexpr (Op::arity == any_arity) {
         list<shape> shapes; // one for each operand of the value's node
         for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
-        return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
+        return put(t,
+                   Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
     } else {
         if constexpr (derivative_in_float<Op>)
             if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
@@ -291,7 +293,7 @@ struct graph {
         static_assert(ir::operation_binding<Op>::bound);
         ir::trace& t = like.owner();
         t.line = t.intern(where);
-        attributes.ordinal = t.ordinals++;
+        attributes.ordinal = t.draw();
         return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
     }
     template <template <class> class Op>
@@ -315,7 +317,8 @@ struct graph {
             bool ok = true;
             ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
             return result;
-        }(std::index_sequence_for<Args...>{});
+        }
+        (std::index_sequence_for<Args...>{});
     }
 
     /// The value of f and its gradient as nodes of the same trace. In ir/gradient.hpp.

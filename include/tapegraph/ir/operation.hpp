@@ -47,6 +47,7 @@ struct operation {
     /// Each node has a kernel of its own, generated for its operands (`Op::kernel_of<Stage,
     /// node>()`)
     bool per_node_kernel;
+    int ordinal_word;       ///< the attribute that numbers its draws in the trace; -1: it draws none
     cost_function flops;    ///< floating-point operations of a call; null for data movement
     std::string_view layer; ///< its name in summaries, among layers; "*" stands for 1d or 2d; empty: not shown
     std::string_view (*method)(
@@ -175,6 +176,17 @@ template <class Op>
 constexpr bool has_per_node_kernel() {
     return requires { Op::per_node_kernel; };
 }
+template <class Op>
+constexpr int ordinal_word() {
+    if constexpr (requires { &Op::attributes::ordinal; }) {
+        typename Op::attributes marked{}, plain{};
+        marked.ordinal = plain.ordinal + 1;
+        const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
+        for (int i = 0; i < attribute_words<Op>; ++i)
+            if (a.value[i] != b.value[i]) return i;
+    }
+    return -1;
+}
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
     using result =
@@ -291,6 +303,7 @@ inline constexpr operation descriptor_of{
     .unread = unread_operands_of<Op>,
     .in_place = detail::in_place<Op>(),
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
+    .ordinal_word = detail::ordinal_word<Op>(),
     .flops = detail::flops_of_call<Op>(),
     .layer = detail::layer_name<Op>(),
     .method = detail::method_of_call<Op>(),

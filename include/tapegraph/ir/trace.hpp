@@ -135,7 +135,9 @@ public:
     /// k is requested.
     std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
-    int ordinals = 0;            // number of random nodes, which are numbered in tracing order
+    /// Number of draws, an extent: random nodes are numbered in tracing order, and a scan of T steps
+    /// draws T times what its cell draws.
+    std::int64_t ordinals = 0;
     bool in_shards = false;      // the batch is sharded: a mean over more than records is one over all shards
     bool differentiated = false; // derivatives have been taken
     bool of_a_model = false;     // it is a model_trace; the step of a scan is not
@@ -161,6 +163,13 @@ public:
     }
     constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
     constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
+
+    /// Numbers the next draws, and returns the first one's number.
+    constexpr std::int64_t draw(extent count = 1) {
+        const std::int64_t first = ordinals;
+        ordinals = (extent(first, &extents) + count).value;
+        return first;
+    }
 
     constexpr int intern(std::source_location where) {
         const int number = static_cast<int>(where.line());

@@ -61,7 +61,7 @@ inline void own_operation(call& c) {
     const ir::operation& op = *known.op;
     std::vector<std::int64_t> words = c.integers("words");
     if (static_cast<int>(words.size()) != op.words) refuse("attribute words of another number than the operation's");
-    if (known.ordinal_word >= 0) words[static_cast<std::size_t>(known.ordinal_word)] = t.ordinals++;
+    if (op.ordinal_word >= 0) words[static_cast<std::size_t>(op.ordinal_word)] = t.draw();
     if (op.arity != any_arity && c.inputs() != op.arity) refuse("with " + std::to_string(c.inputs()) + " operands");
     if (op.kind == operation_kind::map && c.inputs() == 0) refuse("without an operand");
     std::vector<int> operands;

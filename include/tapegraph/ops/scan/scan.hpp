@@ -126,9 +126,9 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
 ///
 /// - cell: a function object, written with the library's functions, that returns a pair {new state,
 ///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
-///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
-///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
-///   and data.
+///   everything it reads is an argument. There it uses no variables of its own and prints nothing. In a
+///   graph that is made at run time (tg::traced) it may capture values, scopes and data. Random numbers
+///   are drawn anew in every step, in all modes the same ones.
 /// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
 ///   returns tensors of the same shapes and types.
 /// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis

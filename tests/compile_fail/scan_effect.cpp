@@ -1,6 +1,6 @@
 // expect: ill_formed_model<
-// expect: scan: in graph mode a cell draws
-// expect: {"scan_random.cpp:13"}
+// expect: scan: in graph mode a cell prints and checks nothing
+// expect: {"scan_effect.cpp:13"}
 #include <tapegraph/nn/scan.hpp>
 #include <tapegraph/tapegraph.hpp>
 
@@ -9,9 +9,7 @@ namespace tg = tapegraph;
 int main() {
     auto made = tg::function<tg::graph>(
         [](auto xs, auto v) {
-            const auto cell = [](auto state, auto x) {
-                return std::pair{tg::eval(state + tg::random::uniform_like(x)), x};
-            };
+            const auto cell = [](auto state, auto x) { return std::pair{tg::print<"state">(tg::eval(state + x)), x}; };
             return tg::scan(cell, v, xs).sequence;
         },
         tg::spec<float, 2, 5, 3>{}, tg::spec<float, 2, 3>{});
