@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that tests which go through all of a kind (every loss, every schedule, ...) name all that the headers have,
-that tools/mutate.py names tests that exist, and that files go over element types by the table of core/dtype.hpp.
+that tools/mutants.py names tests that exist, and that files go over element types by the table of core/dtype.hpp.
 
 Prints FILE: MESSAGE for each name that is missing in its test's list, and each list of element types by hand; exits 1
 if there is any.
@@ -126,8 +126,8 @@ def main():
             errors.append(f"tools/check_lists.py: no {what} was found in {', '.join(patterns)}")
         errors += [f"{path.relative_to(ROOT)}: the {what} {name} is missing in {' or '.join(tests)}"
                    for name, path in names if name not in listed]
-    tool = (ROOT / "tools" / "mutate.py").read_text(encoding="utf-8")
-    errors += [f"tools/mutate.py: there is no tests/{name}.cpp" for name in sorted(set(re.findall(r'"([\w/]+/\w+_test)"', tool)))
+    tool = (ROOT / "tools" / "mutants.py").read_text(encoding="utf-8")
+    errors += [f"tools/mutants.py: there is no tests/{name}.cpp" for name in sorted(set(re.findall(r'"([\w/]+/\w+_test)"', tool)))
                if not (ROOT / "tests" / f"{name}.cpp").exists()]
     print("\n".join(errors), end="\n" if errors else "")
     return 1 if errors else 0
