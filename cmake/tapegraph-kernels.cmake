@@ -22,7 +22,7 @@ set(tapegraph_headers_of_eager tapegraph.hpp)
 set(tapegraph_headers_of_graph tapegraph.hpp graph/traced_program.hpp)
 set(tapegraph_headers_of_instructions graph/library_kernels.hpp)
 set(tapegraph_headers_of_nn tapegraph.hpp any_model/any_model.hpp nn/constraint.hpp train/callbacks.hpp train/compiled_traces.hpp
-    cluster/task_values.hpp compile/placed/traced_parts.hpp)
+    cluster/task_values.hpp compile/traced_calls.hpp)
 set(tapegraph_headers_of_onnx io/load_onnx.hpp)
 set(tapegraph_headers_of_operations tapegraph.hpp)
 set(tapegraph_headers_of_regions ops/compiled_regions.hpp)

@@ -231,7 +231,7 @@ private:
     tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
         detail::taped_call call(*program_, random, std::move(arguments));
         call.gradient = ir::input_gradient_of<trace>();
-        if (gradients_ == nullptr) gradients_ = std::make_shared<detail::program_pool>();
+        if (gradients_ == nullptr) gradients_ = detail::program_pool::make();
         call.programs = gradients_;
         return detail::record_program(call);
     }

@@ -64,7 +64,7 @@ protected:
     void connect_step(ir::program& p);
 
     std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
-    std::shared_ptr<program_pool> gradients_ = std::make_shared<program_pool>(); // of predictions, by x
+    std::shared_ptr<program_pool> gradients_ = program_pool::make(); // of predictions, by x
 
 private:
     step_result run(ir::program& p, batch_columns columns, bool check);

@@ -2,6 +2,7 @@
 
 #include <tapegraph/compile/placed/placed_programs.hpp>
 #include <tapegraph/compile/placed/traced_parts.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/traced_program.hpp>
 #include <tapegraph/model/first_values.hpp>
 #include <tapegraph/model/outputs.hpp>
@@ -91,8 +92,31 @@ struct traced_gradient {
         const std::lock_guard one_at_a_time(making);
         return {&made_once<ir::input_gradient_trace<Forward>>(program, f).view(), nullptr};
     }
-    static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g) { return {g, &g->pool}; }
+    static std::shared_ptr<traced_gradient> make();
+    static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g);
 };
+
+/// The programs of a model, each made on its first use.
+struct traced_model_programs {
+    std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
+    std::shared_ptr<traced_gradient> by_inputs = traced_gradient::make();
+    placed_part_programs placed_training, placed_evaluation, placed_prediction;
+    std::mutex predicting;
+
+    traced_model_programs();
+    traced_model_programs(const traced_model_programs&) = delete;
+    traced_model_programs& operator=(const traced_model_programs&) = delete;
+    ~traced_model_programs();
+};
+
+#if TG_DEFINES_FOR_HOST(nn)
+TG_DEFINITION std::shared_ptr<traced_gradient> traced_gradient::make() { return std::make_shared<traced_gradient>(); }
+TG_DEFINITION std::shared_ptr<program_pool> traced_gradient::pool_of(const std::shared_ptr<traced_gradient>& g) {
+    return {g, &g->pool};
+}
+TG_DEFINITION traced_model_programs::traced_model_programs() = default;
+TG_DEFINITION traced_model_programs::~traced_model_programs() = default;
+#endif
 
 /// Returns a result as tensor<T>; `who` is for messages.
 template <class T>

@@ -128,7 +128,7 @@ private:
     struct graph_of_calls {
         std::unique_ptr<ir::traced_program> traced, gradient;
         detail::program_pool runs;
-        std::shared_ptr<detail::program_pool> gradients = std::make_shared<detail::program_pool>();
+        std::shared_ptr<detail::program_pool> gradients = detail::program_pool::make();
     };
 
     template <class Trace>

@@ -4,7 +4,6 @@
 #include <tapegraph/compile/graph_trainer.hpp>
 #include <tapegraph/compile/model_verdict.hpp>
 #include <tapegraph/compile/traced_calls.hpp>
-#include <tapegraph/graph/scan_cells.hpp>
 #include <tapegraph/nn/optimizers/basic.hpp>
 #include <tapegraph/train/compiled_traces.hpp>
 #include <tapegraph/train/traces.hpp>
@@ -74,10 +73,8 @@ public:
     /// Traces the prediction again, for the export (io/onnx.hpp).
     void trace_prediction(ir::model_trace& t) const {
         const traced_now<Model> now(model_);
-        ir::scan_cells cells; // of the trace, whose scans the export refuses by name
-        const ir::scan_cells_now recorded(cells, t);
         static_assert(ir::detail::count_stages<prediction>() == 1);
-        prediction::build(t);
+        ir::trace_alone(t, [](ir::model_trace& to) { prediction::build(to); }); // the export refuses scans by name
         if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));
     }
 
@@ -86,7 +83,7 @@ protected:
 
     step_result measure_once(batch_columns columns) {
         using evaluation = ir::evaluation_trace<model, Spec, Loss>;
-        if (placed_) return run_placed<evaluation>(parts_->evaluation, columns, false);
+        if (placed_) return run_placed<evaluation>(programs_->placed_evaluation, columns, false);
         ir::program& p = this->evaluation_program_of(made_once<evaluation>(programs_->evaluation, model_).view());
         base::set_numbers(p, "loss", this->numbers_of_loss());
         return this->measure_with(p, columns);
@@ -129,7 +126,7 @@ protected:
         const std::lock_guard one_at_a_time(programs_->predicting);
         std::vector<buffer_view> columns;
         for (const any_tensor& each : x) columns.push_back(each.view());
-        placed_part_programs& in_parts = parts_->prediction;
+        placed_part_programs& in_parts = programs_->placed_prediction;
         run_parts(in_parts.programs, in_parts.of<prediction>(model_), this->template run_in_parts<placed_run>(false),
                   columns.data(), [](ir::program&) {});
         copy_results(in_parts.programs, to);
@@ -140,18 +137,10 @@ protected:
         return made_once<prediction>(programs_->prediction, model_);
     }
 
-    struct placed_programs {
-        placed_part_programs training, evaluation, prediction;
-    };
-    struct programs {
-        std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
-        std::shared_ptr<traced_gradient> by_inputs = std::make_shared<traced_gradient>();
-        std::mutex predicting;
-    };
     Model model_;
     Optimizer optimizer_;
-    std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // held by pointer, because views point into it
-    std::unique_ptr<placed_programs> parts_ = std::make_unique<placed_programs>();
+    // Held by a pointer, because views point into it
+    std::unique_ptr<traced_model_programs> programs_ = std::make_unique<traced_model_programs>();
     bool placed_ = false, on_devices_ = false; // whether parts are on devices or tasks, or on devices, of their own
 };
 
@@ -190,7 +179,7 @@ private:
     }
     step_result step_once(detail::batch_columns columns) {
         if (!this->placed_) return this->run_step(next_step(), columns);
-        return this->template run_placed<training>(this->parts_->training, columns, true);
+        return this->template run_placed<training>(this->programs_->placed_training, columns, true);
     }
     bool launches() const { return !this->placed_; }
     detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }

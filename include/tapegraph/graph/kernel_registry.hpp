@@ -1,16 +1,11 @@
 #pragma once
 
 #include <tapegraph/ir/node.hpp>
-#include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/runtime/interpreted_kernels.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
 /// Maps an operation and an element type to the functions that compute it, for graphs made at run
 /// time.
@@ -29,59 +24,7 @@ struct registered_kernel {
     void (*trace_step)(const program_view& outer, int node, trace& t, scan_table& slots) = nullptr;
 };
 
-/// Identifies the computation of a region by numbers that do not depend on the program: equal keys
-/// mean equal functions.
-class region_key {
-public:
-    /// The key of a program's code, whose results are some of its registers.
-    region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
-        begin(code.slots(), code.instructions(), results.size());
-        for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
-        for (int i = 0; i < code.instructions(); ++i) {
-            const region_instruction step = code.instruction(i);
-            add(ops[step.op], step.type, step.operand);
-        }
-        for (const int r : results) add(static_cast<std::uint64_t>(r));
-    }
-    /// The key of a region given as a type.
-    template <dtype... Slots, int... Results, class... Instructions>
-    explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
-        begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
-        (add(Slots), ...);
-        (add(Instructions{}), ...);
-        (add(static_cast<std::uint64_t>(Results)), ...);
-    }
-
-    bool operator==(const region_key&) const = default;
-    std::size_t hash() const {
-        std::uint64_t h = 0xcbf29ce484222325; // FNV-1a, word by word
-        for (const std::uint64_t word : words_) h = (h ^ word) * 0x100000001b3;
-        return static_cast<std::size_t>(h ^ h >> 32);
-    }
-
-private:
-    void add(std::uint64_t word) { words_.push_back(word); }
-    void add(dtype type) { add(static_cast<std::uint64_t>(type)); }
-    void add(const operation* op, dtype type, const int (&operands)[4]) {
-        add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(op)));
-        add(type);
-        for (const int o : operands) add(static_cast<std::uint64_t>(o));
-    }
-    template <class Op, dtype Result, int A, int B, int C, int D>
-    void add(instruction<Op, Result, A, B, C, D>) {
-        static_assert(operation_binding<Op>::bound);
-        add(&descriptor_of<Op>, Result, {A, B, C, D});
-    }
-    void begin(std::size_t slots, std::size_t instructions, std::size_t results) {
-        words_.reserve(3 + slots + 6 * instructions + results);
-        words_ = {slots, instructions, results};
-    }
-    void begin(int slots, int instructions, std::size_t results) {
-        begin(static_cast<std::size_t>(slots), static_cast<std::size_t>(instructions), results);
-    }
-
-    std::vector<std::uint64_t> words_;
-};
+class region_key;
 
 /// An operation that is in no list: its kernels register when a graph first requests them.
 class waiting_registration {
@@ -135,63 +78,24 @@ public:
     /// Defined in graph/library_kernels.hpp.
     static kernel_registry& instance();
 
-    void add(const operation* op, dtype type, const registered_kernel& k) {
-        const std::unique_lock lock(mutex_);
-        kernels_[{op, type}] = k;
-    }
+    void add(const operation* op, dtype type, const registered_kernel& k);
     /// Adds a region that is compiled as a whole: by evaluate_tile for one result, by
     /// evaluate_merged_tile for several.
-    void add(const region_key& code, cpu::tile_function whole) {
-        const std::unique_lock lock(mutex_);
-        regions_[code] = whole;
-    }
-    cpu::tile_function find(const region_key& code) const {
-        const std::shared_lock lock(mutex_);
-        const auto found = regions_.find(code);
-        return found == regions_.end() ? nullptr : found->second;
-    }
+    void add(const region_key& code, cpu::tile_function whole);
+    cpu::tile_function find(const region_key& code) const;
 
     /// The operation of this name that has registered kernels; null if there is none, or several.
-    const operation* named(std::string_view name) const {
-        const std::shared_lock lock(mutex_);
-        const operation* found = nullptr;
-        for (const auto& [registered, kernel] : kernels_) {
-            if (registered.op->name != name || registered.op == found) continue;
-            if (found != nullptr) return nullptr;
-            found = registered.op;
-        }
-        return found;
-    }
+    const operation* named(std::string_view name) const;
 
     /// Returns null where there is none. `type` is that of the operands that are not conditions.
     /// The pointer stays valid.
-    const registered_kernel* find(const operation* op, dtype type) const {
-        const registered_kernel* found = look_up(op, type);
-        return found == nullptr && waiting_registration::run(op) ? look_up(op, type) : found;
-    }
+    const registered_kernel* find(const operation* op, dtype type) const;
 
 private:
-    const registered_kernel* look_up(const operation* op, dtype type) const {
-        const std::shared_lock lock(mutex_);
-        const auto found = kernels_.find({op, type});
-        return found == kernels_.end() ? nullptr : &found->second;
-    }
-    struct key {
-        const operation* op;
-        dtype type;
-        bool operator==(const key&) const = default;
-    };
-    struct hash_of_key {
-        std::size_t operator()(const key& k) const {
-            return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
-        }
-    };
-    struct hash_of_region {
-        std::size_t operator()(const region_key& k) const { return k.hash(); }
-    };
-    mutable std::shared_mutex mutex_;
-    std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
-    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // its elements have stable addresses
+    struct tables;
+    kernel_registry();
+    ~kernel_registry();
+    tables& tables_; // defined in graph/library_kernels.hpp: programs that link the component read no hash tables
 };
 
 namespace detail {

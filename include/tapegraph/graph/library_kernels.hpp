@@ -2,9 +2,14 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/kernel_registry.hpp>
+#include <tapegraph/graph/region_key.hpp>
 #include <tapegraph/ops/compiled_regions.hpp>
 #include <tapegraph/ops/kernels.hpp>
 #include <tapegraph/ops/operation_list.hpp>
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
 
 /// Registers the library's operations (ops/operation_list.hpp) for graphs that are made at run
 /// time.
@@ -48,6 +53,62 @@ void add_library_instructions(kernel_registry& to);
 void add_library_kernels(kernel_registry& to);
 
 #if TG_DEFINES(registry)
+struct kernel_registry::tables {
+    struct key {
+        const operation* op;
+        dtype type;
+        bool operator==(const key&) const = default;
+    };
+    struct hash_of_key {
+        std::size_t operator()(const key& k) const {
+            return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
+        }
+    };
+    struct hash_of_region {
+        std::size_t operator()(const region_key& k) const { return k.hash(); }
+    };
+    std::shared_mutex mutex;
+    std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions;
+    std::unordered_map<key, registered_kernel, hash_of_key> kernels; // its elements have stable addresses
+
+    const registered_kernel* look_up(const operation* op, dtype type) {
+        const std::shared_lock lock(mutex);
+        const auto found = kernels.find({op, type});
+        return found == kernels.end() ? nullptr : &found->second;
+    }
+};
+
+TG_DEFINITION kernel_registry::kernel_registry() : tables_(*new tables) {}
+TG_DEFINITION kernel_registry::~kernel_registry() { delete &tables_; }
+
+TG_DEFINITION void kernel_registry::add(const operation* op, dtype type, const registered_kernel& k) {
+    const std::unique_lock lock(tables_.mutex);
+    tables_.kernels[{op, type}] = k;
+}
+TG_DEFINITION void kernel_registry::add(const region_key& code, cpu::tile_function whole) {
+    const std::unique_lock lock(tables_.mutex);
+    tables_.regions[code] = whole;
+}
+TG_DEFINITION cpu::tile_function kernel_registry::find(const region_key& code) const {
+    const std::shared_lock lock(tables_.mutex);
+    const auto found = tables_.regions.find(code);
+    return found == tables_.regions.end() ? nullptr : found->second;
+}
+TG_DEFINITION const operation* kernel_registry::named(std::string_view name) const {
+    const std::shared_lock lock(tables_.mutex);
+    const operation* found = nullptr;
+    for (const auto& [registered, kernel] : tables_.kernels) {
+        if (registered.op->name != name || registered.op == found) continue;
+        if (found != nullptr) return nullptr;
+        found = registered.op;
+    }
+    return found;
+}
+TG_DEFINITION const registered_kernel* kernel_registry::find(const operation* op, dtype type) const {
+    const registered_kernel* found = tables_.look_up(op, type);
+    return found == nullptr && waiting_registration::run(op) ? tables_.look_up(op, type) : found;
+}
+
 TG_DEFINITION kernel_registry& kernel_registry::instance() {
     static kernel_registry registry;
     static std::once_flag filled;

@@ -9,6 +9,7 @@
 #include <tapegraph/runtime/perform.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace tapegraph::ir {
 
@@ -23,8 +24,8 @@ class program : public bound_program {
 
 public:
     /// `device` is where it runs; null for the CPU.
-    explicit program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
-        : base(view, device) {}
+    explicit program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime());
+    ~program();
 
     /// With `check`, throws numeric_error naming the first operation whose result is not finite;
     /// variables that were not updated by then keep their values.
@@ -76,6 +77,9 @@ private:
 };
 
 #if TG_DEFINES_FOR_HOST(graph)
+
+TG_DEFINITION program::program(const program_view& view, runtime::device_runtime* device) : base(view, device) {}
+TG_DEFINITION program::~program() = default;
 
 TG_DEFINITION void program::run(const random_state& random, bool check) {
     const runtime::device_turn turn(device_);

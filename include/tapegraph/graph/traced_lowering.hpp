@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/region_assembler.hpp>
+#include <tapegraph/graph/region_key.hpp>
 #include <tapegraph/graph/scan_cells.hpp>
 #include <tapegraph/graph/traced_program_declaration.hpp>
 #include <tapegraph/graph/traced_scan.hpp>
@@ -28,6 +29,12 @@ TG_DEFINITION std::string error_line(const trace& t) {
 }
 
 } // namespace detail
+
+TG_DEFINITION void trace_alone(model_trace& t, detail::trace_builder build) {
+    scan_cells cells;
+    const scan_cells_now recorded(cells, t);
+    build(t);
+}
 
 struct traced_program::scan_step {
     traced_program program;
@@ -167,7 +174,7 @@ TG_DEFINITION const registered_kernel& traced_program::registered(const operatio
 
 TG_DEFINITION runtime::interpreted_kernel& traced_program::assemble(const region_view& code,
                                                                     const std::vector<int>& wanted) {
-    runtime::interpreted_kernel& k = regions_.emplace_back();
+    runtime::interpreted_kernel& k = *regions_.emplace_back(std::make_unique<runtime::interpreted_kernel>());
     k.whole = kernel_registry::instance().find(region_key(code, schedule_.ops.begin(), wanted));
     if (k.whole == nullptr) detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
     interpreted_.back() = &k;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +45,9 @@ constexpr auto stages_of() {
 }
 
 } // namespace detail
+
+/// Calls `build` to trace into `t` what is not lowered: its scans keep their cells only meanwhile.
+void trace_alone(model_trace& t, detail::trace_builder build);
 
 /// A trace, its schedule and its kernels, made by a builder at run time. Views of it stay valid as
 /// long as it lives.
@@ -108,7 +110,7 @@ private:
     schedule schedule_;
     std::vector<runtime::kernel_pair> functions_;
     std::vector<const cpu::interpreted_region*> interpreted_;
-    std::deque<runtime::interpreted_kernel> regions_; // a deque, so that they do not move
+    std::vector<std::unique_ptr<runtime::interpreted_kernel>> regions_;
     struct scan_step;
     std::vector<std::unique_ptr<scan_step>> scans_;
     model_view view_;

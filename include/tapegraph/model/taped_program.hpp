@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/function_reference.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/eager/tape.hpp>
@@ -78,24 +79,13 @@ class program_pool {
 public:
     /// Calls `f(program)` with a program that no other call is running. One that has thrown is not
     /// used again.
-    template <class F>
-    void with(const ir::program_view& view, const F& f) {
-        std::unique_ptr<ir::program> p;
-        {
-            const std::lock_guard lock(mutex_);
-            for (auto& each : idle_)
-                if (each->device() == runtime::current_runtime()) {
-                    p = std::move(each);
-                    std::swap(each, idle_.back());
-                    idle_.pop_back();
-                    break;
-                }
-        }
-        if (!p) p = std::make_unique<ir::program>(view);
-        f(*p);
-        const std::lock_guard lock(mutex_);
-        idle_.push_back(std::move(p));
-    }
+    void with(const ir::program_view& view, function_reference<void(ir::program&)> f);
+
+    static std::shared_ptr<program_pool> make();
+    program_pool();
+    program_pool(const program_pool&) = delete;
+    program_pool& operator=(const program_pool&) = delete;
+    ~program_pool();
 
 private:
     std::mutex mutex_;
@@ -175,6 +165,27 @@ struct output_record : tape_record {
 tape_index record_program(const taped_call& call);
 
 #if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::shared_ptr<program_pool> program_pool::make() { return std::make_shared<program_pool>(); }
+TG_DEFINITION program_pool::program_pool() = default;
+TG_DEFINITION program_pool::~program_pool() = default;
+TG_DEFINITION void program_pool::with(const ir::program_view& view, function_reference<void(ir::program&)> f) {
+    std::unique_ptr<ir::program> p;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto& each : idle_)
+            if (each->device() == runtime::current_runtime()) {
+                p = std::move(each);
+                std::swap(each, idle_.back());
+                idle_.pop_back();
+                break;
+            }
+    }
+    if (!p) p = std::make_unique<ir::program>(view);
+    f(*p);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(p));
+}
 
 TG_DEFINITION void refusing_record::backward(tape_record& base, backward_pass& walk, const any_tensor&) {
     static_cast<refusing_record&>(base).throw_if_any(walk, &backward_pass::wants);

@@ -43,6 +43,11 @@ struct part_programs {
     std::vector<std::pair<int, int>> results; ///< per result, the part and the index of its output
     bool logged = false, agreed = false;
     std::unique_ptr<part_transfers> tasks; ///< null: all is computed here
+
+    part_programs();
+    part_programs(part_programs&&) noexcept;
+    part_programs& operator=(part_programs&&) noexcept;
+    ~part_programs();
 };
 
 /// The device for a place. "/cpu:1" is the machine's CPU; with `soft` a part falls back to the CPU
@@ -52,8 +57,53 @@ runtime::device_runtime* device_of_place(int place, runtime::device_runtime* els
 /// Adds the next part; `variable_of(i)` is the variable that the program calls number i, `device`
 /// the part's device unless another task computes it. The chief computes unplaced parts, and every
 /// task a whole program.
-template <class Device, class F>
-void add_part(part_programs& p, const compiled_part& from, const Device& device, const F& variable_of) {
+void add_part(part_programs& p, const compiled_part& from, function_reference<runtime::device_runtime*()> device,
+              function_reference<variable&(int)> variable_of);
+
+/// After all parts are added: determines which tasks use and change which variables.
+void connect_tasks(part_programs& p);
+
+/// A number by which tasks check that they have compiled the same program.
+std::uint64_t hash_of_parts(const part_programs& p);
+
+/// Begins a run; `inputs` is a hash of its inputs. At its end, all transfers in flight are finished
+/// or abandoned.
+class run_of_tasks {
+public:
+    run_of_tasks(part_programs& p, const random_state& random, std::int64_t step,
+                 function_reference<std::uint64_t()> inputs);
+    run_of_tasks(const run_of_tasks&) = delete;
+    run_of_tasks& operator=(const run_of_tasks&) = delete;
+    ~run_of_tasks();
+    /// Called after part number `part` has run.
+    void sent(std::size_t part);
+    /// Called after all parts have run.
+    void end();
+
+private:
+    part_programs& p_;
+};
+
+/// Fetches values of earlier parts. Between GPUs they go through the CPU.
+void receive_values(part_programs& p, session_part& to);
+
+/// After all parts have run, changes the variables for which is_frozen(variable) is false.
+void apply_updates(part_programs& p, const held_variables& is_frozen);
+
+/// Copies result `k` of a run into a tensor on the same device; for another task's part, into one
+/// in the CPU's memory.
+any_tensor result_of_parts(const part_programs& p, std::size_t k);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION part_programs::part_programs() = default;
+TG_DEFINITION part_programs::part_programs(part_programs&&) noexcept = default;
+TG_DEFINITION part_programs& part_programs::operator=(part_programs&&) noexcept = default;
+TG_DEFINITION part_programs::~part_programs() = default;
+
+TG_DEFINITION void add_part(part_programs& p, const compiled_part& from,
+                            function_reference<runtime::device_runtime*()> device,
+                            function_reference<variable&(int)> variable_of) {
     const ir::program_view& view = *from.program;
     const int number = static_cast<int>(p.parts.size());
     session_part part;
@@ -102,47 +152,25 @@ void add_part(part_programs& p, const compiled_part& from, const Device& device,
     p.parts.push_back(std::move(part));
 }
 
-/// After all parts are added: determines which tasks use and change which variables.
-void connect_tasks(part_programs& p);
+TG_DEFINITION run_of_tasks::run_of_tasks(part_programs& p, const random_state& random, std::int64_t step,
+                                         function_reference<std::uint64_t()> inputs)
+    : p_(p) {
+    if (!p.tasks) return;
+    if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
+    p.agreed = true;
+    p.tasks->begin(step);
+}
+TG_DEFINITION run_of_tasks::~run_of_tasks() {
+    if (p_.tasks) p_.tasks->give_up();
+}
+TG_DEFINITION void run_of_tasks::sent(std::size_t part) {
+    if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
+}
+TG_DEFINITION void run_of_tasks::end() {
+    if (p_.tasks) p_.tasks->finish_sends();
+}
 
-/// A number by which tasks check that they have compiled the same program.
-std::uint64_t hash_of_parts(const part_programs& p);
-
-/// Begins a run; `inputs` is a hash of its inputs. At its end, all transfers in flight are finished
-/// or abandoned.
-class run_of_tasks {
-public:
-    template <class F>
-    run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
-        if (!p.tasks) return;
-        if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
-        p.agreed = true;
-        p.tasks->begin(step);
-    }
-    run_of_tasks(const run_of_tasks&) = delete;
-    run_of_tasks& operator=(const run_of_tasks&) = delete;
-    ~run_of_tasks() {
-        if (p_.tasks) p_.tasks->give_up();
-    }
-    /// Called after part number `part` has run.
-    void sent(std::size_t part) {
-        if (p_.tasks) p_.tasks->send(static_cast<int>(part), *p_.parts[part].program);
-    }
-    /// Called after all parts have run.
-    void end() {
-        if (p_.tasks) p_.tasks->finish_sends();
-    }
-
-private:
-    part_programs& p_;
-};
-
-/// Fetches values of earlier parts. Between GPUs they go through the CPU.
-void receive_values(part_programs& p, session_part& to);
-
-/// After all parts have run, changes the variables for which is_frozen(variable) is false.
-template <class F>
-void apply_updates(part_programs& p, const F& is_frozen) {
+TG_DEFINITION void apply_updates(part_programs& p, const held_variables& is_frozen) {
     for (session_part& part : p.parts)
         for (const auto& [output, target] : part.updates) {
             if (part.program == nullptr || is_frozen(*target)) continue;
@@ -155,14 +183,8 @@ void apply_updates(part_programs& p, const F& is_frozen) {
             else
                 part.program->device()->copy(to.data, from.data, from.bytes());
         }
-    if (p.tasks) p.tasks->settle(held_variables(is_frozen));
+    if (p.tasks) p.tasks->settle(is_frozen);
 }
-
-/// Copies result `k` of a run into a tensor on the same device; for another task's part, into one
-/// in the CPU's memory.
-any_tensor result_of_parts(const part_programs& p, std::size_t k);
-
-#if TG_DEFINES_FOR_HOST(nn)
 
 TG_DEFINITION runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
     if (place == place::anywhere) return elsewhere;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/function_reference.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/model/task_group.hpp>
 #include <tapegraph/model/variables.hpp>
@@ -21,18 +22,7 @@ inline std::span<std::byte> bytes_of(any_tensor& t) {
 }
 
 /// Says of a variable whether a step leaves it as it is.
-class held_variables {
-public:
-    template <class F>
-    explicit held_variables(const F& is_frozen)
-        : object_(&is_frozen),
-          call_([](const void* object, const variable& v) -> bool { return (*static_cast<const F*>(object))(v); }) {}
-    bool operator()(const variable& v) const { return call_(object_, v); }
-
-private:
-    const void* object_;
-    bool (*call_)(const void*, const variable&);
-};
+using held_variables = function_reference<bool(const variable&)>;
 
 /// The transfers of one program. A cluster implements it (cluster/task_values.hpp).
 class part_transfers {

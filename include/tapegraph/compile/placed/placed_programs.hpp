@@ -39,9 +39,27 @@ std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, r
 
 /// Runs the parts, which are created at the first request; `prepare(program)` sets its numbers.
 /// Variables change after all parts have run.
-template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
-               const F& prepare) {
+               function_reference<void(ir::program&)> prepare);
+
+/// Copies results of a run into tensors on the same device.
+void copy_results(const part_programs& p, std::span<any_tensor> to);
+
+void change_variables(part_programs& p, const placed_run& run);
+
+/// Loss and accuracy of a run, after which variables have changed.
+step_result finish_parts(part_programs& p, const placed_run& run);
+
+/// The data of a compiled model with placed parts, in addition to its variables.
+struct placed_programs {
+    part_programs training{}, evaluation{}, prediction{};
+    std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
+};
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run,
+                             batch_columns columns, function_reference<void(ir::program&)> prepare) {
     static char unused[64]; // unused inputs still need an address
     if (p.parts.empty()) {
         part_programs made; // created completely, or not at all
@@ -93,22 +111,6 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
     between.end();
     p.logged = true;
 }
-
-/// Copies results of a run into tensors on the same device.
-void copy_results(const part_programs& p, std::span<any_tensor> to);
-
-void change_variables(part_programs& p, const placed_run& run);
-
-/// Loss and accuracy of a run, after which variables have changed.
-step_result finish_parts(part_programs& p, const placed_run& run);
-
-/// The data of a compiled model with placed parts, in addition to its variables.
-struct placed_programs {
-    part_programs training{}, evaluation{}, prediction{};
-    std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
-};
-
-#if TG_DEFINES_FOR_HOST(nn)
 
 TG_DEFINITION bool is_frozen(variable_list& variables, const variable& v) {
     if (!v.optimizer_state()) return v.frozen();

@@ -24,12 +24,15 @@ bool has_devices(const ir::program_view& traced);
 /// Owns the programs of all parts, which are one whole program if nothing is placed.
 class traced_parts {
 public:
-    traced_parts() = default;
+    traced_parts();
+    traced_parts(traced_parts&&) noexcept;
+    traced_parts& operator=(traced_parts&&) noexcept;
+    ~traced_parts();
     /// Takes a trace that is not lowered. Throws as traced_program::of does.
     explicit traced_parts(std::unique_ptr<ir::traced_program> whole);
 
     bool made() const { return whole_ != nullptr; }
-    std::span<const compiled_part> all() const { return parts_; }
+    std::span<const compiled_part> all() const;
     /// The whole: inputs, outputs and variables.
     const ir::program_view& view() const { return whole_->view(); }
 
@@ -52,6 +55,12 @@ TG_DEFINITION bool has_devices(const ir::program_view& traced) {
         if (e.place != place::anywhere) return true;
     return false;
 }
+
+TG_DEFINITION traced_parts::traced_parts() = default;
+TG_DEFINITION traced_parts::traced_parts(traced_parts&&) noexcept = default;
+TG_DEFINITION traced_parts& traced_parts::operator=(traced_parts&&) noexcept = default;
+TG_DEFINITION traced_parts::~traced_parts() = default;
+TG_DEFINITION std::span<const compiled_part> traced_parts::all() const { return parts_; }
 
 TG_DEFINITION traced_parts::traced_parts(std::unique_ptr<ir::traced_program> whole) : whole_(std::move(whole)) {
     list<part_place> places{part_place{}};
