@@ -27,11 +27,14 @@ struct symbol_truth;
 namespace scalars {
 
 /// Instructions that the interpreter does itself; `call` is every other operation. From multiply_add on, they are two
-/// operations, of which the first has no other use; each is rounded.
-enum class program_code : std::uint16_t {
+/// operations or more, of which all but the last have no other use; each is rounded.
+enum class program_code : std::uint8_t {
     end,
     call,
-    guard,
+    guard,            ///< of a condition that is a value
+    guard_less,       ///< of a comparison, which is not kept
+    guard_less_equal, ///< the same
+    guard_equal,      ///< the same
     add,
     subtract,
     multiply,
@@ -43,17 +46,31 @@ enum class program_code : std::uint16_t {
     unless_zero,
     less,
     less_equal,
-    multiply_add,      ///< a b + c
-    multiply_subtract, ///< a b - c
-    subtract_product,  ///< c - a b
-    multiply_twice,    ///< (a b) c
-    add_twice,         ///< (a + b) + c
-    subtract_add,      ///< (a - b) + c
-    add_subtract,      ///< (a + b) - c
-    subtract_sum,      ///< c - (a + b)
-    add_multiply,      ///< (a + b) c
-    subtract_multiply  ///< (a - b) c
+    multiply_add,         ///< a b + c
+    multiply_subtract,    ///< a b - c
+    subtract_product,     ///< c - a b
+    multiply_twice,       ///< (a b) c
+    add_twice,            ///< (a + b) + c
+    subtract_add,         ///< (a - b) + c
+    add_subtract,         ///< (a + b) - c
+    subtract_sum,         ///< c - (a + b)
+    add_multiply,         ///< (a + b) c
+    subtract_multiply,    ///< (a - b) c
+    multiply_unless_zero, ///< a b, but 0 if c is 0
+    divide_unless_zero,   ///< a / b, but 0 if c is 0
+    distance,             ///< |a - b|
+    // Three operations, the last one's other operand being a product.
+    add_products,         ///< a b + c d
+    subtract_products,    ///< a b - c d
+    multiply_products,    ///< (a b) (c d)
+    add_add_product,      ///< (a + b) + c d
+    subtract_add_product, ///< (a - b) + c d
+    add_subtract_product, ///< (a + b) - c d
+    product_subtract_sum, ///< c d - (a + b)
+    sum_product,          ///< (a + b) (c d)
+    difference_product    ///< (a - b) (c d)
 };
+constexpr bool is_guard(program_code code) { return code >= program_code::guard && code <= program_code::guard_equal; }
 
 /// A block has as many inputs in the lanes of a program as fit into so many bytes.
 inline constexpr int program_block_bytes = 64;

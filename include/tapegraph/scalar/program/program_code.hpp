@@ -16,13 +16,16 @@ namespace tapegraph::scalars {
 
 struct program_instruction {
     program_code code;
+    std::uint8_t entry;  ///< the code and which operand, counted from 1, is the last result: program_entry
     std::uint16_t extra; ///< of guards, what is expected; of others, the function
     std::uint32_t out;   ///< a slot; of guards, their number
-    std::uint32_t a, b, c;
+    std::uint32_t a, b, c, d;
 };
-
-/// The bits of a code above these say which operand, counted from 1, is the last instruction's result.
-inline constexpr unsigned operand_shift = 8, operand_mask = (1u << operand_shift) - 1;
+constexpr std::uint8_t program_entry(program_code code, unsigned last) {
+    return static_cast<std::uint8_t>(static_cast<unsigned>(code) * 5 + last);
+}
+/// The bits of a guard's `extra`: the truth that is expected, and whether it compares its operands the other way round.
+inline constexpr unsigned guard_expects = 1, guard_exchanges = 2;
 
 template <class T>
 struct compiled_program {
@@ -49,7 +52,34 @@ constexpr program_code joined_code(program_code first, program_code second, int 
         if (first == multiply) return side == 0 ? multiply_subtract : subtract_product;
         if (first == add) return side == 0 ? add_subtract : subtract_sum;
         return call;
+    case unless_zero:
+        if (side == 0) return call; // the seed
+        return first == multiply ? multiply_unless_zero : first == divide ? divide_unless_zero : call;
+    case magnitude: return first == subtract ? distance : call;
     default: return call;
+    }
+}
+
+/// The instruction of two operations whose operand c is a product; call if there is none. `exchanged` says that the
+/// product's operands come first.
+struct joined_product {
+    program_code code = program_code::call;
+    bool exchanged = false;
+};
+constexpr joined_product with_product(program_code code) {
+    using enum program_code;
+    switch (code) {
+    case multiply_add: return {add_products};
+    case multiply_subtract: return {subtract_products};
+    case subtract_product: return {subtract_products, true};
+    case multiply_twice: return {multiply_products};
+    case add_twice: return {add_add_product};
+    case subtract_add: return {subtract_add_product};
+    case add_subtract: return {add_subtract_product};
+    case subtract_sum: return {product_subtract_sum};
+    case add_multiply: return {sum_product};
+    case subtract_multiply: return {difference_product};
+    default: return {};
     }
 }
 
@@ -78,7 +108,7 @@ private:
         last_.assign(graph_.size(), 0);
         for (const std::uint32_t at : results) uses_[at] += 2, last_[at] = nothing;
         for (const program_guard& guard : graph_.guards()) {
-            uses_[guard.condition] += 2;
+            if (comparison_of(guard).code == program_code::guard) uses_[guard.condition] += 2;
             const node& n = graph_[guard.condition];
             for (std::size_t i = 0; i < operands_of(n); ++i) uses_[n.operand[i]] += 2; // the message names their values
         }
@@ -94,16 +124,24 @@ private:
         for (std::size_t i = graph_.size(); i-- > 1;) {
             const auto at = static_cast<std::uint32_t>(i);
             const node& n = graph_[at];
-            if (uses_[at] == 0 || operands_of(n) != 2 || part_of_[at] != 0) continue;
-            for (int side = 0; side < 2; ++side) {
+            if (uses_[at] == 0 || operands_of(n) > 2 || part_of_[at] != 0) continue;
+            for (int side = 0; side < static_cast<int>(operands_of(n)); ++side) {
                 const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
                 const node& f = graph_[first];
                 if (uses_[first] != 1 || operands_of(f) != 2) continue;
-                if (joined_code(f.operation->code, n.operation->code, side) == program_code::call) continue;
+                const program_code code = joined_code(f.operation->code, n.operation->code, side);
+                if (code == program_code::call) continue;
                 part_of_[first] = at;
+                const std::uint32_t other = n.operand[static_cast<std::size_t>(1 - side)];
+                if (with_product(code).code != program_code::call && other != first && is_single_product(other))
+                    part_of_[other] = at;
                 break;
             }
         }
+    }
+    bool is_single_product(std::uint32_t at) const {
+        const node& n = graph_[at];
+        return uses_[at] == 1 && n.operation != nullptr && n.operation->code == program_code::multiply;
     }
     void place_leaves() {
         slot_.assign(graph_.size(), nothing);
@@ -118,15 +156,47 @@ private:
         program_.slots = program_.inputs + program_.constants.size();
     }
 
+    // How a guard is checked: by a comparison of its own, or by its condition's value.
+    struct guard_kind {
+        program_code code;
+        bool negated = false, exchanged = false; ///< what is expected, the operands
+    };
+    guard_kind comparison_of(const program_guard& guard) const {
+        const operation_row<T>* const row = graph_[guard.condition].operation;
+        if (row == &row_of<less_op, T>) return {program_code::guard_less};
+        if (row == &row_of<less_equal_op, T>) return {program_code::guard_less_equal};
+        if (row == &row_of<greater_op, T>) return {program_code::guard_less, false, true};
+        if (row == &row_of<greater_equal_op, T>) return {program_code::guard_less_equal, false, true};
+        if (row == &row_of<equal_op, T>) return {program_code::guard_equal};
+        if (row == &row_of<not_equal_op, T>) return {program_code::guard_equal, true};
+        return {program_code::guard};
+    }
+    program_instruction guard_instruction(std::uint32_t index) const {
+        const program_guard& guard = graph_.guards()[index];
+        const node& n = graph_[guard.condition];
+        const guard_kind kind = comparison_of(guard);
+        const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : guard.condition; };
+        const auto extra = static_cast<std::uint16_t>((guard.expected != kind.negated ? guard_expects : 0u) |
+                                                      (kind.exchanged ? guard_exchanges : 0u));
+        if (kind.code == program_code::guard)
+            return {kind.code, 0, extra, index, guard.condition, operand(0), operand(1), 0};
+        return {kind.code, 0, extra, index, operand(kind.exchanged ? 1 : 0), operand(kind.exchanged ? 0 : 1), 0, 0};
+    }
+
     program_instruction operands(std::uint32_t at) const {
         const node& n = graph_[at];
-        program_instruction x{n.operation->code, 0, at, n.operand[0], n.operand[1], n.operand[2]};
-        for (int side = 0; side < 2 && operands_of(n) == 2; ++side) {
+        program_instruction x{n.operation->code, 0, 0, at, n.operand[0], n.operand[1], n.operand[2], 0};
+        for (int side = 0; side < static_cast<int>(operands_of(n)) && operands_of(n) <= 2; ++side) {
             const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
             if (part_of_[first] != at) continue;
             const node& f = graph_[first];
             x.code = joined_code(f.operation->code, n.operation->code, side);
             x.a = f.operand[0], x.b = f.operand[1], x.c = n.operand[static_cast<std::size_t>(1 - side)];
+            if (x.c == first || part_of_[x.c] != at) break;
+            const node& product = graph_[x.c];
+            const joined_product joined = with_product(x.code);
+            x.code = joined.code, x.c = product.operand[0], x.d = product.operand[1];
+            if (joined.exchanged) std::swap(x.a, x.c), std::swap(x.b, x.d);
             break;
         }
         return x;
@@ -140,33 +210,30 @@ private:
             if (uses_[at] != 0 && graph_[at].operation != nullptr && part_of_[at] == 0) all.push_back(operands(at));
             for (; next_guard < guard_order.size(); ++next_guard) {
                 const std::uint32_t index = guard_order[next_guard];
-                const program_guard& guard = graph_.guards()[index];
-                if (guard.condition != at) break;
-                const node& n = graph_[at];
-                const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : at; };
-                all.push_back({program_code::guard, guard.expected, index, at, operand(0), operand(1)});
+                if (graph_.guards()[index].condition != at) break;
+                all.push_back(guard_instruction(index));
             }
         }
         bring_equals_together();
         for (std::size_t i = 0; i < all.size(); ++i)
-            for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c})
+            for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c, all[i].d})
                 if (x != 0 && last_[x] != nothing) last_[x] = static_cast<std::uint32_t>(i);
         std::vector<std::uint32_t> free;
         std::uint32_t last_out = 0;
         for (std::size_t i = 0; i < all.size(); ++i) {
             program_instruction& x = all[i];
             const std::uint32_t at = x.out;
-            const std::array<std::uint32_t, 3> read{x.a, x.b, x.c};
-            if (x.code < program_code::multiply_add && x.code != program_code::guard)
-                x.extra = function(*graph_[at].operation);
-            if (i > 0 && all[i - 1].code != program_code::guard) mark_last(x, last_out);
-            for (std::uint32_t* const place : {&x.a, &x.b, &x.c}) *place = *place == 0 ? 0 : slot_[*place];
-            for (std::size_t k = 0; k < 3; ++k) {
+            const std::array<std::uint32_t, 4> read{x.a, x.b, x.c, x.d};
+            if (x.code < program_code::multiply_add && !is_guard(x.code)) x.extra = function(*graph_[at].operation);
+            x.entry = program_entry(x.code, place_of_last(x, last_out));
+            for (std::uint32_t* const place : {&x.a, &x.b, &x.c, &x.d}) *place = *place == 0 ? 0 : slot_[*place];
+            for (std::size_t k = 0; k < read.size(); ++k) {
                 const std::uint32_t r = read[k];
-                if (r == 0 || last_[r] != i || (k > 0 && r == read[0]) || (k > 1 && r == read[1])) continue;
+                if (r == 0 || last_[r] != i || std::find(read.begin(), read.begin() + k, r) != read.begin() + k)
+                    continue;
                 free.push_back(slot_[r]);
             }
-            if (x.code == program_code::guard) continue;
+            if (is_guard(x.code)) continue;
             last_out = at;
             if (free.empty()) {
                 slot_[at] = static_cast<std::uint32_t>(program_.slots++);
@@ -177,7 +244,7 @@ private:
             x.out = slot_[at];
         }
         if (program_.slots == 0) program_.slots = 1; // operands that an operation does not have are slot 0
-        all.push_back({program_code::end, 0, 0, 0, 0, 0});
+        all.push_back({program_code::end, program_entry(program_code::end, 0), 0, 0, 0, 0, 0, 0});
     }
     // Within windows, puts equal instructions that do not need each other side by side, level by level: the interpreter
     // runs them in a loop, and the processor works on several at once. Where a window has little that is independent, the
@@ -196,13 +263,13 @@ private:
             order.clear();
             for (std::size_t i = first; i < end; ++i) {
                 const program_instruction& x = all[i];
-                const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c]}) + std::uint64_t{1};
+                const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c], level[x.d]}) + std::uint64_t{1};
                 const std::uint64_t kind = x.code == program_code::call ? function(*graph_[x.out].operation) : 0;
-                if (x.code != program_code::guard) level[x.out] = static_cast<std::uint32_t>(own);
+                if (!is_guard(x.code)) level[x.out] = static_cast<std::uint32_t>(own);
                 order.push_back({own << 32 | static_cast<std::uint64_t>(x.code) << 16 | kind, x});
             }
             for (const staged& x : order)
-                if (x.instruction.code != program_code::guard) level[x.instruction.out] = 0;
+                if (!is_guard(x.instruction.code)) level[x.instruction.out] = 0;
             std::stable_sort(order.begin(), order.end(),
                              [](const staged& x, const staged& y) { return x.order < y.order; });
             std::size_t runs = 1;
@@ -212,15 +279,15 @@ private:
             for (std::size_t i = first; i < end; ++i) all[i] = order[i - first].instruction;
         }
     }
-    // Says which operand is the result of the instruction before, if one is.
-    static void mark_last(program_instruction& x, std::uint32_t last) {
-        const auto code = static_cast<unsigned>(x.code);
-        if (x.code == program_code::call || x.code == program_code::guard || x.code == program_code::choose) return;
+    // Which operand, counted from 1, is the result of the last instruction that has one; 0 if none is.
+    static unsigned place_of_last(const program_instruction& x, std::uint32_t last) {
+        if (last == 0 || x.code == program_code::call || is_guard(x.code) || x.code == program_code::choose) return 0;
         const bool one =
             x.code == program_code::negate || x.code == program_code::square_root || x.code == program_code::magnitude;
-        const bool three = x.code >= program_code::multiply_add;
-        const unsigned which = x.a == last ? 1u : !one && x.b == last ? 2u : three && x.c == last ? 3u : 0u;
-        x.code = static_cast<program_code>(code | which << operand_shift);
+        const bool three = x.code >= program_code::multiply_add, four = x.code >= program_code::add_products;
+        if (x.a == last) return 1;
+        if (!one && x.b == last) return 2;
+        return three && x.c == last ? 3u : four && x.d == last ? 4u : 0u;
     }
     std::vector<std::uint32_t> guards_in_order() const {
         std::vector<std::uint32_t> order(graph_.guards().size());

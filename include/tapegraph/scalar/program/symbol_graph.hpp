@@ -154,7 +154,11 @@ private:
         case program_code::choose:
             if (b == c) return b;
             return is_constant(a) ? (constant_value(a) != T(0) ? b : c) : 0;
-        case program_code::unless_zero: return is_constant(a) ? (constant_value(a) == T(0) ? constant(T(0)) : b) : 0;
+        case program_code::unless_zero:
+            if (is_constant(a)) return constant_value(a) == T(0) ? constant(T(0)) : b;
+            // A sum takes the sign. (Of a 0 it may be another one, as adjoints of 0 are of either sign.)
+            if (is_negated(b)) return operation<negate_op>(operation<unless_zero_op>(a, under(b)));
+            return 0;
         default: break;
         }
         if (&op == &row_of<pow_op, T>) {
