@@ -6,6 +6,7 @@
 #include <tapegraph/scalar/program/record.hpp>
 #include <tapegraph/scalar/program/symbol.hpp>
 #include <tapegraph/scalar/program/symbol_functions.hpp>
+#include <tapegraph/scalar/sparse/bicolouring.hpp>
 #include <tapegraph/scalar/sparse/colouring.hpp>
 #include <tapegraph/scalar/sparse/pattern.hpp>
 #include <tapegraph/scalar/sparse/sparse_derivatives.hpp>

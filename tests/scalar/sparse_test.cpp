@@ -11,144 +11,12 @@
 #include <string>
 #include <vector>
 
-/// Sparse Jacobians and Hessians with the dense ones, and the colourings that they use: valid, and of known size.
+/// Sparse Jacobians and Hessians with the dense ones.
 
 namespace sparse_test {
 
 namespace tg = tapegraph;
 using vector = std::vector<double>;
-using pairs = std::set<std::pair<int, int>>;
-
-tg::sparsity_pattern pattern(std::size_t rows, std::size_t columns, const pairs& places) {
-    tg::sparsity_pattern p{rows, columns, {0}, {}};
-    for (std::size_t i = 0; i < rows; ++i) {
-        for (const auto& [row, column] : places)
-            if (row == static_cast<int>(i)) p.columns.push_back(column);
-        p.starts.push_back(static_cast<std::int32_t>(p.columns.size()));
-    }
-    return p;
-}
-bool has(const tg::sparsity_pattern& p, std::size_t i, std::size_t j) {
-    return std::find(p.columns.begin() + p.starts[i], p.columns.begin() + p.starts[i + 1],
-                     static_cast<std::int32_t>(j)) != p.columns.begin() + p.starts[i + 1];
-}
-
-// By definition: no two columns of a colour meet in a row.
-void check_columns(const tg::sparsity_pattern& p, const tg::colouring& c) {
-    REQUIRE(c.colours.size() == p.column_count);
-    for (std::size_t j = 0; j < p.column_count; ++j)
-        for (std::size_t k = 0; k < j; ++k)
-            for (std::size_t i = 0; i < p.row_count; ++i)
-                if (has(p, i, j) && has(p, i, k)) CHECK(c.colours[j] != c.colours[k]);
-    for (std::size_t j = 0; j < p.column_count; ++j) {
-        CHECK(c.colours[j] < c.count);
-        bool empty = true;
-        for (std::size_t i = 0; i < p.row_count; ++i) empty &= !has(p, i, j);
-        CHECK((c.colours[j] < 0) == empty);
-    }
-}
-// No path of four vertices has two colours.
-void check_star(const tg::sparsity_pattern& p, const tg::colouring& c) {
-    const std::size_t n = p.row_count;
-    const auto edge = [&](std::size_t i, std::size_t j) { return i != j && has(p, i, j); };
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) {
-            if (!edge(a, b)) continue;
-            CHECK(c.colours[a] != c.colours[b]);
-            for (std::size_t d = 0; d < n; ++d) {
-                if (!edge(b, d) || d == a || c.colours[d] != c.colours[a]) continue;
-                for (std::size_t e = 0; e < n; ++e)
-                    if (edge(d, e) && e != b && e != a) CHECK(c.colours[e] != c.colours[b]);
-            }
-        }
-}
-// No cycle has two colours: the edges between any two colours are fewer than the vertices, part by part.
-void check_acyclic(const tg::sparsity_pattern& p, const tg::colouring& c) {
-    const std::size_t n = p.row_count;
-    for (std::int32_t x = 0; x < c.count; ++x)
-        for (std::int32_t y = 0; y < x; ++y) {
-            std::vector<std::size_t> root(n);
-            for (std::size_t i = 0; i < n; ++i) root[i] = i;
-            const auto find = [&](std::size_t i) {
-                while (root[i] != i) i = root[i];
-                return i;
-            };
-            for (std::size_t i = 0; i < n; ++i)
-                for (std::size_t j = 0; j < i; ++j) {
-                    if (!has(p, i, j)) continue;
-                    CHECK(c.colours[i] != c.colours[j]);
-                    if (std::minmax(c.colours[i], c.colours[j]) != std::minmax(x, y)) continue;
-                    CHECK(find(i) != find(j));
-                    root[find(i)] = find(j);
-                }
-        }
-}
-
-pairs symmetric(std::size_t n, const std::function<bool(int, int)>& nonzero) {
-    pairs all;
-    for (int i = 0; i < static_cast<int>(n); ++i)
-        for (int j = 0; j < static_cast<int>(n); ++j)
-            if (i == j || nonzero(std::max(i, j), std::min(i, j))) all.emplace(i, j);
-    return all;
-}
-
-TEST_CASE("colourings have the known least number of colours") {
-    struct known {
-        const char* name;
-        std::function<bool(int, int)> nonzero;
-        int columns, star, acyclic;
-    };
-    const int n = 23;
-    const known all[]{
-        {"diagonal", [](int, int) { return false; }, 1, 1, 1},
-        {"tridiagonal", [](int i, int j) { return i - j == 1; }, 3, 3, 2},
-        {"arrowhead", [](int, int j) { return j == 0; }, n, 2, 2},
-        {"arrowhead, last", [](int i, int) { return i == n - 1; }, n, 2, 2},
-        {"pentadiagonal", [](int i, int j) { return i - j <= 2; }, 5, 5, 3},
-        {"blocks of 4", [](int i, int j) { return i / 4 == j / 4; }, 4, 4, 4},
-        {"full", [](int, int) { return true; }, n, n, n},
-    };
-    for (const known& k : all) {
-        INFO(std::string(k.name));
-        const auto p = pattern(n, n, symmetric(n, k.nonzero));
-        const auto columns = tg::colour_columns(p), star = tg::colour_star(p), acyclic = tg::colour_acyclic(p);
-        check_columns(p, columns);
-        check_star(p, star);
-        check_acyclic(p, acyclic);
-        CHECK(columns.count == k.columns);
-        CHECK(star.count == k.star);
-        CHECK(acyclic.count == k.acyclic);
-        CHECK(tg::colour_rows(p).count == k.columns);
-    }
-    CHECK(tg::colour_columns(tg::sparsity_pattern{}).count == 0);
-    CHECK(tg::colour_star(pattern(3, 3, {})).count == 0);
-    CHECK_THROWS_WITH_AS(tg::colour_star(pattern(2, 2, {{0, 1}})), doctest::Contains("not symmetric"),
-                         tg::argument_error);
-    CHECK_THROWS_AS(tg::colour_acyclic(pattern(2, 3, {{0, 1}})), tg::argument_error);
-}
-
-TEST_CASE("colourings of random patterns are valid") {
-    std::mt19937 random(3);
-    for (int round = 0; round < 60; ++round) {
-        const std::size_t n = 1 + random() % 19, m = 1 + random() % 19;
-        const double share = 0.02 + 0.5 * static_cast<double>(random() % 100) / 100;
-        pairs rectangle, square;
-        std::bernoulli_distribution nonzero(share);
-        for (int i = 0; i < static_cast<int>(m); ++i)
-            for (int j = 0; j < static_cast<int>(n); ++j)
-                if (nonzero(random)) rectangle.emplace(i, j);
-        for (int i = 0; i < static_cast<int>(n); ++i)
-            for (int j = 0; j <= i; ++j)
-                if (nonzero(random)) square.emplace(i, j), square.emplace(j, i);
-        const auto p = pattern(m, n, rectangle), s = pattern(n, n, square);
-        CHECK(tg::transposed(tg::transposed(p)) == p);
-        check_columns(p, tg::colour_columns(p));
-        check_columns(tg::transposed(p), tg::colour_rows(p));
-        check_star(s, tg::colour_star(s));
-        check_acyclic(s, tg::colour_acyclic(s));
-        CHECK(tg::colour_acyclic(s).count <= tg::colour_star(s).count + 1); // greedy, but not far off
-    }
-}
 
 // A function of random sums of products: every element of `terms` is a product of functions of these numbers.
 struct random_function {
@@ -218,6 +86,45 @@ TEST_CASE("sparse_jacobian: random functions, with the dense Jacobian") {
             const auto& p = plan.pattern();
             CHECK(std::set<std::int32_t>(p.columns.begin() + p.starts[i], p.columns.begin() + p.starts[i + 1]) == used);
         }
+    }
+}
+
+TEST_CASE("sparse_jacobian: full rows and columns together, with the dense Jacobian") {
+    const auto arrow = [](const auto& v) {
+        using std::sin;
+        using number = std::remove_cvref_t<decltype(v[0])>;
+        std::vector<number> y;
+        number all = 0;
+        for (const auto& each : v) all += each * each * v[0];
+        y.push_back(all);
+        for (std::size_t i = 1; i < v.size(); ++i) y.push_back(v[0] * sin(v[i]) + v[i]);
+        return y;
+    };
+    std::mt19937 random(17);
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{67}, std::size_t{131}}) {
+        vector x(n);
+        for (double& each : x) each = std::uniform_real_distribution<>(-1, 1)(random);
+        const auto plan = tg::sparse_jacobian(tg::record(arrow, x));
+        CHECK(plan.directions() == static_cast<std::int32_t>(std::min<std::size_t>(n, 3)));
+        const auto expected = tg::jacobian(arrow)(x);
+        const vector dense = plan(x).dense();
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < n; ++j)
+                CHECK(dense[i * n + j] == doctest::Approx(expected[i][j]).epsilon(1e-12)); // sums of up to 131 products
+    }
+    // Random functions with results of all inputs, and inputs of all results
+    for (int round = 0; round < 20; ++round) {
+        const std::size_t n = 1 + random() % 40, m = 1 + random() % 40;
+        random_function f = function(random, n, m, 2);
+        for (std::size_t i = 0; i < m; ++i) f.terms[i].push_back({0, i % n});
+        for (std::size_t j = 0; j < n; ++j) f.terms[m / 2].push_back({j, 0, n / 2});
+        vector x(n);
+        for (double& each : x) each = std::uniform_real_distribution<>(-1, 1)(random);
+        const auto expected = tg::jacobian(f)(x);
+        const vector dense = tg::sparse_jacobian(f, x).dense();
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j < n; ++j)
+                CHECK(dense[i * n + j] == doctest::Approx(expected[i][j]).epsilon(1e-12));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <tapegraph/scalar/program/differentiation.hpp>
 #include <tapegraph/scalar/program/number_program.hpp>
 #include <tapegraph/scalar/program/record.hpp>
+#include <tapegraph/scalar/sparse/bicolouring.hpp>
 #include <tapegraph/scalar/sparse/colouring.hpp>
 #include <tapegraph/scalar/sparse/pattern.hpp>
 
@@ -131,16 +132,15 @@ std::vector<std::uint32_t> recovered(symbol_graph<T>& graph, const sparsity_patt
 
 } // namespace scalars
 
-/// The plan of a program's Jacobian: columns together in forward mode, or rows in reverse mode, whichever needs fewer
-/// colours.
+/// The plan of a program's Jacobian: columns together in forward mode, rows in reverse mode, or some of each, whichever needs
+/// the fewest colours.
 template <class T>
 sparse_derivative<T> sparse_jacobian(const number_program<T>& f) {
     sparsity_pattern p = jacobian_pattern(f);
-    const colouring columns = colour_columns(p), rows = colour_rows(p);
+    const bicolouring colours = colour_rows_and_columns(p);
     auto graph = std::make_shared<scalars::symbol_graph<T>>(*f.graph(), false);
     scalars::graph_differentiation<T> derivatives(*graph);
-    const std::uint32_t zero = graph->constant(T(0));
-    std::vector<std::uint32_t> values(p.nonzeros(), zero);
+    std::vector<std::uint32_t> values(p.nonzeros(), graph->constant(T(0)));
     // Takes the nonzeros of a colour: at(row, column) is a node, or 0.
     const auto take = [&](const auto& has_colour, const auto& at) {
         for (std::size_t i = 0; i < p.row_count; ++i)
@@ -149,23 +149,20 @@ sparse_derivative<T> sparse_jacobian(const number_program<T>& f) {
                 if (has_colour(i, j) && at(i, j) != 0) values[k] = at(i, j);
             }
     };
-    if (columns.count <= rows.count) {
-        scalars::for_directions(derivatives, *graph, columns, [&](std::int32_t c, const auto& tangents) {
-            take([&](std::size_t, std::size_t j) { return columns.colours[j] == c; },
-                 [&](std::size_t i, std::size_t) { return tangents[f.nodes()[i]]; });
-        });
-    } else {
-        const std::uint32_t one = graph->constant(T(1));
-        for (std::int32_t c = 0; c < rows.count; ++c) {
-            std::vector<std::uint32_t> adjoints = derivatives.seeds();
-            for (std::size_t i = 0; i < p.row_count; ++i)
-                if (rows.colours[i] == c) adjoints[f.nodes()[i]] = one;
-            derivatives.backward(adjoints);
-            take([&](std::size_t i, std::size_t) { return rows.colours[i] == c; },
-                 [&](std::size_t, std::size_t j) { return adjoints[graph->inputs()[j]]; });
-        }
+    scalars::for_directions(derivatives, *graph, colours.columns, [&](std::int32_t c, const auto& tangents) {
+        take([&](std::size_t i, std::size_t j) { return !colours.by_row(i, j) && colours.columns.colours[j] == c; },
+             [&](std::size_t i, std::size_t) { return tangents[f.nodes()[i]]; });
+    });
+    const std::uint32_t one = graph->constant(T(1));
+    for (std::int32_t c = 0; c < colours.rows.count; ++c) {
+        std::vector<std::uint32_t> adjoints = derivatives.seeds();
+        for (std::size_t i = 0; i < p.row_count; ++i)
+            if (colours.rows.colours[i] == c) adjoints[f.nodes()[i]] = one;
+        derivatives.backward(adjoints);
+        take([&](std::size_t i, std::size_t j) { return colours.by_row(i, j) && colours.rows.colours[i] == c; },
+             [&](std::size_t, std::size_t j) { return adjoints[graph->inputs()[j]]; });
     }
-    return {std::move(p), number_program<T>(std::move(graph), std::move(values)), std::min(columns.count, rows.count)};
+    return {std::move(p), number_program<T>(std::move(graph), std::move(values)), colours.count()};
 }
 
 /// The plan of the second derivatives of a program's one result. The pattern, both triangles, is that of the gradient's
