@@ -28,6 +28,7 @@ DIRECTIONS = {
     "ode": {"core", "expr", "scalar"},
     "scalar/program": {"core", "expr", "cpu", "ops", "scalar"},
     "scalar/sparse": {"core", "scalar", "scalar/program"},
+    "scalar/tensors": {"core", "expr", "ops", "scalar", "eager"},
     "runtime": {"core", "expr", "cpu"},
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},

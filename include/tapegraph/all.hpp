@@ -7,6 +7,7 @@
 #include <tapegraph/nn.hpp>
 #include <tapegraph/ode.hpp>
 #include <tapegraph/number_program.hpp>
+#include <tapegraph/number_tensor.hpp>
 #include <tapegraph/real.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/train/minimize.hpp>

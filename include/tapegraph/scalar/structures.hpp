@@ -63,7 +63,10 @@ template <class R, class Make>
 auto mapped_sequence(const R& like, const Make& make) {
     using V = std::remove_cvref_t<decltype(make(like[0]))>;
     typename sequence_of<R>::template with<V> result{};
-    if constexpr (requires { result.resize(like.size()); }) result.resize(like.size());
+    if constexpr (requires { result.resize_like(like); })
+        result.resize_like(like);
+    else if constexpr (requires { result.resize(like.size()); })
+        result.resize(like.size());
     for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
     return result;
 }
