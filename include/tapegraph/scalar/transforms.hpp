@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays and spans of numbers. The function
+/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays, spans and structures of numbers. The function
 /// objects are those of expr/derivatives.hpp; sequences of numbers have a mode of their own here, whose derivatives are
 /// taken by jets and by the tape.
 
@@ -20,21 +20,21 @@ namespace tapegraph {
 /// The mode of functions of sequences of numbers.
 struct number_mode;
 
-template <scalars::number_sequence R>
+template <scalars::number_argument R>
 struct detail::mode_of<R> {
     using type = number_mode;
 };
 
 namespace scalars {
 
-/// The numbers of all arguments have one type, that of the first sequence.
+/// The numbers of all arguments have one type, that of the first sequence or structure.
 template <class... X>
 struct common_number;
 template <class First, class... Rest>
 struct common_number<First, Rest...> : common_number<Rest...> {};
-template <number_sequence First, class... Rest>
+template <number_argument First, class... Rest>
 struct common_number<First, Rest...> {
-    using type = typename sequence_of<First>::element;
+    using type = typename number_type_of<First>::type;
 };
 
 /// f's arguments as numbers that make(number, index) gives.
@@ -42,10 +42,7 @@ template <class T, class Make, class... X>
 auto converted(const Make& make, const X&... x) {
     std::size_t index = 0;
     const auto each = [&](const auto& argument) {
-        if constexpr (sequence<std::remove_cvref_t<decltype(argument)>>)
-            return mapped_sequence(argument, [&](const auto& number) { return make(T(number), index++); });
-        else
-            return make(T(argument), index++);
+        return mapped_structure([&](const auto& number) { return make(T(number), index++); }, argument);
     };
     return std::tuple<decltype(each(x))...>{each(x)...}; // braces: in order
 }

@@ -13,33 +13,28 @@
 namespace tapegraph {
 namespace scalars {
 
-/// The type of the numbers of arguments: of the first sequence's elements, or of the plain numbers, double for integers.
+/// The type of the numbers of arguments: of the first sequence or structure, or of the plain numbers, double for integers.
 template <class... X>
 struct recorded_number {
     using common = std::common_type_t<X...>;
     using type = std::conditional_t<std::is_integral_v<common>, double, common>;
 };
 template <class... X>
-    requires(number_sequence<X> || ...)
+    requires(number_argument<X> || ...)
 struct recorded_number<X...> {
     template <class First, class... Rest>
-    struct first_sequence : first_sequence<Rest...> {};
-    template <number_sequence First, class... Rest>
-    struct first_sequence<First, Rest...> {
-        using type = typename sequence_of<First>::element;
+    struct first_argument : first_argument<Rest...> {};
+    template <number_argument First, class... Rest>
+    struct first_argument<First, Rest...> {
+        using type = typename number_type_of<First>::type;
     };
-    using type = typename first_sequence<X...>::type;
+    using type = typename first_argument<X...>::type;
 };
 
 template <class T, class X>
 auto symbols_for(symbol_graph<T>& graph, const X& x) {
-    const auto one = [&](const auto& value) {
-        return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number());
-    };
-    if constexpr (sequence<X>)
-        return mapped_sequence(x, one);
-    else
-        return one(x);
+    return mapped_structure(
+        [&](const auto& value) { return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number()); }, x);
 }
 
 /// All numbers of arguments, in order.
@@ -52,9 +47,9 @@ std::vector<T> flat_numbers(const X&... x) {
 
 } // namespace scalars
 
-/// The program of f, which runs once, at x: numbers, and vectors, arrays and spans of them, whose numbers become symbols.
-/// f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence of numbers, or a tuple of
-/// such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
+/// The program of f, which runs once, at x: numbers, and vectors, arrays, spans and structures of them, whose numbers become
+/// symbols. f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence or structure of
+/// numbers, or a tuple of such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
 /// throws, and argument_error for symbols of other recordings.
 template <class F, class... X>
 auto record(const F& f, const X&... x) {
