@@ -16,7 +16,7 @@ HOST = "an option, a step or a duration, on the host"
 DOUBLE = "meets double alone, in which norms and products of shorter types are computed, too"
 FLOAT = "meets float or double alone: {}"
 REASONS = {
-    ("nn/layers/attention.hpp", "1e9"): "not chosen for half; bfloat16 has it",
+    ("ops/attention/attention_formula.hpp", "1e30"): FLOAT.format("scores"),
     ("nn/layers/augmentation.hpp", "1e300"): HOST,
     ("nn/layers/noise.hpp", "1e300"): HOST,
     ("nn/layers/group_normalization.hpp", "1e-12"): DOUBLE,

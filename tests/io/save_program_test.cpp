@@ -216,6 +216,7 @@ TEST_CASE("the numbers of operations that share a name are part of the format") 
     check_variants<one_hot_op<float>, one_hot_op<double>>("one_hot");
     check_variants<random_integer_op<std::int32_t>, random_integer_op<std::int64_t>>("random_integers");
     check_variants<random_op<float>, random_op<double>, random_op<half>, random_op<bfloat16>>("random");
+    check_variants<random_address_op<float>, random_address_op<double>>("random_address");
     check_variants<matmul_op>("matmul");
     CHECK(ir::operation_named("no such operation", 0).op == nullptr);
 }

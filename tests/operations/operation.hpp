@@ -225,7 +225,8 @@ operation make_operation(std::string name, F, std::vector<row> rows = {}) {
     X(ordering, "order", true)                                                                                         \
     X(recurrent, "recurrent layers", false)                                                                            \
     X(gru, "gru and simple_rnn", false)                                                                                \
-    X(normalization, "normalization", false)
+    X(normalization, "normalization", false)                                                                           \
+    X(attention, "attention", false)
 #define TG_OPERATIONS_OF(file, text, drawn) std::vector<operation> file##_operations();
 TG_OPERATION_FILES(TG_OPERATIONS_OF)
 #undef TG_OPERATIONS_OF

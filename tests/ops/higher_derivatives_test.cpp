@@ -135,6 +135,12 @@ TEST_CASE("third derivatives: reductions and products") {
     check("normalization", normalized({.first = 1, .last = 1, .centered = 0, .epsilon = 0.1}), {{3, 4}, {4}, {4}});
     check("normalization", normalized({.first = 2, .last = 2, .examples = 1, .own = 1, .epsilon = 0.1}),
           {{2, 3, 4}, {2, 4}, {2, 4}});
+    check(
+        "attention",
+        [](const auto& x) {
+            return attention(x[0], x[1], x[2], x[3], {.causal = true, .causal_offset = 1});
+        },
+        {{1, 2, 2, 2}, {1, 3, 1, 2}, {1, 3, 1, 2}, {2, 3}});
     check("conv2d", [](const auto& x) { return conv2d(x[0], x[1], {.stride = {2, 1}}); }, {{1, 4, 3, 2}, {2, 2, 2, 2}});
 }
 

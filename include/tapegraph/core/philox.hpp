@@ -103,6 +103,21 @@ struct address {
           step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
 };
 
+/// Part `part` of ten of a stream's address: 16 bits of the seed (four), the step (four) and the ordinal. `State` has seed
+/// and step. The numbers are exact in every floating-point type but half.
+template <class State>
+TG_HD constexpr std::uint32_t address_part(const State& state, std::uint32_t ordinal, std::int64_t part) {
+    const std::uint64_t word = part < 4 ? state.seed : part < 8 ? state.step : ordinal;
+    return static_cast<std::uint32_t>(word >> (part % 4 * 16)) & 0xffffu;
+}
+/// The address that ten such numbers are.
+template <class T>
+TG_HD constexpr address address_of(const T* parts) {
+    std::uint64_t words[3]{};
+    for (int i = 0; i < 10; ++i) words[i / 4] |= static_cast<std::uint64_t>(parts[i]) << (i % 4 * 16);
+    return {words[0], words[1], static_cast<std::uint32_t>(words[2])};
+}
+
 namespace detail {
 
 /// Block number `block` of a stream, as raw words.

@@ -2,6 +2,7 @@
 
 /// Every operation's kernel.
 
+#include <tapegraph/ops/attention/kernel.hpp>
 #include <tapegraph/ops/convolution/kernel.hpp>
 #include <tapegraph/ops/cumulative/kernel.hpp>
 #include <tapegraph/ops/effect/kernel.hpp>

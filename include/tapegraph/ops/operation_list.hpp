@@ -5,6 +5,7 @@
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/attention/attention.hpp>
 #include <tapegraph/ops/cumulative/cumulative.hpp>
 #include <tapegraph/ops/effect/effect.hpp>
 #include <tapegraph/ops/elementwise/activation.hpp>
@@ -162,6 +163,11 @@
     X(reduction, computed_types, reduction, floating_types, 3, normalization_op)                                      \
     X(reduction, computed_types, reduction, floating_types, 3, normalization_sums_op)                                 \
     X(reduction, computed_types, reduction, floating_types, 0, normalization_gradient_op)                             \
+    X(product, computed_types, none, element_types<>, 0, attention_op)                                                \
+    X(product, computed_types, none, element_types<>, 0, attention_gradient_op)                                       \
+    X(product, computed_types, none, element_types<>, 0, numbers_at_op)                                               \
+    X(product, element_types<float>, none, element_types<>, 0, random_address_op<float>)                              \
+    X(product, element_types<double>, none, element_types<>, 0, random_address_op<double>)                            \
     TG_FLOATING_TYPES(TG_RANDOM_OF, X)                                                                                \
     X(random, element_types<std::int32_t>, movement, element_types<std::int32_t>, 0, random_integer_op<std::int32_t>) \
     X(random, element_types<std::int64_t>, movement, element_types<std::int64_t>, 0, random_integer_op<std::int64_t>) \

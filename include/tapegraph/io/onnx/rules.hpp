@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/io/onnx/attention.hpp>
 #include <tapegraph/io/onnx/normalization.hpp>
 #include <tapegraph/io/onnx/patterns.hpp>
 #include <tapegraph/io/onnx/places.hpp>
@@ -78,6 +79,7 @@ inline constexpr node_rule<G> node_rules[] = {
     {"cumulative_sum", &write_cumulative_sum<G>},
     {"softmax", &write_softmax<"Softmax", G>},
     {"log_softmax", &write_softmax<"LogSoftmax", G>},
+    {"attention", &write_attention<G>},
     {"normalization", &write_normalization<G>},
     {"sum", &write_sum_or_mean<G>},
     {"prod", &write_reduction<"ReduceProd", G>},

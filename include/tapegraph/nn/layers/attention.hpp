@@ -3,10 +3,8 @@
 #include <tapegraph/core/math/root.hpp>
 #include <tapegraph/model/initializer.hpp>
 #include <tapegraph/model/layer_scope.hpp>
-#include <tapegraph/nn/layers/dropout.hpp>
-#include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/attention/attention.hpp>
 #include <tapegraph/ops/product/einsum.hpp>
-#include <tapegraph/ops/reduction/softmax.hpp>
 
 /// Attention layers. Not part of tapegraph.hpp: programs without them do not compile them.
 
@@ -48,14 +46,22 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
     return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
 }
 
-/// Scores [batch, heads, query's time, value's time] where attention is allowed; the others get a
-/// value for which softmax gives 0. Where a step attends to nothing, all weights are equal, and
-/// steps that no step attends to are zeros (steps_in_use).
-template <handle H, handle M>
-constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
-    // The lowest number of half is -65504: -1e9 would be -infinity there, and a step that attends
-    // to nothing NaN.
-    return eval(tapegraph::where(seen, scores, type_of(scores) == dtype::f16 ? -65504.0 : -1e9), where);
+/// Attention (ops/attention/attention.hpp) under a mask, bool [batch, heads, time, steps] or what
+/// broadcasts to that, if there is one. As in Keras all weights are equal where a step attends to
+/// nothing; steps that no step attends to are zeros (steps_in_use).
+template <class Scope, handle H, handle... Seen>
+constexpr H attended(const Scope& scope, const H& queries, const H& keys, const H& values, bool causal, double rate,
+                     std::source_location where, const Seen&... seen) {
+    attention_attributes a = attention_attributes_of({.causal = causal}, queries);
+    a.equal = 1;
+    a.drops = rate != 0 && scope.training();
+    a.rate = rate;
+    const auto q = as_float(queries, where);
+    using Wide = std::remove_cvref_t<decltype(q)>;
+    const Wide k = as_float(keys, where), v = as_float(values, where);
+    const auto run = [&]() -> Wide { return attention_of(a, q, k, v, where, attention_bias(q, seen, where)...); };
+    if (a.drops == 0) return rounded_like(queries, run(), where);
+    return rounded_like(queries, Wide(scope.with_draws(run)), where);
 }
 
 /// The steps of a query or value [batch, time, features] that attend to another step, or are
@@ -89,13 +95,8 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
     const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
     scope.enter(); // the following operations belong to this layer again
 
-    const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
-    H scores = einsum("bthd,bshd->bhts", eval(queries * scale, where), keys, where);
-    if (o.use_causal_mask)
-        scores = seen_scores(scores, eval(diagonal_number(scores, q[1], v[1], where) <= 0, where), where);
-    ((scores = seen_scores(scores, expand_dims(masks.seen, -3, where), where)), ...);
-    const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
-    const H heads = einsum("bhts,bshd->bthd", weights, values, where);
+    const H heads = attended(scope, queries, keys, values, o.use_causal_mask, o.dropout, where,
+                             expand_dims(masks.seen, -3, where)...);
 
     const Scope last = scope / "attention_output";
     const H kernel = last.variable_like(query, "kernel", {o.num_heads, width, features}, kernel_options(o));

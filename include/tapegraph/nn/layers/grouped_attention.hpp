@@ -43,22 +43,6 @@ struct attention_step {
 
 namespace detail {
 
-/// Attention of queries [batch, time, query heads, dim] to keys and values [batch, steps, heads,
-/// dim]: query head h uses head h heads / query heads. Returns [batch, time, query heads, dim].
-template <class Scope, handle H, class... Masks>
-constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, const H& values,
-                          const grouped_query_attention_options& o, std::source_location where, const Masks&... seen) {
-    const shape q = shape_of(query), k = shape_of(keys);
-    shape grouped = no_axes(q);
-    for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
-    const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
-    const H grouped_queries = reshape(query * scale, grouped, where);
-    H scores = einsum("btkgd,bskd->bkgts", grouped_queries, keys, where);
-    ((scores = seen_scores(scores, seen, where)), ...);
-    const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
-    return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
-}
-
 template <class Scope, handle H>
 constexpr H attention_output(const Scope& scope, const H& query, const H& heads,
                              const grouped_query_attention_options& o, std::source_location where) {
@@ -143,12 +127,8 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
     scope.enter(); // the following operations belong to this layer again
     queries = detail::maybe_rotated(queries, o.rotary_wavelength, where);
     keys = detail::maybe_rotated(keys, o.rotary_wavelength, where);
-    const auto heads = [&](const auto&... causal) {
-        return detail::grouped_heads(scope, queries, keys, values, o, where, causal...,
-                                     expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
-    };
-    const H seen =
-        o.use_causal_mask ? heads(eval(detail::diagonal_number(masked_query, q[1], v[1], where) <= 0, where)) : heads();
+    const H seen = detail::attended(scope, queries, keys, values, o.use_causal_mask, o.dropout, where,
+                                    expand_dims(masks.seen, -3, where)...);
     return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, masked_query, seen, o, where));
 }
 template <layer_scope Scope>
@@ -198,7 +178,7 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
     const auto places = expand_dims(offsets, 1, where);
     const auto seen = eval(places <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
     const H heads =
-        detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
+        detail::attended(scope, queries, next.keys, next.values, false, o.dropout, where, expand_dims(seen, 1, where));
     return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
 template <layer_scope Scope>

@@ -19,9 +19,7 @@ struct full_like_op : map_op<2> {
     }
     template <int I>
         requires(I == 1)
-    static constexpr auto vjp(auto dy, auto, auto, auto) {
-        return dy;
-    }
+    static constexpr auto vjp(auto dy, auto, auto, auto) { return dy; }
 };
 
 /// A number in the shape and element type of x. It is a formula, like every elementwise operation;
@@ -62,10 +60,22 @@ struct arange_op {
 
 /// A tensor filled with one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
 template <class T, tensor_like L>
-constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
+constexpr auto fill(const L& like, shape dims, double value,
+                    std::source_location where = std::source_location::current()) {
     dims.attach(shape_of(like).table());
     return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
 }
+
+namespace detail {
+/// A tensor of `dims` with the element type of x, which is float or double.
+template <handle X>
+constexpr auto filled_like(const X& x, const shape& dims, double value, std::source_location where) {
+    if constexpr (one_handle<mode_of_t<X>>)
+        return type_of(x) == dtype::f64 ? fill<double>(x, dims, value, where) : fill<float>(x, dims, value, where);
+    else
+        return fill<element_t<static_type<X>::value>>(x, dims, value, where);
+}
+} // namespace detail
 
 /// begin, begin + step, ...: `count` elements of type T.
 template <class T, tensor_like L>
@@ -134,7 +144,8 @@ constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location wh
 /// Whether position k of a row is below its length: lengths [...] of i32 or i64 to bool [...,
 /// longest].
 template <tensor_like A>
-constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
+constexpr auto sequence_mask(const A& lengths, extent longest,
+                             std::source_location where = std::source_location::current()) {
     const auto places = arange<std::int64_t>(lengths, longest, 0, 1, where);
     return eval(places < cast<std::int64_t>(expand_dims(lengths, -1, where)), where);
 }
@@ -142,7 +153,8 @@ constexpr auto sequence_mask(const A& lengths, extent longest, std::source_locat
 /// Diagonal `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n,
 /// m] to [..., k].
 template <tensor_like A>
-constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+constexpr auto diag_part(const A& x, std::int64_t offset = 0,
+                         std::source_location where = std::source_location::current()) {
     const auto whole = eval(x, where);
     const shape from = shape_of(whole);
     const int rank = from.rank();

@@ -63,15 +63,6 @@ constexpr bool normalization_fits(const normalization_attributes& a, inference& 
     return true;
 }
 
-/// A number for each channel of x.
-template <handle X>
-constexpr auto channels_filled(const X& x, const shape& dims, double value, std::source_location where) {
-    if constexpr (one_handle<mode_of_t<X>>)
-        return type_of(x) == dtype::f64 ? fill<double>(x, dims, value, where) : fill<float>(x, dims, value, where);
-    else
-        return fill<element_t<static_type<X>::value>>(x, dims, value, where);
-}
-
 } // namespace detail
 
 /// (dy, x, gamma) to what the derivatives are made of, [examples..., 2 channels + 4 groups]: sums over
@@ -217,7 +208,7 @@ constexpr H normalization_second(const normalization_attributes& a, const H& map
     const auto average = [&](const auto& v) -> H { return mean(v, {1, 3}, {.keepdims = true}, here); };
     const shape channels = normalization_parameters(a, dims, 0);
     // Named, because what seals must come in one order, in the compiler and when the program runs.
-    const H one = channels_filled(x, channels, 1, here), zero = channels_filled(x, channels, 0, here);
+    const H one = filled_like(x, channels, 1, here), zero = filled_like(x, channels, 0, here);
     const H normal = parts(invoke<normalization_op>(without_own(a), nullptr, here, x, one, zero));
     const H parameter = beside_rows(a, gamma, dims);
     const H g = parts(eval(dy * parameter, here));
@@ -254,8 +245,8 @@ constexpr auto normalization_sums_op::vjp(const attributes& a, auto w, auto dy, 
 constexpr auto normalization_gradient_op::shared(const attributes& a, const auto& u, const auto&, const auto& x,
                                                  const auto&, const auto&, const auto&) {
     using H = std::remove_cvref_t<decltype(x)>;
-    const H one = detail::channels_filled(x, detail::normalization_parameters(a, shape_of(x), 0), 1,
-                                          std::source_location::current());
+    const H one =
+        detail::filled_like(x, detail::normalization_parameters(a, shape_of(x), 0), 1, std::source_location::current());
     return detail::normalization_derivative<H>(detail::without_own(a), u, x, one);
 }
 template <int I>
@@ -287,8 +278,8 @@ constexpr X normalized(const X& x, const normalization_attributes& a, bool scale
     const auto wide = as_float(x, where);
     const shape channels = normalization_parameters(a, shape_of(x), a.own);
     using H = std::remove_cvref_t<decltype(wide)>;
-    const H factor = scale ? H(as_float(gamma, where)) : H(channels_filled(wide, channels, 1, where));
-    const H offset = center ? H(as_float(beta, where)) : H(channels_filled(wide, channels, 0, where));
+    const H factor = scale ? H(as_float(gamma, where)) : H(filled_like(wide, channels, 1, where));
+    const H offset = center ? H(as_float(beta, where)) : H(filled_like(wide, channels, 0, where));
     const H y = invoke<normalization_op>(a, nullptr, where, wide, factor, offset);
     return rounded_like(x, y, where);
 }

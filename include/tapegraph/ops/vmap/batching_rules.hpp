@@ -2,6 +2,7 @@
 
 /// Includes every operation's batching rule.
 
+#include <tapegraph/ops/attention/batching.hpp>
 #include <tapegraph/ops/convolution/batching.hpp>
 #include <tapegraph/ops/gather/batching.hpp>
 #include <tapegraph/ops/movement/batching.hpp>

@@ -1,0 +1,243 @@
+#pragma once
+
+#include <tapegraph/ops/attention/cpu_tile.hpp>
+
+/// softmax(scale Q K^T + bias) V tile by tile (Dao et al. 2022, "FlashAttention"): a block of queries
+/// goes through the keys with the largest score of each query so far and the sum of exponentials
+/// relative to it. Memory is linear in the lengths. Blocks follow from the shape, so that the bits do
+/// not depend on threads.
+
+namespace tapegraph::cpu {
+
+/// What attention reads. `address`: random::address as ten numbers of 16 bits (attention.hpp).
+template <class T>
+struct attention_operands {
+    const T *q, *k, *v, *bias, *address;
+};
+
+namespace attention_detail {
+
+using cpu::detail::divide_up, cpu::detail::workspace_cutter;
+
+/// What one thread needs: a block of queries, one of keys, and their scores.
+template <class T>
+struct scratch {
+    T *q, *dy;               ///< rows of the queries and of derivatives by results, padded to vectors
+    T *q_panels, *dy_panels; ///< the same transposed and packed
+    T *k, *v;                ///< rows of keys times the scale, and of values, padded
+    T *scores, *slopes, *other, *line;
+    T *sums, *v_sums; ///< of results, or of derivatives by keys and values
+    T *largest, *total, *factor, *delta;
+
+    scratch(const attention_shape& s, bool gradient, workspace_cutter& cut) {
+        constexpr std::int64_t lanes = tile_kernels<T>::most_lanes;
+        const std::int64_t depth = panel_layout::padded(s.depth, lanes), width = panel_layout::padded(s.width, lanes);
+        const std::int64_t back = gradient ? 1 : 0, tile = most_queries * most_keys;
+        q = cut.take<T>(most_queries * depth);
+        q_panels = cut.take<T>(most_queries * s.depth);
+        dy = cut.take<T>(back * most_queries * width);
+        dy_panels = cut.take<T>(back * most_queries * s.width);
+        k = cut.take<T>(most_keys * depth);
+        v = cut.take<T>(most_keys * width);
+        scores = cut.take<T>(tile);
+        slopes = cut.take<T>(back * tile);
+        other = cut.take<T>(s.biased || s.drops ? tile : 0);
+        line = cut.take<T>(s.drops ? tile : 0);
+        sums = cut.take<T>(gradient ? most_keys * depth : most_queries * width);
+        v_sums = cut.take<T>(back * most_keys * width);
+        largest = cut.take<T>(most_queries);
+        total = cut.take<T>(most_queries);
+        factor = cut.take<T>(most_queries);
+        delta = cut.take<T>(most_queries);
+    }
+};
+
+/// A block of queries of one head beside a block of keys.
+template <class T>
+struct tile_worker {
+    const attention_shape& s;
+    const attention_operands<T>& of;
+    const tile_kernels<T>& kernels;
+    scratch<T> at;
+    std::int64_t depth, width; ///< padded to whole vectors
+
+    std::int64_t batch = 0, head = 0, first_query = 0, queries = 0, columns = 0; ///< columns: padded queries
+    std::int64_t first_key = 0, keys = 0;
+    bool careful = false; ///< an infinity or NaN may be where it does not count
+
+    tile_worker(const attention_shape& shape, const attention_operands<T>& operands, const scratch<T>& memory)
+        : s(shape),
+          of(operands),
+          kernels(active_tile_kernels<T>()),
+          at(memory),
+          depth(panel_layout::padded(shape.depth, kernels.lanes)),
+          width(panel_layout::padded(shape.width, kernels.lanes)) {}
+
+    static std::int64_t query_blocks(const attention_shape& s) { return divide_up(s.time, most_queries); }
+    static std::int64_t key_blocks(const attention_shape& s) { return divide_up(s.steps, most_keys); }
+    /// Keys before `end` may be seen by a query of the block.
+    std::int64_t end() const {
+        return s.causal ? std::clamp<std::int64_t>(first_query + queries + s.offset, 0, s.steps) : s.steps;
+    }
+    const T* query_rows(const T* x, std::int64_t size) const {
+        return x + ((batch * s.time + first_query) * s.heads + head) * size;
+    }
+    /// Where keys and values have the first of these rows.
+    std::int64_t key_row() const { return (batch * s.steps + first_key) * s.kv_heads() + head / s.shared; }
+
+    void set_queries(std::int64_t b, std::int64_t h, std::int64_t block) {
+        batch = b, head = h, first_query = block * most_queries;
+        queries = std::min(most_queries, s.time - first_query);
+        columns = panel_layout::padded(queries, kernels.lanes);
+        dispatch<load_body<T>>(at.q, depth, query_rows(of.q, s.depth), s.heads * s.depth, queries, s.depth, T(1));
+        pack(at.q_panels, at.q, depth, s.depth);
+    }
+    void pack(T* to, const T* rows, std::int64_t row, std::int64_t size) const {
+        const panel_layout layout{queries, kernels.lanes};
+        for (std::int64_t p = 0; p < layout.count(); ++p)
+            pack_panel(to + layout.offset(p, size), layout, p, rows, row, true, size);
+    }
+    /// Keys of a block that come before `last`.
+    void set_keys(std::int64_t block, std::int64_t last) {
+        first_key = block * most_keys;
+        end_keys(last);
+        const std::int64_t row = key_row(), heads = s.kv_heads();
+        dispatch<load_body<T>>(at.k, depth, of.k + row * s.depth, heads * s.depth, keys, s.depth,
+                               static_cast<T>(s.scale));
+        dispatch<load_body<T>>(at.v, width, of.v + row * s.width, heads * s.width, keys, s.width, T(1));
+    }
+    void end_keys(std::int64_t last) { keys = std::min(most_keys, last - first_key); }
+
+    /// scores = scale K Q^T + bias, -infinity where a key is not seen.
+    void make_scores() const {
+        tile_product<T>{keys, columns, s.depth, at.k, depth, 1, at.q_panels, 0, at.scores, columns, false}.run(kernels);
+        if (s.biased) add_bias();
+        if (!s.causal) return;
+        for (std::int64_t k = 0; k < keys; ++k) {
+            const std::int64_t unseen = std::clamp<std::int64_t>(first_key + k - s.offset - first_query, 0, queries);
+            std::fill_n(at.scores + k * columns, unseen, hidden<T>);
+        }
+    }
+    void add_bias() const {
+        const std::int64_t *const stride = s.bias_strides, row = stride[2], step = stride[3];
+        const T* const from = of.bias + batch * stride[0] + head * stride[1] + first_query * row + first_key * step;
+        if (row == 0) {
+            dispatch<add_bias_body<T>>(at.scores, from, step, false, keys, columns);
+            return;
+        }
+        if (step == 1) {
+            cpu::detail::transpose(at.other, columns, from, row, queries, keys);
+        } else {
+            for (std::int64_t k = 0; k < keys; ++k)
+                for (std::int64_t c = 0; c < queries; ++c) at.other[k * columns + c] = from[c * row + k * step];
+        }
+        for (std::int64_t k = 0; k < keys; ++k) std::fill_n(at.other + k * columns + queries, columns - queries, T(0));
+        dispatch<add_bias_body<T>>(at.scores, static_cast<const T*>(at.other), columns, true, keys, columns);
+    }
+    /// The numbers that decide which weights are dropped, [keys, columns], those of dropout of weights
+    /// [batch, heads, time, steps].
+    void draw() const {
+        const random::address from = random::address_of(of.address);
+        for (std::int64_t c = 0; c < queries; ++c)
+            dispatch<draw_body<T>>(at.line + c * keys,
+                                   ((batch * s.heads + head) * s.time + first_query + c) * s.steps + first_key, keys,
+                                   &from);
+        cpu::detail::transpose(at.other, columns, static_cast<const T*>(at.line), keys, queries, keys);
+        for (std::int64_t k = 0; k < keys; ++k) std::fill_n(at.other + k * columns + queries, columns - queries, T(0));
+    }
+    void drop(T* weights) const {
+        dispatch<drop_body<T>>(weights, static_cast<const T*>(at.other), keys * columns, static_cast<T>(s.rate),
+                               static_cast<T>(1 / (1 - s.rate)));
+    }
+    void multiply(const tile_product<T>& product) const {
+        bool finite = true;
+        if (careful) dispatch<finite_body<T>>(product.b, product.b_row, product.k, product.n, &finite);
+        finite ? product.run(kernels) : product.run_where_used();
+    }
+
+    /// Results of a block of queries, and the numbers [queries, 2] of which the derivative makes weights.
+    void forward(T* y, T* numbers) {
+        std::fill_n(at.largest, most_queries, hidden<T>);
+        std::fill_n(at.total, most_queries, T(0));
+        std::fill_n(at.sums, queries * width, T(0));
+        const std::int64_t last = end(), blocks = divide_up(last, most_keys);
+        for (std::int64_t block = 0; block < blocks; ++block) {
+            set_keys(block, last);
+            make_scores();
+            cpu::detail::dispatch_fused<raise_body<T>>(at.scores, keys, columns, at.largest, at.total, at.factor);
+            if (s.drops) draw(), drop(at.scores);
+            if (block > 0 && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
+                dispatch<scale_rows_body<T>>(at.sums, width, static_cast<const T*>(at.sums), width, queries, width,
+                                             static_cast<const T*>(at.factor));
+            multiply({queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width});
+        }
+        bool unseen = false, finite = true;
+        if (!careful) dispatch<finite_body<T>>(static_cast<const T*>(at.sums), width, queries, width, &finite);
+        if (!finite) {
+            careful = true;
+            return forward(y, numbers);
+        }
+        for (std::int64_t c = 0; c < queries; ++c) {
+            at.factor[c] = at.total[c] == T(0) ? T(0) : T(1) / at.total[c];
+            numbers[2 * c] = at.largest[c] == hidden<T> ? T(0) : at.largest[c];
+            numbers[2 * c + 1] = at.factor[c];
+            unseen = unseen || at.total[c] == T(0);
+        }
+        if (unseen && s.equal) weigh_alike();
+        T* const to = y + (query_rows(of.q, s.width) - of.q);
+        dispatch<scale_rows_body<T>>(to, s.heads * s.width, static_cast<const T*>(at.sums), width, queries, s.width,
+                                     static_cast<const T*>(at.factor));
+    }
+    /// Queries that see nothing: the mean of all values.
+    void weigh_alike() {
+        for (std::int64_t block = 0; block < key_blocks(s); ++block) {
+            set_keys(block, s.steps);
+            if (s.drops) draw();
+            std::fill_n(at.scores, keys * columns, T(0));
+            for (std::int64_t c = 0; c < queries; ++c)
+                if (at.total[c] == T(0))
+                    for (std::int64_t k = 0; k < keys; ++k) at.scores[k * columns + c] = T(1);
+            if (s.drops) drop(at.scores);
+            tile_product<T>{queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width}.run_where_used();
+        }
+        for (std::int64_t c = 0; c < queries; ++c)
+            if (at.total[c] == T(0)) at.factor[c] = T(1) / static_cast<T>(s.steps);
+    }
+};
+
+template <class T>
+std::size_t scratch_bytes(const attention_shape& s, bool gradient) {
+    workspace_cutter cut(nullptr);
+    const scratch<T> needed(s, gradient, cut);
+    return cut.used();
+}
+template <class T>
+scratch<T> scratch_of(const attention_shape& s, bool gradient, void* workspace, int thread) {
+    workspace_cutter cut(static_cast<std::byte*>(workspace) +
+                         scratch_bytes<T>(s, gradient) * static_cast<std::size_t>(thread));
+    return scratch<T>(s, gradient, cut);
+}
+
+} // namespace attention_detail
+
+template <class T>
+std::size_t attention_bytes(const attention_shape& s) {
+    return attention_detail::scratch_bytes<T>(s, false) * static_cast<std::size_t>(thread_count());
+}
+
+/// y [batch, time, heads, width], and for each query [batch, heads, time] the largest score and one by
+/// the sum of exponentials relative to it: 0 and 0 where it sees nothing.
+template <class T>
+void attention(const attention_shape& s, const attention_operands<T>& of, T* y, T* numbers, void* workspace) {
+    using namespace attention_detail;
+    const std::int64_t blocks = tile_worker<T>::query_blocks(s);
+    for_tasks(s.batch * s.heads * blocks, cpu::detail::worth_threads(s.products()), [&](std::int64_t task, int thread) {
+        tile_worker<T> worker(s, of, scratch_of<T>(s, false, workspace, thread));
+        // The last blocks of a causal mask are the longest: they come first.
+        const std::int64_t block = blocks - 1 - task % blocks, head = task / blocks;
+        worker.set_queries(head / s.heads, head % s.heads, block);
+        worker.forward(y, numbers + 2 * (head * s.time + worker.first_query));
+    });
+}
+
+} // namespace tapegraph::cpu

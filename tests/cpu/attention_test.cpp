@@ -1,0 +1,126 @@
+#include <tapegraph/ops/attention/cpu_gradient.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace attention_kernel_test {
+
+/// Kernels of attention: the same bits on any number of threads, both ways to share out the derivative, and accuracy
+/// against long double at shapes that do not fill tiles.
+
+using namespace tapegraph;
+
+namespace {
+
+template <class T>
+struct results {
+    std::vector<T> y, numbers, dq, dk, dv;
+    bool operator==(const results&) const = default;
+};
+
+template <class T>
+struct problem {
+    cpu::attention_shape s;
+    std::vector<T> q, k, v, dy;
+
+    explicit problem(const cpu::attention_shape& shape) : s(shape) {
+        std::mt19937 engine(7);
+        std::normal_distribution<double> normal;
+        const auto made = [&](std::int64_t count) {
+            std::vector<T> x(static_cast<std::size_t>(count));
+            for (T& each : x) each = static_cast<T>(normal(engine));
+            return x;
+        };
+        q = made(s.batch * s.time * s.heads * s.depth);
+        k = made(s.batch * s.steps * s.kv_heads() * s.depth);
+        v = made(s.batch * s.steps * s.kv_heads() * s.width);
+        dy = made(s.results());
+    }
+    results<T> run() const {
+        results<T> r{std::vector<T>(dy.size()),
+                     std::vector<T>(static_cast<std::size_t>(2 * s.batch * s.heads * s.time)),
+                     std::vector<T>(q.size(), T(-7)), std::vector<T>(k.size(), T(-7)), std::vector<T>(v.size(), T(-7))};
+        const std::size_t bytes = std::max(cpu::attention_bytes<T>(s), cpu::attention_gradient_bytes<T>(s)) + 64;
+        const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(64, bytes / 64 * 64), &std::free);
+        const cpu::attention_operands<T> of{q.data(), k.data(), v.data(), nullptr, nullptr};
+        cpu::attention(s, of, r.y.data(), r.numbers.data(), memory.get());
+        cpu::attention_gradient<T>(s, of, r.y.data(), r.numbers.data(), dy.data(),
+                                   {r.dq.data(), r.dk.data(), r.dv.data()}, memory.get());
+        return r;
+    }
+    /// The largest distance of y from its definition.
+    double error(const results<T>& r) const {
+        double worst = 0;
+        std::vector<long double> p(static_cast<std::size_t>(s.steps));
+        for (std::int64_t i = 0; i < s.batch * s.time * s.heads; ++i) {
+            const std::int64_t b = i / (s.time * s.heads), t = i / s.heads % s.time, g = i % s.heads / s.shared;
+            const std::int64_t end = s.causal ? std::clamp<std::int64_t>(t + s.offset + 1, 0, s.steps) : s.steps;
+            long double total = 0;
+            const auto row = [&](std::int64_t j) { return (b * s.steps + j) * s.kv_heads() + g; };
+            for (std::int64_t j = 0; j < end; ++j) {
+                long double score = 0;
+                for (std::int64_t c = 0; c < s.depth; ++c)
+                    score += static_cast<long double>(q[static_cast<std::size_t>(i * s.depth + c)]) *
+                             k[static_cast<std::size_t>(row(j) * s.depth + c)];
+                total += p[static_cast<std::size_t>(j)] = std::exp(score * s.scale);
+            }
+            for (std::int64_t c = 0; c < s.width; ++c) {
+                long double sum = 0;
+                for (std::int64_t j = 0; j < end; ++j)
+                    sum += p[static_cast<std::size_t>(j)] / total * v[static_cast<std::size_t>(row(j) * s.width + c)];
+                worst = std::max(worst,
+                                 static_cast<double>(std::abs(
+                                     sum - static_cast<long double>(r.y[static_cast<std::size_t>(i * s.width + c)]))));
+            }
+        }
+        return worst;
+    }
+};
+
+} // namespace
+
+TEST_CASE_TEMPLATE("attention: the same bits on any number of threads, and accuracy", T, float, double) {
+    const auto made = [](std::int64_t batch, std::int64_t time, std::int64_t heads, std::int64_t shared,
+                         std::int64_t steps, std::int64_t depth, std::int64_t width, bool causal = false,
+                         std::int64_t offset = 0) {
+        cpu::attention_shape s;
+        s.batch = batch, s.time = time, s.heads = heads, s.shared = shared, s.steps = steps, s.depth = depth,
+        s.width = width;
+        s.causal = causal, s.offset = offset, s.scale = 1 / std::sqrt(static_cast<double>(depth));
+        return s;
+    };
+    for (const auto& s : {made(1, 1, 1, 1, 1, 1, 1), made(1, 1, 4, 2, 300, 64, 64), made(2, 67, 3, 1, 131, 17, 33),
+                          made(1, 129, 2, 2, 257, 64, 64), made(1, 200, 1, 1, 200, 8, 5, true),
+                          made(1, 70, 2, 2, 300, 16, 16, true, 230), made(3, 65, 1, 1, 64, 32, 48, true)}) {
+        CAPTURE(s.time);
+        CAPTURE(s.steps);
+        const problem<T> p(s);
+        const int before = cpu::detail::thread_setting();
+        set_thread_count(1);
+        const results<T> alone = p.run();
+        for (const int threads : {2, 3, 7}) {
+            set_thread_count(threads);
+            CHECK(p.run() == alone);
+        }
+        set_thread_count(before);
+        // Scores are sums of at most 64 products near 1 times 1/8, and err by some epsilons, which exponentials make
+        // relative errors of weights.
+        CHECK(p.error(alone) < 16 * std::numeric_limits<T>::epsilon());
+    }
+}
+
+TEST_CASE("attention: scratch memory does not grow with the product of the lengths") {
+    cpu::attention_shape s;
+    s.batch = 1, s.heads = 8, s.depth = s.width = 64, s.time = s.steps = 8192;
+    const std::size_t large = cpu::attention_gradient_bytes<float>(s);
+    s.time = s.steps = 4096;
+    CHECK(large - cpu::attention_gradient_bytes<float>(s) == 8 * 4096 * sizeof(float));
+    CHECK(cpu::attention_bytes<float>(s) < std::size_t(thread_count()) << 20);
+}
+
+} // namespace attention_kernel_test
