@@ -85,6 +85,28 @@ void report(const char* name, std::int64_t elements, double bytes, const F& f) {
     std::fflush(stdout);
 }
 
+/// The loss of class numbers and its derivative: reads x; reads x, writes dx.
+void cross_entropies(std::int64_t n) {
+    for (const std::int64_t classes : {10, 1000, 50000}) {
+        const std::int64_t rows = std::max<std::int64_t>(1, n / classes);
+        const tensor x = ramp({rows, classes}, 1e-5);
+        tg::tensor<std::int32_t> labels = tg::tensor<std::int32_t>::uninitialized({rows});
+        for (std::int64_t r = 0; r < rows; ++r)
+            labels.mutable_data()[r] = static_cast<std::int32_t>(r * 7919 % classes);
+        char title[64];
+        std::snprintf(title, sizeof title, "cross entropy of %lld classes", static_cast<long long>(classes));
+        report(title, x.size(), 4, [&] { tensor r = mean(tg::sparse_softmax_cross_entropy_with_logits(x, labels)); });
+        std::snprintf(title, sizeof title, "cross entropy of %lld classes, gradient", static_cast<long long>(classes));
+        report(title, x.size(), 12, [&] {
+            tg::gradient_tape tape;
+            tensor h = x;
+            tape.watch(h);
+            const tensor loss = mean(tg::sparse_softmax_cross_entropy_with_logits(h, labels));
+            tensor dx = tape.gradient(loss, h);
+        });
+    }
+}
+
 /// Normalization with factors and offsets, and its three derivatives: reads x, writes y; reads dy and x twice, writes dx.
 void normalizations(std::int64_t n) {
     const auto row = [](const char* name, const tensor& x, const tg::normalization_attributes& how) {
@@ -163,6 +185,7 @@ void measure(std::int64_t n) {
     report("variance", n, 8, [&] { tensor r = variance(x); });
     report("logsumexp over rows of 128", m.size(), 8, [&] { tensor r = logsumexp(m, 1); });
     report("softmax over rows of 128", m.size(), 24, [&] { tensor r = softmax(m); });
+    cross_entropies(n);
     normalizations(n);
     report("cumulative_sum over rows of 128", m.size(), 8, [&] { tensor r = cumulative_sum(m); });
     report("cumulative_sum over columns", m.size(), 8, [&] { tensor r = cumulative_sum(m, 0); });

@@ -62,6 +62,8 @@ def scaled_erfc(q, c):
 # name: (g, weight, a, b, degree for float, degree for double)
 rows = {
     "exp": (lambda r: (expm1(r) - r) / r**2, lambda r: fabs(r**2 / expm1(r)), -half_ln2, half_ln2, 4, 10),
+    # 2^r = 1 + r p(r), r the rest of the rounded logarithm
+    "exp2": (lambda r: expm1(r * log(2)) / r, lambda r: fabs(r) / 2**r, -mpf("0.505"), mpf("0.506"), 5, None),
     "log": (lambda f: (log1p(f) - f + f**2 / 2) / f**3, lambda f: fabs(f**3 / log1p(f)),
             sqrt(one / 2) - 1, sqrt(mpf(2)) - 1, 7, None),
     # z = s^2 with s = f / (2 + f): atanh(s) = s + s z p(z)

@@ -124,6 +124,15 @@ prepared operation(const row& r) {
     if (r.work == "sort_whole") return forward<vector>([](const auto& x) { return sort(x); }, noise({r.size}, 1));
     if (r.work == "top_k")
         return forward<matrix>([](const auto& x) { return top_k(x, 10).values; }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "cross_entropy") {
+        constexpr std::int64_t classes = 50'000;
+        constexpr auto f = [](const auto& x) {
+            const auto row = tg::arange<std::int32_t>(x, tg::shape_of(x)[0], 0, 7919);
+            return tg::sparse_softmax_cross_entropy_with_logits(x, tg::eval(row % classes));
+        };
+        const auto x = noise({std::max<std::int64_t>(1, r.size / classes), classes}, 1);
+        return r.kind == "gradient" ? gradient<matrix>(f, x) : forward<matrix>(f, x);
+    }
     if (r.work == "layer_normalization") {
         constexpr auto f = [](const auto& x) {
             return tg::detail::normalized(x, {.first = 1, .last = 1, .epsilon = 1e-3}, false, x, false, x,

@@ -4,6 +4,7 @@ itself."""
 from studies import noise
 
 TINY = 1000  # operations per step of the tiny ones
+CLASSES = 50_000  # of cross_entropy; the label of row i is 7919 i % CLASSES
 LAYERS = {"conv1": (50, 3, 3, 150), "conv2": (24, 150, 5, 300), "conv3": (10, 300, 3, 200)}  # side, from, taps, to
 
 
@@ -19,4 +20,6 @@ def operands(work, size):
         return (noise((size, 40, 128), 1), noise((128, 512), 0.05), noise((128, 512), 0.05), noise((512,), 0.1))
     if work in ("chain", "sum", "sort_whole"):
         return (noise((size,), 1),)
+    if work == "cross_entropy":
+        return (noise((max(1, size // CLASSES), CLASSES), 1),)
     return (noise((size // 1000, 1000), 1),)

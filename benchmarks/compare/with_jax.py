@@ -134,6 +134,8 @@ FUNCTIONS = {
     "softmax": jax.nn.softmax,
     "sum_of_rows": lambda x: x.sum(1),
     "sum_of_columns": lambda x: x.sum(0),
+    "cross_entropy": lambda x: -jnp.take_along_axis(
+        jax.nn.log_softmax(x), (jnp.arange(x.shape[0]) * 7919 % operations.CLASSES)[:, None], 1)[:, 0],
     "lstm": lstm,
 }
 

@@ -98,6 +98,8 @@ FUNCTIONS = {
     "chain": lambda x: tf.tanh(x * 2 + 1) * 3,
     "softmax": tf.nn.softmax,
     "sum_of_rows": lambda x: tf.reduce_sum(x, 1),
+    "cross_entropy": lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits(
+        tf.range(tf.shape(x)[0]) * 7919 % operations.CLASSES, x),
     "sum_of_columns": lambda x: tf.reduce_sum(x, 0),
 }
 

@@ -291,12 +291,59 @@ std::vector<operation> of_classes() {
     return made;
 }
 
+// Cross entropy of logits and class numbers.
+template <class T, class Index, class F>
+operation entropy(const char* name, F call, std::vector<row> rows) {
+    operation made = make_operation<T, Index>(name, call, std::move(rows));
+    made.partner = [](choices&, std::size_t, const std::vector<extents>& before, extents& dims) {
+        if (before[0].empty() || before[0].back() == 0) return false;
+        dims = part(before[0], 0, rank_of(before[0]) - 1);
+        return true;
+    };
+    made.index_limit = [](const std::vector<extents>& x, const attributes&) { return x[0].empty() ? 0 : x[0].back(); };
+    made.draw = [](choices&, const std::vector<extents>& x, attributes&) {
+        return !x[0].empty() && x[0].back() > 0 && part(x[0], 0, rank_of(x[0]) - 1) == x[1];
+    };
+    made.source = [](const std::vector<std::string>& x, const attributes&) {
+        return "sparse_softmax_cross_entropy_with_logits(" + x[0] + ", " + x[1] + ")";
+    };
+    made.reference = [](const std::vector<array>& x, const attributes&) {
+        array y(x[1].dims);
+        const std::int64_t classes = x[0].dims.back();
+        for (std::int64_t r = 0; r < y.size(); ++r) {
+            real largest = x[0][r * classes], sum = 0;
+            for (std::int64_t k = 1; k < classes; ++k) largest = std::max(largest, x[0][r * classes + k]);
+            for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(x[0][r * classes + k] - largest);
+            y[r] = std::log(sum) - (x[0][r * classes + index(x[1][r])] - largest);
+        }
+        return y;
+    };
+    return made;
+}
+std::vector<operation> entropies() {
+    const auto of = [](double classes, shape_list shapes) {
+        row r = indexed({}, classes, std::move(shapes), 16, 4);
+        r.domains[0] = {-3, 3};
+        r.why = "rounding of exponentials and of their sum";
+        return r;
+    };
+    constexpr auto call = [](const auto& x, const auto& z, const attributes&) {
+        return sparse_softmax_cross_entropy_with_logits(x, z);
+    };
+    return {entropy<floating, std::int32_t>("sparse_softmax_cross_entropy_with_logits", call,
+                                            {of(1, {{{1}, {}}, {{3, 1}, {3}}, {{0, 1}, {0}}}),
+                                             of(3, {{{3}, {}}, {{5, 3}, {5}}, {{2, 3, 7}, {2, 3}}, {{0, 5}, {0}}}),
+                                             of(70, {{{9, 70}, {9}}, {{2, 2100}, {2}}})}),
+            entropy<double, std::int64_t>("sparse_softmax_cross_entropy_with_logits by int64", not_drawn{call},
+                                          {of(3, {{{5, 3}, {5}}, {{40, 5}, {40}}})})};
+}
+
 } // namespace indexing
 
 std::vector<operation> indexing_operations() {
     using namespace indexing;
     std::vector<operation> made{scattered()};
-    for (const auto& part : {gathered(), along_an_axis(), by_tuples(), of_classes()})
+    for (const auto& part : {gathered(), along_an_axis(), by_tuples(), of_classes(), entropies()})
         made.insert(made.end(), part.begin(), part.end());
     return made;
 }

@@ -126,6 +126,9 @@ TEST_CASE("third derivatives: reductions and products") {
     check("prod", [](const auto& x) { return prod(x[0], 0); }, {{3, 2}});
     check("matmul", [](const auto& x) { return matmul(x[0], x[1]); }, {{2, 3}, {3, 2}});
     check("log_softmax", [](const auto& x) { return log_softmax(x[0]); }, {{2, 3}});
+    const tg::tensor<std::int32_t> classes{2, 0};
+    check("sparse_softmax_cross_entropy_with_logits",
+          [=](const auto& x) { return sparse_softmax_cross_entropy_with_logits(x[0], classes); }, {{2, 3}});
     const auto normalized = [](tg::normalization_attributes a) {
         return [a](const tensors<double>& x) {
             return tg::detail::normalized(x[0], a, true, x[1], true, x[2], std::source_location::current());

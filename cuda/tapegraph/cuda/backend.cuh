@@ -13,6 +13,7 @@
 #include <tapegraph/cuda/ops/reduction/length.cuh>
 #include <tapegraph/cuda/ops/reduction/normalization.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
+#include <tapegraph/cuda/ops/reduction/softmax_cross_entropy.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/row_copies.cuh>

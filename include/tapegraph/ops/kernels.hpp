@@ -19,6 +19,7 @@
 #include <tapegraph/ops/reduction/kernel.hpp>
 #include <tapegraph/ops/reduction/length_kernel.hpp>
 #include <tapegraph/ops/reduction/normalization_kernel.hpp>
+#include <tapegraph/ops/reduction/softmax_cross_entropy_kernel.hpp>
 #include <tapegraph/ops/reduction/softmax_kernel.hpp>
 #include <tapegraph/ops/shards/kernel.hpp>
 #include <tapegraph/runtime/kernel.hpp>

@@ -43,6 +43,7 @@
 #include <tapegraph/ops/reduction/norm.hpp>
 #include <tapegraph/ops/reduction/normalization.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
+#include <tapegraph/ops/reduction/softmax_cross_entropy.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 #include <tapegraph/ops/vmap/vmap.hpp>
 
@@ -168,6 +169,8 @@
     X(product, computed_types, none, element_types<>, 0, numbers_at_op)                                               \
     X(product, element_types<float>, none, element_types<>, 0, random_address_op<float>)                              \
     X(product, element_types<double>, none, element_types<>, 0, random_address_op<double>)                            \
+    X(reduction, computed_types, reduction, floating_types, 0, sparse_softmax_cross_entropy_op)                       \
+    X(reduction, computed_types, reduction, floating_types, 0, sparse_softmax_cross_entropy_gradient_op)              \
     TG_FLOATING_TYPES(TG_RANDOM_OF, X)                                                                                \
     X(random, element_types<std::int32_t>, movement, element_types<std::int32_t>, 0, random_integer_op<std::int32_t>) \
     X(random, element_types<std::int64_t>, movement, element_types<std::int64_t>, 0, random_integer_op<std::int64_t>) \

@@ -10,6 +10,7 @@
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/ops/reduction/normalization.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
+#include <tapegraph/cuda/ops/reduction/softmax_cross_entropy.cuh>
 
 /// Instantiates movement, indexing, scans, sorts, pooling and effects: every kernel once, for float
 /// where its type matters.
@@ -48,6 +49,8 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<log_softmax_op, float>(),
     kernel_for<softmax_gradient_op, float>(),
     kernel_for<log_softmax_gradient_op, float>(),
+    kernel_for<sparse_softmax_cross_entropy_op, float>(),
+    kernel_for<sparse_softmax_cross_entropy_gradient_op, float>(),
     kernel_for<normalization_op, float>(),
     kernel_for<normalization_sums_op, float>(),
     kernel_for<normalization_gradient_op, float>(),

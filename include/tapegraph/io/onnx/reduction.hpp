@@ -101,6 +101,21 @@ void write_softmax(G& g, int node) {
     g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
 }
 
+/// Of [rows, classes] and [rows], since ONNX has the classes along axis 1.
+template <class G>
+void write_sparse_cross_entropy(G& g, int node) {
+    const int x = g.t.argument(node, 0), labels = g.t.argument(node, 1);
+    std::vector<std::int64_t> of_x = g.dims(x), of_rows = g.dims(node);
+    std::int64_t rows = 1;
+    for (const std::int64_t e : of_rows)
+        rows = is_symbolic(e) || is_symbolic(rows) ? g.t.extents.multiply(rows, e) : rows * e;
+    const std::string loss =
+        g.emit("SoftmaxCrossEntropyLoss",
+               {g.reshape(g.plain(x), of_x, {rows, of_x.back()}), g.reshape(g.plain(labels), of_rows, {rows})},
+               attributes().set("reduction", "none"));
+    g.define(node, g.reshape(loss, {rows}, of_rows));
+}
+
 /// The second factor, if the first one's features are in another order: rows of a variable in that
 /// order.
 template <class G>

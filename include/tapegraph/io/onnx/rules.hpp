@@ -80,6 +80,7 @@ inline constexpr node_rule<G> node_rules[] = {
     {"softmax", &write_softmax<"Softmax", G>},
     {"log_softmax", &write_softmax<"LogSoftmax", G>},
     {"attention", &write_attention<G>},
+    {"sparse_softmax_cross_entropy_with_logits", &write_sparse_cross_entropy<G>},
     {"normalization", &write_normalization<G>},
     {"sum", &write_sum_or_mean<G>},
     {"prod", &write_reduction<"ReduceProd", G>},

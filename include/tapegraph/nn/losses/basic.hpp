@@ -7,6 +7,7 @@
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
+#include <tapegraph/ops/reduction/softmax_cross_entropy.hpp>
 #include <tapegraph/ops/refusal.hpp>
 
 #include <string_view>
@@ -195,11 +196,14 @@ struct sparse_softmax_cross_entropy {
     static constexpr std::string_view name = "sparse_softmax_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
         detail::check_classes(x, z);
-        return detail::in_floats([](const auto& a, const auto& b) { return mean(-of_label(a, b)); }, x, z);
+        const auto of = [](const auto& a, const auto& b) {
+            return mean(sparse_softmax_cross_entropy_with_logits(a, b));
+        };
+        return detail::in_floats(of, x, z);
     }
     static constexpr auto per_record(auto x, auto z) {
         detail::check_classes(x, z);
-        const auto of = [](const auto& a, const auto& b) { return eval(-detail::without_last_axis(of_label(a, b))); };
+        const auto of = [](const auto& a, const auto& b) { return sparse_softmax_cross_entropy_with_logits(a, b); };
         return detail::in_floats(of, x, z);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
@@ -208,11 +212,6 @@ struct sparse_softmax_cross_entropy {
     static constexpr auto right(auto x, auto z) {
         detail::check_classes(x, z);
         return cast<float>(argmax(x, -1) == z);
-    }
-    /// log(p) of each record's label, [batch..., 1].
-    static constexpr auto of_label(const auto& x, const auto& z) {
-        const auto logarithms = log_softmax(x); // named, as above
-        return take_along(logarithms, expand_dims(z, -1));
     }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };

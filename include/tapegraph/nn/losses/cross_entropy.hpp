@@ -8,11 +8,12 @@
 namespace tapegraph {
 
 namespace detail {
-/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7]
-/// as in Keras.
+/// Logarithms of probabilities that are clipped to [1e-7, 1 - 1e-7] as in Keras.
+constexpr auto clipped_log(const auto& p) { return log(clip(p, loss_epsilon, 1 - loss_epsilon)); }
+/// The same of probabilities [..., classes] divided by their sum.
 constexpr auto log_of_probabilities(const auto& p) {
     const auto total = sum(p, -1, {.keepdims = true});
-    return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
+    return eval(clipped_log(p / total));
 }
 /// The elements of x [..., classes] that class numbers z [...] choose.
 constexpr auto chosen_of(const auto& x, const auto& z) {
@@ -40,7 +41,9 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
     static constexpr std::string_view name = "sparse_categorical_cross_entropy";
     static constexpr auto per_record(const auto& p, const auto& z) {
         const auto of = [](const auto& output, const auto& classes) {
-            return eval(-detail::chosen_of(detail::log_of_probabilities(output), classes));
+            const auto chosen = detail::chosen_of(output, classes),
+                       total = eval(sum(output, -1)); // named: in one order
+            return eval(-detail::clipped_log(chosen / total));
         };
         return detail::in_floats(of, p, z);
     }

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <tapegraph/ops/reduction/normalization.hpp>
+#include <tapegraph/ops/reduction/softmax_cross_entropy.hpp>
 #include <tapegraph/ops/vmap/batching.hpp>
 
-/// Batching rules of normalization.
+/// Batching rules of normalization and of the cross entropy of class numbers.
 
 namespace tapegraph {
 
@@ -55,5 +56,23 @@ struct batching_rule<normalization_gradient_op> {
                                                          c.spread(gamma, like), c.spread(sums, like));
     }
 };
+
+namespace detail {
+/// The batch is another axis before the rows, of all operands.
+template <class Op>
+struct batched_labels {
+    template <class C, class... X>
+    static constexpr auto apply(const C& c, const no_attributes& a, const X&... x) {
+        const auto& like = first_batched<typename C::tag>(x...);
+        return c.template run<Op>(a, nullptr, c.spread(x, like)...);
+    }
+};
+} // namespace detail
+
+template <>
+struct batching_rule<sparse_softmax_cross_entropy_op> : detail::batched_labels<sparse_softmax_cross_entropy_op> {};
+template <>
+struct batching_rule<sparse_softmax_cross_entropy_gradient_op>
+    : detail::batched_labels<sparse_softmax_cross_entropy_gradient_op> {};
 
 } // namespace tapegraph
