@@ -195,6 +195,14 @@ TEST_CASE("convolution: groups and depthwise") {
     matrix<double>(4, 6, 2);
     matrix<double>(3, 3, 3);
 }
+TEST_CASE("convolution: depthwise, several runs of outputs, strips of channels and parts of rows") {
+    // batch, in height, width, channels, kernel, out height, width, channels, stride, padding, dilation, groups
+    check_everywhere<float>({2, 9, 40, 35, 3, 3, 9, 40, 35, 1, 1, 1, 1, 1, 1, 35});
+    check_everywhere<float>({1, 9, 41, 64, 5, 5, 5, 21, 64, 2, 2, 2, 2, 1, 1, 64});
+    check_everywhere<float>({1, 11, 50, 40, 3, 4, 7, 41, 40, 1, 1, 0, 0, 2, 3, 40});
+    check_everywhere<float>({70, 60, 3, 4, 3, 3, 60, 3, 4, 1, 1, 1, 1, 1, 1, 4});
+    check_everywhere<double>({3, 40, 60, 9, 3, 3, 40, 60, 9, 1, 1, 1, 1, 1, 1, 9});
+}
 
 TEST_CASE("convolution: sizes") {
     // batch, in height, width, channels, kernel, out height, width, channels

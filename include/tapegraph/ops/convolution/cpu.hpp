@@ -36,6 +36,10 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
     }
     case convolution_pass::filter_gradient: {
         if (g.out_height <= 0 || g.out_width <= 0) return 0;
+        if (detail::is_depthwise(g)) {
+            cut.take<T>(detail::depthwise_sums(g));
+            break;
+        }
         const detail::filter_gradient_plan plan(g);
         const std::int64_t copies = plan.parts > 1 ? threads : 1;
         cut.take<T>(copies * plan.panel_elements(g, lanes));

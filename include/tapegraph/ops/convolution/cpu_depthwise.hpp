@@ -8,6 +8,9 @@
 /// multiply, so lanes are channels, and every pass is a sum of elementwise products over a grid of
 /// two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
+/// Up to eight outputs with the same taps share what is read of the filter. The
+/// filter's gradient is summed row by row, all taps of a kernel row at once, in parts of the rows
+/// that follow from the shape and are added up in double.
 
 namespace tapegraph::cpu::detail {
 
@@ -47,52 +50,117 @@ inline depthwise_axis input_axis(std::int64_t i, std::int64_t out, std::int64_t 
     return {std::min((kernel - u + step - 1) / step, at / back + 1), at, -back, u, step};
 }
 
-// Filter gradient, kernel position u: a is x at i * stride - pad + u * dilation, b is dy at i.
-inline depthwise_axis filter_axis(std::int64_t u, std::int64_t in, std::int64_t out, std::int64_t stride,
-                                  std::int64_t pad, std::int64_t dilation) {
-    const std::int64_t at = u * dilation - pad;
-    const std::int64_t first = std::max<std::int64_t>(0, -floor_divide(at, stride));
-    const std::int64_t last = std::min(out - 1, floor_divide(in - 1 - at, stride));
-    return {last - first + 1, at + first * stride, stride, first, 1};
+/// A run of outputs.
+struct depthwise_outputs {
+    std::int64_t first, last;
+};
+inline depthwise_outputs outputs_within(std::int64_t first, std::int64_t last, std::int64_t outputs) {
+    first = std::clamp<std::int64_t>(first, 0, outputs);
+    return {first, std::clamp<std::int64_t>(last, first, outputs)};
 }
 
-template <class T>
+template <class V, bool Whole, class T>
+TG_INLINE void load_vector(typename V::type& value, const T* p, int lanes) {
+    if constexpr (Whole)
+        V::load(value, p);
+    else
+        V::load_first(value, p, lanes);
+}
+template <class V, bool Whole, class T>
+TG_INLINE void store_vector(T* p, const typename V::type& value, int lanes) {
+    if constexpr (Whole)
+        V::store(p, value);
+    else
+        V::store_first(p, value, lanes);
+}
+
+/// `Outputs` outputs of `pixel` channels with the same taps, `apart` elements from one another; a
+/// begins `next` elements later for each.
+template <class T, int Outputs>
 struct depthwise_body {
     template <class Isa>
     TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
-                              const T* b, std::int64_t b_row, std::int64_t pixel, T* out, std::int64_t channels,
-                              bool accumulate) {
+                              const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
+                              T* out) {
         using v = vector<T, Isa::vector_bytes>;
-        for (std::int64_t c = 0; c < channels; c += v::lanes) {
-            const int lanes = static_cast<int>(std::min<std::int64_t>(v::lanes, channels - c));
-            typename v::type sum = {}, x, y;
-            if (accumulate) load(sum, out + c, lanes);
-            for (std::int64_t i = 0; i < rows.count; ++i) {
-                const T* p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel + c;
-                const T* q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel + c;
-                for (std::int64_t j = 0; j < columns.count; ++j) {
-                    load(x, p, lanes);
-                    load(y, q, lanes);
-                    sum += x * y;
-                    p += columns.step_a * pixel;
-                    q += columns.step_b * pixel;
-                }
-            }
+        for (std::int64_t c = 0; c < pixel; c += v::lanes) {
+            if (c + v::lanes > pixel && pixel >= v::lanes) c = pixel - v::lanes; // once more, with the same values
+            const int lanes = static_cast<int>(std::min<std::int64_t>(v::lanes, pixel - c));
+            constexpr auto outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>{};
             if (lanes == v::lanes)
-                v::store(out + c, sum);
+                sums<v, true>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, lanes, outputs);
             else
-                v::store_first(out + c, sum, lanes);
+                sums<v, false>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, lanes, outputs);
         }
     }
 
 private:
-    template <class V>
-    TG_INLINE static void load(V& value, const T* p, int lanes) {
-        using v = vector<T, static_cast<int>(sizeof(V))>;
-        if (lanes == v::lanes)
-            v::load(value, p);
-        else
-            v::load_first(value, p, lanes);
+    // Packs, because g++ does not unroll loops over vectors everywhere.
+    template <class V, bool Whole, std::size_t... K>
+    TG_INLINE static void sums(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+                               std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+                               std::int64_t next, std::int64_t apart, T* out, int lanes, std::index_sequence<K...>) {
+        typename V::type sum[Outputs] = {}, x[Outputs], y;
+        for (std::int64_t i = 0; i < rows.count; ++i) {
+            const T* p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel;
+            const T* q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel;
+            for (std::int64_t j = 0; j < columns.count; ++j) {
+                load_vector<V, Whole>(y, q, lanes);
+                (load_vector<V, Whole>(x[K], p + static_cast<std::int64_t>(K) * next, lanes), ...);
+                ((sum[K] += x[K] * y), ...);
+                p += columns.step_a * pixel;
+                q += columns.step_b * pixel;
+            }
+        }
+        (store_vector<V, Whole>(out + static_cast<std::int64_t>(K) * apart, sum[K], lanes), ...);
+    }
+};
+
+/// One row of outputs, in `phases` that each take every phases-th. axis(j) are the columns of output
+/// j; a moves by `next` pixels from one output of a phase to the next.
+template <class T, class Axis>
+void depthwise_row(const depthwise_axis& rows, std::int64_t outputs, std::int64_t phases, std::int64_t next, const T* a,
+                   std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t channels, T* out,
+                   const Axis& axis) {
+    // First and last taps move in one direction along a phase: if two outputs agree, so do those between.
+    const auto run = [&]<int Outputs>(std::integral_constant<int, Outputs>, std::int64_t j) {
+        const depthwise_axis columns = axis(j);
+        if constexpr (Outputs > 1) {
+            const std::int64_t end = j + (Outputs - 1) * phases;
+            if (end >= outputs) return false;
+            const depthwise_axis other = axis(end);
+            if (other.count != columns.count || other.first_b != columns.first_b) return false;
+        }
+        dispatch<depthwise_body<T, Outputs>>(rows, columns, a, a_row, b, b_row, channels, next * channels,
+                                             phases * channels, out + j * channels);
+        return true;
+    };
+    for (std::int64_t phase = 0; phase < std::min(phases, outputs); ++phase)
+        for (std::int64_t j = phase; j < outputs;) {
+            if (run(std::integral_constant<int, 8>{}, j))
+                j += 8 * phases;
+            else if (run(std::integral_constant<int, 4>{}, j))
+                j += 4 * phases;
+            else
+                run(std::integral_constant<int, 1>{}, j), j += phases;
+        }
+}
+
+/// What follows the sums: + bias, then max(0, .).
+template <class T>
+struct depthwise_epilogue_body {
+    template <class Isa>
+    TG_INLINE static void run(const T* bias, bool relu, std::int64_t pixels, std::int64_t channels, T* y) {
+        for (std::int64_t j = 0; j < pixels; ++j, y += channels) {
+            if (bias != nullptr) {
+#pragma omp simd
+                for (std::int64_t c = 0; c < channels; ++c) y[c] += bias[c];
+            }
+            if (relu) {
+#pragma omp simd
+                for (std::int64_t c = 0; c < channels; ++c) y[c] = y[c] <= T(0) ? T(0) : y[c];
+            }
+        }
     }
 };
 
@@ -101,19 +169,16 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
                        const convolution_epilogue<T>& epilogue, bool parallel) {
     const std::int64_t channels = g.out_channels;
     for_tasks(g.batch * g.out_height, parallel, [&](std::int64_t task, int) {
-        const T* image = x + task / g.out_height * g.in_height * g.in_width * channels;
         const depthwise_axis rows = forward_axis(task % g.out_height, g.in_height, g.kernel_height, g.stride_height,
                                                  g.pad_top, g.dilation_height);
-        for (std::int64_t j = 0; j < g.out_width; ++j) {
-            T* to = y + (task * g.out_width + j) * channels;
-            dispatch<depthwise_body<T>>(
-                rows, forward_axis(j, g.in_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
-                g.in_width * channels, w, g.kernel_width * channels, channels, to, channels, false);
-            if (epilogue.bias != nullptr)
-                for (std::int64_t c = 0; c < channels; ++c) to[c] += epilogue.bias[c];
-            if (epilogue.relu)
-                for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] <= T(0) ? T(0) : to[c];
-        }
+        T* const to = y + task * g.out_width * channels;
+        depthwise_row(
+            rows, g.out_width, 1, g.stride_width, x + task / g.out_height * g.in_height * g.in_width * channels,
+            g.in_width * channels, w, g.kernel_width * channels, channels, to, [&](std::int64_t j) {
+                return forward_axis(j, g.in_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width);
+            });
+        if (epilogue.bias != nullptr || epilogue.relu)
+            dispatch<depthwise_epilogue_body<T>>(epilogue.bias, epilogue.relu, g.out_width, channels, to);
     });
 }
 
@@ -121,34 +186,143 @@ template <class T>
 void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
     const std::int64_t channels = g.in_channels;
     for_tasks(g.batch * g.in_height, parallel, [&](std::int64_t task, int) {
-        const T* image = dy + task / g.in_height * g.out_height * g.out_width * channels;
         const depthwise_axis rows = input_axis(task % g.in_height, g.out_height, g.kernel_height, g.stride_height,
                                                g.pad_top, g.dilation_height);
-        for (std::int64_t j = 0; j < g.in_width; ++j)
-            dispatch<depthwise_body<T>>(
-                rows, input_axis(j, g.out_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
-                g.out_width * channels, w, g.kernel_width * channels, channels,
-                dx + (task * g.in_width + j) * channels, channels, false);
+        depthwise_row(rows, g.in_width, g.stride_width, 1,
+                      dy + task / g.in_height * g.out_height * g.out_width * channels, g.out_width * channels, w,
+                      g.kernel_width * channels, channels, dx + task * g.in_width * channels, [&](std::int64_t j) {
+                          return input_axis(j, g.out_width, g.kernel_width, g.stride_width, g.pad_left,
+                                            g.dilation_width);
+                      });
     });
 }
 
+/// The products of one row of dy with one row of x, for `Taps` neighbouring columns of the kernel,
+/// added to their sums [Taps, channels].
+template <class T, int Taps>
+struct depthwise_taps_body {
+    template <class Isa>
+    TG_INLINE static void run(const convolution_geometry* geometry, std::int64_t tap, const T* x, const T* dy,
+                              T* sums) {
+        using v = vector<T, Isa::vector_bytes>;
+        const convolution_geometry& g = *geometry;
+        std::int64_t c = 0;
+        for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
+            strip<v, 2, true>(g, tap, x + c, dy + c, sums + c, v::lanes);
+        for (; c + v::lanes <= g.in_channels; c += v::lanes)
+            strip<v, 1, true>(g, tap, x + c, dy + c, sums + c, v::lanes);
+        if (c < g.in_channels) strip<v, 1, false>(g, tap, x + c, dy + c, sums + c, static_cast<int>(g.in_channels - c));
+    }
+
+private:
+    using all_taps = std::make_index_sequence<static_cast<std::size_t>(Taps)>;
+
+    /// Vectors of one tap of the channels' strip: their sums, x for output 0, and the outputs that it has.
+    template <class V, int Vectors>
+    struct tap_sums {
+        typename V::type sum[Vectors];
+        const T* x;
+        depthwise_outputs outputs;
+    };
+    template <class V, int Vectors, bool Whole, std::size_t... K>
+    TG_INLINE static void read(typename V::type* to, const T* from, int lanes, std::index_sequence<K...>) {
+        (load_vector<V, Whole>(to[K], from + static_cast<std::int64_t>(K) * V::lanes, lanes), ...);
+    }
+    template <class V, int Vectors, bool Whole, std::size_t... K>
+    TG_INLINE static void add(tap_sums<V, Vectors>& tap, std::int64_t at, const typename V::type* dy, int lanes,
+                              std::index_sequence<K...> all) {
+        typename V::type x[Vectors];
+        read<V, Vectors, Whole>(x, tap.x + at, lanes, all);
+        ((tap.sum[K] += dy[K] * x[K]), ...);
+    }
+    template <class V, int Vectors, bool Whole>
+    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums,
+                                int lanes) {
+        strip<V, Vectors, Whole>(g, tap, x, dy, sums, lanes, all_taps{},
+                                 std::make_index_sequence<static_cast<std::size_t>(Vectors)>{});
+    }
+    template <class V, int Vectors, bool Whole, std::size_t... I, std::size_t... K>
+    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums,
+                                int lanes, std::index_sequence<I...>, std::index_sequence<K...> all) {
+        const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
+        tap_sums<V, Vectors> t[Taps];
+        depthwise_outputs common{0, g.out_width};
+        for (int i = 0; i < Taps; ++i) {
+            const std::int64_t at = (tap + i) * g.dilation_width - g.pad_left;
+            t[i].outputs = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
+                                          floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
+            common = {std::max(common.first, t[i].outputs.first), std::min(common.last, t[i].outputs.last)};
+            t[i].x = x + at * channels;
+        }
+        common.last = std::max(common.first, common.last);
+        (read<V, Vectors, Whole>(t[I].sum, sums + static_cast<std::int64_t>(I) * channels, lanes, all), ...);
+        typename V::type q[Vectors];
+        for (std::int64_t j = common.first; j < common.last; ++j) {
+            read<V, Vectors, Whole>(q, dy + j * channels, lanes, all);
+            (add<V, Vectors, Whole>(t[I], j * step, q, lanes, all), ...);
+        }
+        const auto rest = [&](tap_sums<V, Vectors> & one)
+            __attribute__((always_inline)) { // what a border leaves of a tap
+            for (std::int64_t j = one.outputs.first; j < one.outputs.last; ++j) {
+                if (j == common.first) j = common.last;
+                if (j >= one.outputs.last) break;
+                read<V, Vectors, Whole>(q, dy + j * channels, lanes, all);
+                add<V, Vectors, Whole>(one, j * step, q, lanes, all);
+            }
+        };
+        (rest(t[I]), ...);
+        const auto keep = [&](std::int64_t i, tap_sums<V, Vectors> & one) __attribute__((always_inline)) {
+            (store_vector<V, Whole>(sums + i * channels + static_cast<std::int64_t>(K) * V::lanes, one.sum[K], lanes),
+             ...);
+        };
+        (keep(static_cast<std::int64_t>(I), t[I]), ...);
+    }
+};
+
+/// The number of parts into which the rows of dy are divided, each with sums of its own.
+inline std::int64_t depthwise_parts(const convolution_geometry& g) {
+    const std::int64_t rows = g.batch * g.out_height, in_part = divide_up(2048, g.out_width);
+    return std::clamp<std::int64_t>(divide_up(rows, in_part), 1, 32);
+}
+inline std::int64_t depthwise_sums(const convolution_geometry& g) {
+    return depthwise_parts(g) * g.kernel_height * g.kernel_width * g.in_channels;
+}
+
+/// `sums` has depthwise_sums(g) elements.
 template <class T>
-void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, bool parallel) {
-    const std::int64_t channels = g.in_channels;
-    // A task is one kernel position and a few cache lines of channels.
-    const std::int64_t strip = 64;
-    const std::int64_t strips = divide_up(channels, strip);
-    for_tasks(g.kernel_height * g.kernel_width * strips, parallel, [&](std::int64_t task, int) {
-        const std::int64_t c = task % strips * strip, position = task / strips;
-        const depthwise_axis rows = filter_axis(position / g.kernel_width, g.in_height, g.out_height, g.stride_height,
-                                                g.pad_top, g.dilation_height);
-        const depthwise_axis columns = filter_axis(position % g.kernel_width, g.in_width, g.out_width, g.stride_width,
-                                                   g.pad_left, g.dilation_width);
-        for (std::int64_t image = 0; image < g.batch; ++image)
-            dispatch<depthwise_body<T>>(rows, columns, x + image * g.in_height * g.in_width * channels + c,
-                                        g.in_width * channels, dy + image * g.out_height * g.out_width * channels + c,
-                                        g.out_width * channels, channels, dw + position * channels + c,
-                                        std::min(strip, channels - c), image > 0);
+void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
+    const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
+    const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
+    for_tasks(parts, parallel, [&](std::int64_t part, int) {
+        T* const own = sums + part * filters;
+        std::fill_n(own, filters, T(0));
+        for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+            const std::int64_t image = row / g.out_height;
+            for (std::int64_t u = 0; u < g.kernel_height; ++u) {
+                const std::int64_t at = row % g.out_height * g.stride_height - g.pad_top + u * g.dilation_height;
+                if (at < 0 || at >= g.in_height) continue;
+                const T* const from = x + (image * g.in_height + at) * g.in_width * channels;
+                const T* const by = dy + row * g.out_width * channels;
+                for (std::int64_t tap = 0; tap < g.kernel_width;) {
+                    T* const to = own + (u * g.kernel_width + tap) * channels;
+                    const auto add = [&]<int Taps>(std::integral_constant<int, Taps>) {
+                        dispatch<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
+                        tap += Taps;
+                    };
+                    if (g.kernel_width - tap >= 3)
+                        add(std::integral_constant<int, 3>{});
+                    else
+                        add(std::integral_constant<int, 1>{});
+                }
+            }
+        }
+    });
+    for_tasks(divide_up(filters, 4096), parallel && parts > 1, [&](std::int64_t task, int) {
+        for (std::int64_t i = task * 4096; i < std::min(filters, (task + 1) * 4096); ++i) {
+            double sum = 0;
+            for (std::int64_t part = 0; part < parts; ++part) sum += static_cast<double>(sums[part * filters + i]);
+            dw[i] = static_cast<T>(sum);
+        }
     });
 }
 

@@ -195,9 +195,10 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
     const std::int64_t filters = plan.filter_elements(g);
     const std::int64_t chunks = plan.chunks(g);
     const bool parallel = detail::worth_threads(detail::multiply_adds(g));
-    if (detail::is_depthwise(g)) return detail::depthwise_filter_gradient(g, x, dy, dw, parallel);
-
     detail::workspace_cutter cut(workspace);
+    if (detail::is_depthwise(g))
+        return detail::depthwise_filter_gradient(g, x, dy, dw, cut.take<T>(detail::depthwise_sums(g)), parallel);
+
     if (plan.parts > 1) {
         T* panels = cut.take<T>(threads * panel_elements);
         T* windows = cut.take<T>(threads * window_elements);
