@@ -94,6 +94,9 @@ public:
         }
     }
 
+    /// Copies elements [begin, begin + count) of the first operand, repeated where it broadcasts.
+    void copy(std::int64_t begin, std::int64_t count, std::byte* to) const { stage(slots_[0], begin, count, to); }
+
     /// The number of elements after which broadcast operands repeat, 1 if none does; 0 if there is
     /// no common period.
     std::int64_t period() const {
@@ -215,6 +218,15 @@ private:
     alignas(64) std::byte tables_[detail::table_bytes];
 };
 
+namespace detail {
+/// Whether a region only hands its operand through, as the gradient of a sum does. Such operands are
+/// repeated where the result lies; a tile's scratch memory would be one pass more.
+inline bool hands_through(tile_function evaluate) {
+    return evaluate == &evaluate_tile<region<slots<dtype::f32>, results<0>>> ||
+           evaluate == &evaluate_tile<region<slots<dtype::f64>, results<0>>>;
+}
+} // namespace detail
+
 /// Evaluates a region over the call's domain into its results; null results are skipped.
 void run_map(tile_function evaluate, const kernel_call& call);
 #if TG_DEFINES(reduction)
@@ -241,11 +253,13 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
         sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
     }
     const region_reader reader(evaluate, call);
+    const bool repeats = !reader.direct() && out[0] != nullptr && detail::hands_through(evaluate);
     const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
     parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
         const std::int64_t begin = chunk * detail::chunk_elements;
         const std::int64_t count =
             elements - begin < detail::chunk_elements ? elements - begin : detail::chunk_elements;
+        if (repeats) return reader.copy(begin, count, static_cast<std::byte*>(out[0]) + begin * sizes[0]);
         void* part[most_results];
         for (int k = 0; k < call.outputs; ++k)
             part[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + begin * sizes[k];

@@ -15,7 +15,10 @@ struct interpreted_kernel : cpu::interpreted_region {
     several_results sums;
 };
 
-inline void run_interpreted_map(const kernel_call& call) { cpu::run_map(&cpu::interpret_tile, call); }
+inline void run_interpreted_map(const kernel_call& call) {
+    const cpu::tile_function whole = call.region->whole;
+    cpu::run_map(whole != nullptr ? whole : &cpu::interpret_tile, call);
+}
 
 template <class T>
 struct interpreted_sums {
