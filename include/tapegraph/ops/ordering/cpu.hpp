@@ -1,10 +1,12 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/ops/ordering/sort_key.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -61,23 +63,61 @@ pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
     return p;
 }
 
-// Selects the `wanted` first pairs of a row, in order: most elements of a long row fail the
-// comparison with the last of them.
+/// sort_key_of by operations on integers alone, so that loops over it are vectorised. `flip`: all
+/// bits for a descending order, else none.
 template <class T>
-void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < length; ++i) {
-        const pair<T> candidate{sort_key_of(x[i], descending), static_cast<std::uint32_t>(i)};
-        if (count == wanted) {
-            if (candidate.key >= best[count - 1].key) continue; // an equal one came first
-        } else {
-            ++count;
-        }
-        std::int64_t k = count - 1;
-        for (; k > 0 && best[k - 1].key > candidate.key; --k) best[k] = best[k - 1];
-        best[k] = candidate;
+TG_INLINE sort_key<T> key_of(T x, sort_key<T> flip) {
+    using bits = sort_key<T>;
+    if constexpr (std::is_integral_v<T>) {
+        return sort_key_of(x, false) ^ flip;
+    } else {
+        constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
+        constexpr bits infinity = std::bit_cast<bits>(std::numeric_limits<T>::infinity());
+        const bits b = std::bit_cast<bits>(x), magnitude = b & ~sign;
+        const bits negative = bits{0} - static_cast<bits>(b > sign); // -0 is as 0
+        const bits key = (magnitude | sign) ^ negative ^ flip;
+        return key | (bits{0} - static_cast<bits>(magnitude > infinity)); // NaN
     }
 }
+
+/// Selects the `wanted` first pairs of a row, in order. Most elements of a long row are behind the
+/// last of them; a block that has no other is passed over.
+template <class T>
+struct select_body {
+    static constexpr std::int64_t block = 32;
+
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
+        const sort_key<T> flip = descending ? static_cast<sort_key<T>>(-1) : sort_key<T>{0};
+        std::int64_t i = 0;
+        for (; i < wanted; ++i) insert(best, i, sort_key_of(x[i], descending), i);
+        for (; i + block <= length; i += block) {
+            sort_key<T> keys[block], before = 0; // a bit for each element that precedes the last one kept
+            const sort_key<T> limit = best[wanted - 1].key;
+#pragma omp simd reduction(| : before)
+            for (std::int64_t k = 0; k < block; ++k) {
+                keys[k] = key_of(x[i + k], flip);
+                before |= static_cast<sort_key<T>>(keys[k] < limit) << k;
+            }
+            for (; before != 0; before &= before - 1) {
+                const int k = std::countr_zero(before);
+                if (keys[k] < best[wanted - 1].key) insert(best, wanted - 1, keys[k], i + k); // an equal one came first
+            }
+        }
+        for (; i < length; ++i) {
+            const sort_key<T> key = sort_key_of(x[i], descending);
+            if (key < best[wanted - 1].key) insert(best, wanted - 1, key, i);
+        }
+    }
+
+private:
+    // Puts a pair into its place among best[0, last], whose last is free or goes.
+    TG_INLINE static void insert(pair<T>* best, std::int64_t last, sort_key<T> key, std::int64_t position) {
+        std::int64_t k = last;
+        for (; k > 0 && best[k - 1].key > key; --k) best[k] = best[k - 1];
+        best[k] = {key, static_cast<std::uint32_t>(position)};
+    }
+};
 
 inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
 
@@ -110,12 +150,14 @@ void argsort_last(std::int64_t outer, std::int64_t length, bool descending, cons
         for (std::int64_t o = slot; o < outer; o += count) {
             pair<T>* p = scratch;
             if (length > 48 && wanted <= most_selected) {
-                select(x + o * length, length, descending, p, wanted);
+                dispatch<select_body<T>>(x + o * length, length, descending, p, wanted);
             } else {
                 for (std::int64_t i = 0; i < length; ++i)
                     p[i] = {sort_key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
-                if (length <= 48) insertion_sort(p, length);
-                else p = radix_sort(p, p + length, length);
+                if (length <= 48)
+                    insertion_sort(p, length);
+                else
+                    p = radix_sort(p, p + length, length);
             }
             for (std::int64_t i = 0; i < wanted; ++i) order[o * wanted + i] = static_cast<Index>(p[i].position);
         }
@@ -124,7 +166,8 @@ void argsort_last(std::int64_t outer, std::int64_t length, bool descending, cons
 
 /// `argsort_last`, and y[o, i] = x[o, order[o, i]].
 template <class T, class Index>
-void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, T* y, Index* order, void* workspace) {
+void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, T* y, Index* order,
+               void* workspace) {
     argsort_last(outer, length, descending, x, order, workspace);
     parallel_for(outer, outer * length >= 4 * sort_detail::parallel_elements, [&](std::int64_t o) {
         for (std::int64_t i = o * length; i < (o + 1) * length; ++i) y[i] = x[o * length + order[i]];
