@@ -90,6 +90,7 @@ ELEMENTS_BY_HAND = {
     "include/tapegraph/formats/hdf5_file.hpp": "names of Keras",
     "include/tapegraph/formats/safetensors_header.hpp": "names of safetensors",
     "include/tapegraph/formats/pytorch_walk.hpp": "names of PyTorch",
+    "include/tapegraph/formats/gguf.hpp": "names of GGUF",
     "cuda/tapegraph/cuda/ops/product/blas.cuh": "numbers of cuBLAS",
     "cuda/tapegraph/cuda/kernels/instructions.cuh": "names of instructions",
     "cuda/tapegraph/cuda/kernels/warpgroup_instructions.cuh": "names of instructions",

@@ -16,6 +16,7 @@
 #include <tapegraph/formats/csv_reader.hpp>
 #include <tapegraph/formats/dlpack.hpp>
 #include <tapegraph/formats/folder_claim.hpp>
+#include <tapegraph/formats/gguf.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/mapped_file.hpp>
@@ -30,6 +31,7 @@
 #include <tapegraph/io/callbacks/saving.hpp>
 #include <tapegraph/io/checkpoint_manager.hpp>
 #include <tapegraph/io/eager_dot.hpp>
+#include <tapegraph/io/gguf_weights.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/io/weights_memory.hpp>

@@ -99,6 +99,12 @@ private:
     }
 };
 
+/// An array of a file, and its name in the file: "encoder.0.weight".
+struct named_array {
+    std::string name;
+    host_array array;
+};
+
 /// An entry of a file of arrays that is not read.
 struct unread_value {
     std::string name, reason;

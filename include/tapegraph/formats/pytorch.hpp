@@ -25,12 +25,6 @@
 
 namespace tapegraph::io {
 
-/// An array of a file, and its name in the file: "encoder.0.weight".
-struct named_array {
-    std::string name;
-    host_array array;
-};
-
 struct pytorch_file {
     std::vector<named_array> tensors; ///< in the file's order
     std::map<std::string, std::string>

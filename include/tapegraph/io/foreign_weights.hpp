@@ -17,7 +17,7 @@
 
 /// What loading the weights of other libraries has in common: it matches the layers of a file with
 /// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
-/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
+/// holds a library's names and layouts: io/pytorch_dialect.hpp, io/gguf_weights.hpp, io/keras.hpp.
 
 namespace tapegraph::io {
 
@@ -150,7 +150,10 @@ inline layer_kind kind_of(const model_layer& layer) {
 inline std::string_view part_of_layer(std::string_view path) {
     const std::size_t end = path.find_last_of("/.");
     const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
-    if (last == "out_proj") return "attention_output";
+    if (last == "out_proj" || last == "attn_output") return "attention_output";
+    if (last == "attn_q") return "query"; // of GGUF
+    if (last == "attn_k") return "key";
+    if (last == "attn_v") return "value";
     if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
     return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
                                                                                              : std::string_view();
