@@ -134,15 +134,16 @@ TEST_CASE("values beside the weights cost nothing, and are read or named") {
 
 TEST_CASE("objects are looked into for what they hold") {
     const support::temporary_folder folder;
-    // argparse.Namespace(lr=7, ema=tensor)
+    // argparse.Namespace(lr=7, eps=1e-8, ema=tensor)
     const auto namespace_of = [&](const std::string& items) {
         return name("argparse", "Namespace") + ")\x81" + dict(items) + "b";
     };
     auto file = tg::io::read_pytorch_file(
         file_of(folder, dict(text("args") +
-                             namespace_of(text("lr") + small(7) + text("ema") + tensor("FloatStorage", '1', 1, one)) +
+                             namespace_of(text("lr") + small(7) + text("eps") + "G\x3e\x45\x79\x8e\xe2\x30\x8c\x3a"s +
+                                          text("ema") + tensor("FloatStorage", '1', 1, one)) +
                              weights)));
-    CHECK(file.settings == std::map<std::string, std::string>{{"args.lr", "7"}});
+    CHECK(file.settings == std::map<std::string, std::string>{{"args.lr", "7"}, {"args.eps", "1e-08"}});
     REQUIRE(file.tensors.size() == 3);
     CHECK(file.tensors[0].name == "args.ema");
     CHECK(file.unread.empty());

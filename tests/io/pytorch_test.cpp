@@ -98,7 +98,7 @@ TEST_CASE("convolutions of all kinds, normalizations, and a flattened image") {
     const support::temporary_folder folder;
     const auto path = folder.write("cnn.pt", cnn_file());
     const auto file = tg::io::read_pytorch_file(path);
-    CHECK(file.settings == std::map<std::string, std::string>{{"epoch", "7"}, {"lr", "0.500000"}, {"note", "text"}});
+    CHECK(file.settings == std::map<std::string, std::string>{{"epoch", "7"}, {"lr", "0.5"}, {"note", "text"}});
     auto net = tg::instance(cnn, tg::spec<float, tg::dyn, 6, 5, 2>{});
     const auto report = tg::io::load_pytorch(net, path, {.prefix = "model.", .flattened = {{"fc", {3, 8, 6}}}});
     CHECK(report.matched.size() == 13);

@@ -22,14 +22,22 @@ files = {
     "types": {str(t).replace("torch.", ""): (torch.randn(9) * 50).to(t)
               for t in [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.int16, torch.int32,
                         torch.int64, torch.uint8, torch.bool]},
+    "types without a storage of their own": {name: torch.arange(5).to(getattr(torch, name))
+                                             for name in ["uint16", "uint32", "uint64"] if hasattr(torch, name)},
+    "repeated elements": {"row": torch.ones(1).expand(4), "column": torch.randn(2, 1).expand(2, 3), "base": base},
 }
+# What stands beside weights and cannot be read; the weights are read all the same.
+beside = {"a set": {1, 2}, "bytes": b"xy", "an array": numpy.arange(3), "a type": torch.float16, "complex": torch.ones(2, dtype=torch.complex64),
+          "sparse": torch.eye(3).to_sparse()}
+if hasattr(torch, "float8_e4m3fn"):
+    beside["float8"] = torch.ones(2).to(torch.float8_e4m3fn)
 
 count = 0
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     for what, tensors in files.items():
-        for protocol in [2, 3, 4, 5]:
-            torch.save(tensors, folder / "in.pt", pickle_protocol=protocol)
+        for protocol, archive in [(2, True), (3, True), (4, True), (5, True), (2, False)]:  # the last is of before PyTorch 1.6
+            torch.save({**beside, **tensors}, folder / "in.pt", pickle_protocol=protocol, _use_new_zipfile_serialization=archive)
             subprocess.run([sys.argv[1], folder / "in.pt", folder / "out.npz"], check=True)
             back = numpy.load(folder / "out.npz")
             assert sorted(back.files) == sorted(tensors), what

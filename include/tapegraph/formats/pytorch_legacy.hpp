@@ -25,6 +25,7 @@ inline constexpr std::string_view pytorch_legacy_magic("\x80\x02\x8a\x0a\x6c\xfc
 inline std::size_t pytorch_width(std::string_view storage) {
     dtype type{};
     if (pytorch_type(storage, type)) return size_of(type);
+    if (storage == "torch.storage.UntypedStorage") return 1; // counted in bytes
     if (storage == "torch.ComplexFloatStorage") return 8;
     if (storage == "torch.ComplexDoubleStorage") return 16;
     if (storage == "torch.QInt32Storage") return 4;

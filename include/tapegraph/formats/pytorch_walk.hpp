@@ -5,6 +5,7 @@
 #include <tapegraph/formats/zip_directory.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -139,7 +140,10 @@ private:
         case pickle_kind::none: return "None";
         case pickle_kind::boolean: return node.integer != 0 ? "True" : "False";
         case pickle_kind::integer: return std::to_string(node.integer);
-        case pickle_kind::real: return std::to_string(node.real);
+        case pickle_kind::real: { // the shortest text that reads as this number, as Python's repr
+            char text[32];
+            return {text, std::to_chars(text, text + sizeof text, node.real).ptr};
+        }
         default: return "?";
         }
     }
