@@ -73,6 +73,7 @@ CALLS = {
     "vectorizer_options": "tg::data::text_vectorizer(WRONG)",
     "weights_source_options": "tg::io::write_weights_source(\"a\", model, WRONG)",
     "window_options": "set.window(WRONG)",
+    "word_piece_options": "tg::data::word_piece(texts, WRONG)",
     "word_sequence_options": "tg::data::text_to_word_sequence(\"a\", WRONG)",
     "zip_options": "tg::io::zip_writer(\"a\", WRONG)",
 }

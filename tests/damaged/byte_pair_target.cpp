@@ -25,6 +25,10 @@ std::vector<std::string> sound_files() {
         R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}, "added_tokens": [{"id": 3, "content": "É", "normalized": true}], "pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
     files.push_back(
         R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
+    files.push_back(
+        R"({"added_tokens": [{"id": 5, "content": "<|end|>"}], "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}, "model": {"type": "BPE", "unk_token": "?", "fuse_unk": true, "byte_fallback": true, "vocab": {"?": 0, "\u2581": 1, "w": 2, "\u2581w": 3, "<0x65>": 4}, "merges": ["\u2581 w"]}})");
+    files.push_back(
+        R"({"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": true}, "model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "e": 1, "s": 2, "es": 3}, "merges": ["e s"]}})");
     return files;
 }
 

@@ -2,6 +2,7 @@
 #include <tapegraph/data/text/byte_pair_files.hpp>
 #include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
+#include <tapegraph/data/text/word_piece_files.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,9 @@
 ///
 ///     peer_tokenizer learn TEXTS VOCAB_SIZE TOKENIZER.json
 ///     peer_tokenizer encode TEXTS TOKENIZER.json | VOCAB.json MERGES.txt
+///     peer_tokenizer decode TEXTS TOKENIZER.json            what becomes of texts, each followed by a 0
+///     peer_tokenizer save TEXTS TOKENIZER.json OUT.json     the same tokenizer, as this library writes it
+///     peer_tokenizer pieces | unpieces | save_pieces        encode, decode and save of WordPiece
 ///     peer_tokenizer fit TEXTS NUM_WORDS WORDS.json         the indices of Keras's tokenizer, too
 ///     peer_tokenizer sequences TEXTS WORDS.json
 ///     peer_tokenizer lower TEXTS                            texts in lower case, each followed by a 0
@@ -48,11 +52,25 @@ int main(int argc, char** argv) {
                                                  : data::load_byte_pair_encoding(words.at(2));
             for (const auto& text : texts) {
                 const auto ids = tokens.encode(text);
-                if (tokens.decode(ids) != text && !tokens.tables().add_prefix_space &&
-                    tokens.tables().normalizers.empty())
-                    throw data_error("a text does not come back: " + text);
+                const auto& tables = tokens.tables();
+                const bool whole = tables.normalizers.empty() && !tables.add_prefix_space && !tables.characters;
+                if (whole && tokens.decode(ids) != text) throw data_error("a text does not come back: " + text);
                 print(ids);
             }
+        } else if (words[0] == "decode") {
+            const auto tokens = data::load_byte_pair_encoding(words.at(2));
+            for (const auto& text : texts)
+                std::printf("%s%c", data::repaired_utf8(tokens.decode(tokens.encode(text))).c_str(), 0);
+        } else if (words[0] == "save") {
+            data::save_byte_pair_encoding(words.at(3), data::load_byte_pair_encoding(words.at(2)));
+        } else if (words[0] == "pieces") {
+            const auto tokens = data::load_word_piece(words.at(2));
+            for (const auto& text : texts) print(tokens(text));
+        } else if (words[0] == "unpieces") {
+            const auto tokens = data::load_word_piece(words.at(2));
+            for (const auto& text : texts) std::printf("%s%c", tokens.decode(tokens(text)).c_str(), 0);
+        } else if (words[0] == "save_pieces") {
+            data::save_word_piece(words.at(3), data::load_word_piece(words.at(2)));
         } else if (words[0] == "fit") {
             data::tokenizer tokens({.num_words = std::atol(words.at(2).c_str()), .oov_token = "<OOV>"});
             tokens.fit_on_texts(std::span<const std::string>(texts));

@@ -1,5 +1,6 @@
 """Tokens of the program (argument 1) beside those of Hugging Face's tokenizers and Keras's Tokenizer, on random Unicode."""
 
+import json
 import os
 import random
 import subprocess
@@ -16,14 +17,20 @@ POOLS = [range(32, 127)] * 6 + [[9, 10, 13, 32, 32, 32, 0xA0, 0x2003, 0x3000, 0x
 
 
 def some_text(most):
-    # Without U+09FE, a mark that tokenizers' tables for StripAccents lack.
+    # Without U+09FD and U+09FE, a sign and a mark that the older tables of tokenizers lack.
     codes = (random.choice(random.choice(POOLS)) for _ in range(random.randint(0, most)))
-    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) != "Cn" and code != 0x9FE)
+    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) != "Cn" and code not in (0x9FD, 0x9FE))
 
 
 TEXTS = [some_text(60) for _ in range(2000)] + [
     "'s 'S 't'll I'LL we're  \n\n  x", "   ", "a  b\n\n c\t\td", "", "'", " '", "<|end|>hi<|end|>", "123456789 1a2b", "a" * 3000]
 SENTENCES = ["the quick brown fox jumps over the lazy dog", "it's 2 late, we'll see; WON'T we?", "low lower lowest newest"] * 20
+
+
+UPPER, LOWER, ENDING = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+BEFORE = r"[^\r\n\p{L}\p{N}]?"
+O200K = "|".join([BEFORE + UPPER + "*" + LOWER + "+" + ENDING, BEFORE + UPPER + "+" + LOWER + "*" + ENDING, r"\p{N}{1,3}",
+                  r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
 
 
 def run(folder, mode, texts, *arguments):
@@ -60,7 +67,9 @@ def byte_pairs(folder):
 
     ways = {"gpt2": pre_tokenizers.ByteLevel(add_prefix_space=False), "prefix": pre_tokenizers.ByteLevel(add_prefix_space=True),
             "cl100k": cut(r"\p{N}{1,3}"), "qwen2": cut(r"\p{N}"), "nfc": cut(r"\p{N}"), "nfkc and lower case": cut(r"\p{N}"),
-            "without accents": pre_tokenizers.ByteLevel(add_prefix_space=True)}
+            "without accents": pre_tokenizers.ByteLevel(add_prefix_space=True),
+            "o200k": pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(O200K), behavior="isolated"),
+                                              pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])}
     changes = {"nfc": normalizers.NFC(), "nfkc and lower case": normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),
                "without accents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFKD()])}
     for name, way in ways.items():
@@ -77,6 +86,10 @@ def byte_pairs(folder):
         theirs.save(path)
         expected = [theirs.encode(text, add_special_tokens=False).ids for text in TEXTS]
         same("tokenizer.json, " + name, rows(run(folder, "encode", TEXTS, path)), expected)
+        written = os.path.join(folder, "written.json")
+        run(folder, "save", [], path, written)
+        again = Tokenizer.from_file(written)
+        same("written again, " + name, [again.encode(text, add_special_tokens=False).ids for text in TEXTS], expected)
         if name != "gpt2":
             continue
         theirs.model.save(folder)
@@ -89,6 +102,76 @@ def byte_pairs(folder):
         if read.get_vocab() != theirs.get_vocab():
             sys.exit("the vocabulary that was learned is another")
         same("learned", [read.encode(text).ids for text in TEXTS], expected)
+
+
+def sentence_pieces(folder):
+    """The tokenizers of Llama 2 (blanks by normalizers) and of what came after it (Metaspace)."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    marks = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    ways = {"llama 2": (marks, None)}
+    for scheme in ("first", "always", "never"):
+        for split in (False, True):
+            ways[f"metaspace {scheme} {split}"] = (None, pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split))
+    bytes_of_256 = [f"<0x{b:02X}>" for b in range(256)]
+    for name, (normalizer, pre_tokenizer) in ways.items():
+        for fallback in (True, False):
+            theirs = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=fallback))
+            if normalizer is not None:
+                theirs.normalizer = normalizer
+            theirs.pre_tokenizer = pre_tokenizer or pre_tokenizers.Metaspace(split=True)  # a trainer wants words
+            theirs.train_from_iterator(SENTENCES + TEXTS[:50], trainers.BpeTrainer(
+                vocab_size=700, special_tokens=["<unk>", "<s>"] + (bytes_of_256 if fallback else []), show_progress=False))
+            path = os.path.join(folder, "pieces.json")
+            theirs.save(path)
+            with open(path, encoding="utf-8") as file:
+                written = json.load(file)
+            # The tokens of bytes are no added ones in such files, and Llama 2's has no pre_tokenizer.
+            written["added_tokens"] = [token for token in written["added_tokens"] if token["content"] not in bytes_of_256]
+            if pre_tokenizer is None:
+                written["pre_tokenizer"] = None
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(written, file)
+            theirs = Tokenizer.from_file(path)
+            strip = [] if "never" in name else [decoders.Strip(" ", 1, 0)]
+            theirs.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()] + strip)
+            theirs.add_tokens([AddedToken("</x>", normalized=False, special=True)])
+            theirs.save(path)
+            texts = TEXTS + ["<s>hi</x> you</x>", " a", "  a", "\u2581a", "a\u2581 b", "</x>", "x</x>", "<0x41>"]
+            expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+            what = f"{name}, {'bytes' if fallback else 'unknown'}"
+            same(what, rows(run(folder, "encode", texts, path)), expected)
+            if fallback:
+                same("decoded, " + what, run(folder, "decode", texts, path).split("\0")[:-1],
+                     [theirs.decode(ids, skip_special_tokens=False) for ids in expected])
+            ours = os.path.join(folder, "ours.json")
+            run(folder, "save", [], path, ours)
+            read = Tokenizer.from_file(ours)
+            same("written again, " + what, [read.encode(text, add_special_tokens=False).ids for text in texts], expected)
+
+
+def word_pieces(folder):
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    for options in ({}, {"lowercase": False}, {"strip_accents": False}, {"lowercase": False, "strip_accents": True},
+                    {"clean_text": False, "handle_chinese_chars": False}):
+        theirs = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=30))
+        theirs.normalizer = normalizers.BertNormalizer(**options)
+        theirs.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        theirs.decoder = decoders.WordPiece()
+        theirs.train_from_iterator(SENTENCES + TEXTS[:200], trainers.WordPieceTrainer(
+            vocab_size=900, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
+        path, ours = os.path.join(folder, "bert.json"), os.path.join(folder, "ours.json")
+        theirs.save(path)
+        texts = TEXTS + ["the [MASK] fox [CLS]x", "it 's isn 't, we 've. . . !", "x" * 40, "\u4e2d\u6587 \u00c9t\u00e9", "a\u0000b\ufffd"]
+        texts = [text for text in texts if "\0" not in text]
+        expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+        same(f"WordPiece {options}", rows(run(folder, "pieces", texts, path)), expected)
+        same("decoded", run(folder, "unpieces", texts, path).split("\0")[:-1],
+             [theirs.decode(ids, skip_special_tokens=False) for ids in expected])
+        run(folder, "save_pieces", [], path, ours)
+        read = Tokenizer.from_file(ours)
+        same("written again", [read.encode(text, add_special_tokens=False).ids for text in texts], expected)
 
 
 def keras_words(folder):
@@ -115,7 +198,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         same("lower case", run(folder, "lower", TEXTS).split("\0")[:-1], [text.lower() for text in TEXTS])
         checked = 0
-        for check in (byte_pairs, keras_words):
+        for check in (byte_pairs, sentence_pieces, word_pieces, keras_words):
             try:
                 check(folder)
                 checked += 1

@@ -241,6 +241,63 @@ TEST_CASE("merges must agree with the vocabulary") {
     CHECK(refusal({{{"a", 0}}, {}, {{"", 1}}}) == "byte_pair_encoding: an added token is empty");
 }
 
+TEST_CASE("o200k: capitals begin a word, endings and marks belong to it") {
+    const auto cut = [](const std::string& text) { return pieces(text, data::byte_level_split::o200k); };
+    CHECK(cut("HTMLParser isn't XY") == texts{"HTMLParser", " isn't", " XY"});
+    CHECK(cut("aBc'LLd 12345/x") == texts{"a", "Bc'LL", "d", " ", "123", "45", "/x"});
+    CHECK(cut("a/b//\n\nC") == texts{"a", "/b", "//\n\n", "C"});
+    CHECK(cut("\xE4\xB8\xAD"
+              "A") == texts{"\xE4\xB8\xAD", "A"}); // no capital and no small letter, then a capital
+    CHECK(cut("A\xCC\x81"
+              "b") == texts{"A\xCC\x81"
+                            "b"}); // A, an accent, b
+    CHECK(cut(" \xCC\x81x") == texts{" \xCC\x81x"});
+    CHECK(cut("\xFFx  \n y ") == texts{"\xFFx", "  \n", " y", " "});
+}
+
+TEST_CASE("SentencePiece's tokens: characters, marked blanks, bytes of what has no token") {
+    data::byte_pair_tables tables;
+    tables.characters = tables.fuse_unknown = true;
+    tables.unknown = "<unk>";
+    tables.normalizers = {data::text_normalizer::prepend_blank, data::text_normalizer::mark_blanks};
+    const std::string blank(data::blank_sign);
+    for (const std::string& token : {std::string("<unk>"), blank, std::string("a"), std::string("b"), blank + "a",
+                                     std::string("ab"), std::string("<0xC3>"), std::string("<0xA9>")})
+        tables.vocabulary.emplace_back(token, static_cast<std::int32_t>(tables.vocabulary.size()));
+    tables.merges = {{blank, "a"}, {"a", "b"}};
+    tables.added = {{"</s>", 8}};
+    const data::byte_pair_encoding unknown(tables);
+    CHECK(unknown.encode("ab a") == ids{4, 3, 4});
+    CHECK(unknown.encode("bab") == ids{1, 3, 5});
+    CHECK(unknown.encode("cc\xC3\xA9"
+                         "a") == ids{1, 0, 2});  // fused
+    CHECK(unknown.encode("</s>a") == ids{8, 4}); // each text between added tokens begins with a blank
+    CHECK(unknown.decode(ids{4, 3, 4}) == "ab a");
+    CHECK(unknown.decode(ids{2, 4}) == "a a");
+    tables.byte_fallback = true;
+    const data::byte_pair_encoding bytes(tables);
+    CHECK(bytes.encode("\xC3\xA9") == ids{1, 6, 7});
+    CHECK(bytes.decode(bytes.encode("b\xC3\xA9")) == "b\xC3\xA9");
+    CHECK(bytes.encode("\xC3\xA8") == ids{1, 0}); // 0xA8 is no token
+    tables.fuse_unknown = false;
+    CHECK(data::byte_pair_encoding(tables).encode("cc") == ids{1, 0, 0});
+    const auto again = data::byte_pair_encoding_from_json(data::to_tokenizer_json(bytes));
+    CHECK(again.tables().characters);
+    CHECK(again.encode("a c\xC3\xA9</s>") == bytes.encode("a c\xC3\xA9</s>"));
+    // Metaspace adds a blank where there is none.
+    tables.normalizers.clear();
+    tables.prefix = data::blank_prefix::first;
+    CHECK(data::byte_pair_encoding(tables).encode("a</s>a a") == ids{4, 8, 2, 4});
+    CHECK(data::byte_pair_encoding(tables).encode(" a") == ids{4});
+    tables.prefix = data::blank_prefix::never;
+    CHECK(data::byte_pair_encoding(tables).encode("a a") == ids{2, 4});
+    CHECK(data::byte_pair_encoding(tables).decode(ids{4}) == " a");
+    tables.vocabulary.emplace_back("a" + blank, 9), tables.merges.insert(tables.merges.begin(), {"a", blank});
+    CHECK(data::byte_pair_encoding(tables).encode("a a") == ids{9, 2});
+    tables.split_at_blanks = true;
+    CHECK(data::byte_pair_encoding(tables).encode("a a") == ids{2, 4});
+}
+
 TEST_CASE("files that are wrong, or want what is not supported") {
     const auto refusal = [](const std::string& json) {
         return support::message_of<data_error>([&] { data::byte_pair_encoding_from_json(json, "'t.json'"); });
@@ -249,7 +306,8 @@ TEST_CASE("files that are wrong, or want what is not supported") {
     const std::string cut = R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})";
     CHECK(data::byte_pair_encoding_from_json("{" + cut + "," + model + "}").encode("ab") == ids{2});
     CHECK(refusal("{" + cut + "}") == "'t.json': no model");
-    CHECK(refusal("{" + model + "}") == "'t.json': the pre_tokenizer is not ByteLevel, and no other is supported");
+    CHECK(refusal("{" + model + "}") ==
+          "'t.json': the pre_tokenizer is neither ByteLevel nor Metaspace, and no other is supported");
     CHECK(support::contains(refusal(R"({"normalizer": {"type": "Replace"}})"),
                             "'t.json': the normalizer 'Replace' is not supported"));
     CHECK(support::contains(
@@ -258,13 +316,19 @@ TEST_CASE("files that are wrong, or want what is not supported") {
     CHECK(support::contains(refusal(R"({"model": {"type": "WordPiece"}})"),
                             "the model is 'WordPiece', only 'BPE' is supported"));
     CHECK(support::contains(refusal(R"({"model": {"dropout": 0.1}})"), "dropout is not supported"));
-    CHECK(support::contains(refusal(R"({"model": {"byte_fallback": true}})"), "byte_fallback is not supported"));
+    CHECK(support::contains(
+        refusal("{" + cut + R"(, "model": {"type": "BPE", "byte_fallback": true, "vocab": {}, "merges": []}})"),
+        "ByteLevel with U+2581 for blanks or with byte_fallback is not supported"));
     CHECK(
         support::contains(refusal(R"({"model": {"merges": ["ab"]}})"), "the merge 'ab' is not two tokens and a blank"));
     CHECK(support::contains(refusal(R"({"model": {"merges": [["a"]]}})"), "a merge of 1 tokens"));
     CHECK(support::contains(refusal(R"({"model": {"vocab": {"a": 4294967296}}})"), "the id of 'a' is 4294967296"));
-    CHECK(support::contains(refusal(R"({"pre_tokenizer": {"type": "Metaspace"}})"),
-                            "the pre_tokenizer 'Metaspace' is not supported"));
+    CHECK(support::contains(refusal(R"({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}})"),
+                            "Metaspace with '_' is not supported"));
+    CHECK(support::contains(refusal(R"({"pre_tokenizer": {"type": "Metaspace", "prepend_scheme": "last"}})"),
+                            "the prepend_scheme 'last' is not supported"));
+    CHECK(support::contains(refusal(R"({"pre_tokenizer": {"type": "Whitespace"}})"),
+                            "the pre_tokenizer 'Whitespace' is not supported"));
     CHECK(support::contains(refusal(R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}}})"),
                             "the Split by 'x' is not supported"));
     const auto two = [](const std::string& vocabulary, const std::string& merges) {

@@ -19,6 +19,7 @@ enum class byte_level_split {
     gpt2,   ///< English endings, or a space and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
     cl100k, ///< the same, with digits by threes and separate line ends (GPT-4, Llama 3)
     qwen2,  ///< like cl100k, with single digits
+    o200k,  ///< like cl100k, but capitals begin a word, and endings and marks belong to it (GPT-4o)
     none    ///< a text is one piece
 };
 
@@ -31,6 +32,7 @@ struct classified_character {
     std::uint32_t code = 0;
     std::size_t length = 0; ///< 0 after the end of the text
     character_class kind = character_class::other;
+    bool valid = true;
 };
 
 inline classified_character classified(std::string_view text, std::size_t at) {
@@ -41,7 +43,7 @@ inline classified_character classified(std::string_view text, std::size_t at) {
                       : unicode::is_number(next.code) ? character_class::number
                       : unicode::is_space(next.code)  ? character_class::space
                                                       : character_class::other;
-    return {next.code, next.length, kind};
+    return {next.code, next.length, kind, next.valid};
 }
 
 /// The end of the run of one class that begins at `at`, after at most `most` characters.
@@ -114,6 +116,46 @@ inline std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, st
     return end_of_blanks(text, at, true);
 }
 
+/// Letters from `at` on as o200k has them, where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] and L is
+/// [\p{Ll}\p{Lm}\p{Lo}\p{M}]: the end of U*L+, or, if `capitals`, of U+L*. `at` if there is none.
+inline std::size_t end_of_o200k_letters(std::string_view text, std::size_t at, bool capitals) {
+    const auto is_in = [&](const classified_character& c, bool upper) {
+        if (c.length == 0) return false;
+        if (c.kind == character_class::letter) return upper ? !unicode::is_small(c.code) : !unicode::is_capital(c.code);
+        return c.kind == character_class::other && c.valid && unicode::is_mark(c.code);
+    };
+    std::size_t end = at, last_of_both = at; // where U* may end for L+ to have a character
+    classified_character next = classified(text, end);
+    for (; is_in(next, true); next = classified(text, end)) {
+        end += next.length;
+        if (is_in(next, false)) last_of_both = end;
+    }
+    if (!is_in(next, false)) return capitals ? end : last_of_both;
+    if (capitals && end == at) return at;
+    for (; is_in(next, false); next = classified(text, end)) end += next.length;
+    return end;
+}
+
+/// [^\r\n\p{L}\p{N}]?U*L+(?i:'s|...)?|[^\r\n\p{L}\p{N}]?U+L*(?i:'s|...)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+inline std::size_t end_of_o200k_piece(std::string_view text, std::size_t at) {
+    const auto first = classified(text, at);
+    const bool before = first.code != '\r' && first.code != '\n' && first.kind != character_class::letter &&
+                        first.kind != character_class::number;
+    for (const bool capitals : {false, true})
+        for (const std::size_t from : {before ? at + first.length : at, at}) {
+            const std::size_t end = end_of_o200k_letters(text, from, capitals);
+            if (end > from) return end < text.size() ? end + length_of_ending(text, end, true) : end;
+        }
+    if (first.kind == character_class::number) return end_of_run(text, at, first.kind, 3);
+    const std::size_t from = first.code == ' ' ? at + 1 : at;
+    if (const auto sign = classified(text, from); sign.length > 0 && sign.kind == character_class::other) {
+        std::size_t end = end_of_run(text, from, sign.kind);
+        while (end < text.size() && (text[end] == '\r' || text[end] == '\n' || text[end] == '/')) ++end;
+        return end;
+    }
+    return end_of_blanks(text, at, true);
+}
+
 } // namespace detail
 
 /// Calls `visit(std::string_view piece)` for the pieces of a text; concatenated they are the text.
@@ -124,6 +166,7 @@ void for_each_piece(std::string_view text, byte_level_split split, const Visit& 
         if (split == byte_level_split::gpt2) end = detail::end_of_gpt2_piece(text, at);
         if (split == byte_level_split::cl100k) end = detail::end_of_cl100k_piece(text, at, 3);
         if (split == byte_level_split::qwen2) end = detail::end_of_cl100k_piece(text, at, 1);
+        if (split == byte_level_split::o200k) end = detail::end_of_o200k_piece(text, at);
         visit(text.substr(at, end - at));
         at = end;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/data/text/added_tokens.hpp>
 #include <tapegraph/data/text/byte_level.hpp>
 #include <tapegraph/data/text/normalizers.hpp>
 #include <tapegraph/data/text/tokens.hpp>
@@ -17,19 +18,16 @@
 #include <vector>
 
 /// Byte-pair encoding (Sennrich et al., arXiv 1508.07909) over bytes, like GPT-2's: every text can
-/// be encoded, and decoding restores it.
+/// be encoded, and decoding restores it; or over characters, like SentencePiece's.
 
 namespace tapegraph::data {
 
-/// A token outside the merges: "<|endoftext|>". It is found in texts literally.
-struct added_token {
-    std::string content;
-    std::int32_t id = 0;
-    bool special = true;      ///< decode can leave it out
-    bool single_word = false; ///< found only where no unicode::is_word_character touches it
-    bool lstrip = false;      ///< includes the blanks before it
-    bool rstrip = false;      ///< includes the blanks after it
-    bool normalized = false;  ///< looked for after the normalizers, which change its content, too; otherwise before
+/// Which texts between added tokens a pre-tokenizer of U+2581 (Metaspace) begins with one, unless they do already.
+enum class blank_prefix {
+    none,  ///< no text, and spaces stay: there is no such pre-tokenizer
+    never, ///< no text
+    first, ///< that at the beginning
+    always ///< each
 };
 
 /// The content of a tokenizer's files. Tokens and merges are in byte_level_text's characters.
@@ -43,7 +41,38 @@ struct byte_pair_tables {
     /// A piece that is a token becomes that token, regardless of the merges (Llama 3)
     bool ignore_merges = false;
     std::optional<std::string> unknown{}; ///< token for bytes that have none; without it, they are an error
+    /// SentencePiece's tokens (Llama 2, Mistral, Gemma): merges are of characters, blanks are U+2581,
+    /// and tokens and merges above are plain texts. `split` becomes none.
+    bool characters = false;
+    blank_prefix prefix = blank_prefix::none;
+    bool split_at_blanks = false; ///< pieces begin at each U+2581
+    bool byte_fallback = false; ///< a character without a token becomes its bytes, <0x00> to <0xFF>, if they are tokens
+    bool fuse_unknown = false;  ///< neighbouring unknown characters are one unknown token
 };
+
+namespace detail {
+
+/// SentencePiece's token for a byte: "<0x0A>".
+inline std::string byte_piece(unsigned char byte) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
+}
+/// What a token of SentencePiece stands for: a byte, or a text with blanks for U+2581.
+inline std::string text_of_piece(const std::string& token) {
+    if (token.size() == 6 && token.starts_with("<0x"))
+        for (int b = 0; b < 256; ++b)
+            if (byte_piece(static_cast<unsigned char>(b)) == token)
+                return {static_cast<char>(static_cast<unsigned char>(b))};
+    std::string text;
+    for (std::size_t at = 0; at < token.size();) {
+        const bool blank = std::string_view(token).substr(at).starts_with(blank_sign);
+        text += blank ? ' ' : token[at];
+        at += blank ? blank_sign.size() : 1;
+    }
+    return text;
+}
+
+} // namespace detail
 
 /// Converts texts to tokens and back. Const functions may be called by many threads at once.
 ///
@@ -59,7 +88,8 @@ public:
     const byte_pair_tables& tables() const { return tables_; }
     /// The number of ids, which are in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
-    /// The id of some bytes, or of an added token; nullopt if that is not a token.
+    /// The id of some bytes (with `characters`: of a token as the file has it), or of an added token; nullopt if that
+    /// is not a token.
     std::optional<std::int32_t> id_of(std::string_view bytes) const {
         for (const auto& each : tables_.added)
             if (each.content == bytes) return each.id;
@@ -73,6 +103,8 @@ public:
             throw range_error("byte_pair_encoding: no token has the id " + std::to_string(id));
         return tokens_[static_cast<std::size_t>(id)];
     }
+    /// Whether texts get a blank in front, which decode removes.
+    bool begins_with_blank() const { return begins_with_blank_; }
     bool is_special(std::int64_t id) const {
         return id >= 0 && id < size() && kinds_[static_cast<std::size_t>(id)] == token_kind::special;
     }
@@ -82,12 +114,15 @@ public:
     /// argument_error for a byte without a token.
     std::vector<std::int32_t> encode(std::string_view text, bool find_added = true) const {
         std::vector<std::int32_t> ids;
-        const auto encode_rest = [&](std::string_view rest) { encode_plain(rest, ids); };
         const auto encode_changed = [&](std::string_view rest) {
-            if (tables_.normalizers.empty()) return encode_between(rest, find_added, true, ids, encode_rest);
-            encode_between(normalized_text(rest, tables_.normalizers), find_added, true, ids, encode_rest);
+            const bool first = rest.data() == text.data();
+            const std::string changed =
+                tables_.normalizers.empty() ? std::string() : normalized_text(rest, tables_.normalizers);
+            if (!tables_.normalizers.empty()) rest = changed;
+            added_.split(rest, find_added, true, ids,
+                         [&](std::string_view part) { encode_plain(part, first && part.data() == rest.data(), ids); });
         };
-        encode_between(text, find_added, false, ids, encode_changed);
+        added_.split(text, find_added, false, ids, encode_changed);
         return ids;
     }
     std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
@@ -98,6 +133,7 @@ public:
         std::string text;
         for (const auto id : ids)
             if (const std::string& bytes = bytes_of(id); !skip_special || !is_special(id)) text += bytes;
+        if (begins_with_blank_ && text.starts_with(' ')) text.erase(0, 1);
         return text;
     }
 
@@ -135,6 +171,10 @@ private:
             }
             return at;
         };
+        if (tables_.characters) tables_.split = byte_level_split::none;
+        const auto& normal = tables_.normalizers;
+        begins_with_blank_ = tables_.prefix == blank_prefix::first || tables_.prefix == blank_prefix::always ||
+                             std::find(normal.begin(), normal.end(), text_normalizer::prepend_blank) != normal.end();
         detail::text_map<std::int32_t> written;
         std::string bytes;
         for (const auto& [token, id] : tables_.vocabulary) {
@@ -144,10 +184,15 @@ private:
                                      io::quoted_text(token));
             if (!written.emplace(token, id).second)
                 throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " appears twice");
-            const bool plain =
-                byte_level_bytes(token, bytes); // otherwise it cannot be a piece of a text, and is decoded literally
-            if (plain) ids_.emplace(bytes, id);
-            tokens_[at] = plain ? bytes : token;
+            if (tables_.characters) {
+                ids_.emplace(token, id);
+                tokens_[at] = detail::text_of_piece(token);
+            } else {
+                const bool plain = byte_level_bytes(
+                    token, bytes); // otherwise it cannot be a piece of a text, and is decoded literally
+                if (plain) ids_.emplace(bytes, id);
+                tokens_[at] = plain ? bytes : token;
+            }
             kinds_[at] = token_kind::plain;
         }
         for (const auto& each : tables_.added) {
@@ -160,13 +205,14 @@ private:
             tokens_[at] = each.content;
             kinds_[at] = each.special ? token_kind::special : token_kind::plain;
         }
-        for (const auto& each : tables_.added) {
-            added_texts_.push_back(each.normalized ? normalized_text(each.content, tables_.normalizers) : each.content);
-            (each.normalized ? some_normalized_ : some_literal_) = true;
-        }
-        order_added();
+        std::vector<std::string> texts;
+        for (const auto& each : tables_.added)
+            texts.push_back(each.normalized ? normalized_text(each.content, tables_.normalizers) : each.content);
+        added_ = detail::added_token_finder(tables_.added, std::move(texts));
         for (int b = 0; b < 256; ++b) {
-            const auto found = ids_.find(std::string(1, static_cast<char>(static_cast<unsigned char>(b))));
+            const auto byte = static_cast<unsigned char>(b);
+            const auto found =
+                ids_.find(tables_.characters ? detail::byte_piece(byte) : std::string(1, static_cast<char>(byte)));
             byte_ids_[b] = found == ids_.end() ? -1 : found->second;
         }
         if (tables_.unknown) {
@@ -191,86 +237,66 @@ private:
         }
     }
 
-    void order_added() {
-        for (std::size_t i = 0; i < added_texts_.size(); ++i)
-            if (!added_texts_[i].empty()) added_order_.push_back(i);
-        const auto content = [&](std::size_t i) -> const std::string& { return added_texts_[i]; };
-        std::sort(added_order_.begin(), added_order_.end(), [&](std::size_t a, std::size_t b) {
-            const auto first_a = static_cast<unsigned char>(content(a)[0]),
-                       first_b = static_cast<unsigned char>(content(b)[0]);
-            return first_a != first_b ? first_a < first_b : content(a).size() > content(b).size();
-        });
-        for (const std::size_t i : added_order_) ++added_begin_[static_cast<unsigned char>(content(i)[0]) + 1];
-        for (std::size_t b = 0; b < 256; ++b) added_begin_[b + 1] += added_begin_[b];
-    }
-    /// The longest added token that starts there, of those that are looked for in normalized texts or of the
-    /// others, and the end of its content; null if there is none.
-    const added_token* added_at(std::string_view text, std::size_t at, bool normalized, std::size_t& end) const {
-        const auto first = static_cast<unsigned char>(text[at]);
-        for (std::size_t i = added_begin_[first]; i < added_begin_[first + 1]; ++i) {
-            const added_token& each = tables_.added[added_order_[i]];
-            const std::string& content = added_texts_[added_order_[i]];
-            if (each.normalized != normalized || !text.substr(at).starts_with(content)) continue;
-            end = at + content.size();
-            if (each.single_word) {
-                std::size_t before = at;
-                while (before > 0 && detail::continues_character(text[--before])) {}
-                if (at > 0 && unicode::is_word_character(decode_utf8(text, before).code)) continue;
-                if (end < text.size() && unicode::is_word_character(decode_utf8(text, end).code)) continue;
-            }
-            return &each;
-        }
-        return nullptr;
-    }
-
-    /// Appends the added tokens of a text, and gives what is between them to `rest`.
-    template <class Rest>
-    void encode_between(std::string_view text, bool find_added, bool normalized, std::vector<std::int32_t>& ids,
-                        const Rest& rest) const {
-        std::size_t done = 0;
-        if (!find_added || !(normalized ? some_normalized_ : some_literal_)) return rest(text);
-        for (std::size_t at = 0; at < text.size();) {
-            std::size_t begin = at, end = at;
-            const added_token* const found = added_at(text, at, normalized, end);
-            if (found == nullptr) {
-                ++at;
-                continue;
-            }
-            while (found->lstrip && begin > done && detail::is_blank(text[begin - 1])) --begin;
-            while (found->rstrip && end < text.size() && detail::is_blank(text[end])) ++end;
-            rest(text.substr(done, begin - done));
-            ids.push_back(found->id);
-            done = at = end;
-        }
-        rest(text.substr(done));
-    }
-    void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+    void encode_plain(std::string_view text, bool first, std::vector<std::int32_t>& ids) const {
         if (text.empty()) return;
-        std::string prefixed;
+        std::string changed;
+        if (tables_.prefix != blank_prefix::none) {
+            changed = normalized_text(text, text_normalizer::mark_blanks);
+            const bool begins =
+                tables_.prefix == blank_prefix::always || (tables_.prefix == blank_prefix::first && first);
+            if (begins && !changed.starts_with(blank_sign)) changed.insert(0, blank_sign);
+            text = changed;
+        }
         if (tables_.add_prefix_space && text[0] != ' ') {
-            prefixed.append(" ").append(text);
-            text = prefixed;
+            changed.append(" ").append(text);
+            text = changed;
         }
         std::vector<symbol> symbols;
         std::vector<candidate> heap;
-        for_each_piece(text, tables_.split, [&](std::string_view piece) { encode_piece(piece, symbols, heap, ids); });
+        const auto encode_each = [&](std::string_view piece) { encode_piece(piece, symbols, heap, ids); };
+        if (!tables_.split_at_blanks) return for_each_piece(text, tables_.split, encode_each);
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = std::min(text.find(blank_sign, at + 1), text.size());
+            encode_each(text.substr(at, end - at));
+            at = end;
+        }
+    }
+    /// The symbols of a piece before any merge: its bytes, or its characters.
+    void make_symbols(std::string_view piece, std::vector<symbol>& symbols) const {
+        symbols.clear();
+        const auto add = [&](std::int32_t id) {
+            const auto place = static_cast<std::int32_t>(symbols.size());
+            if (place > 0) symbols.back().after = place;
+            symbols.push_back({id, place - 1, -1});
+        };
+        bool was_unknown = false;
+        for (std::size_t at = 0, length = 1; at < piece.size(); at += length) {
+            if (tables_.characters) length = decode_utf8(piece, at).length;
+            const std::string_view part = piece.substr(at, length);
+            const auto byte_of = [&](char c) { return byte_ids_[static_cast<unsigned char>(c)]; };
+            const auto known = tables_.characters ? ids_.find(part) : ids_.end();
+            const bool bytes = known == ids_.end() && (!tables_.characters || tables_.byte_fallback) &&
+                               std::all_of(part.begin(), part.end(), [&](char c) { return byte_of(c) >= 0; });
+            if (known != ids_.end())
+                add(known->second);
+            else if (bytes)
+                for (const char c : part) add(byte_of(c));
+            else if (unknown_ && !(was_unknown && tables_.fuse_unknown))
+                add(*unknown_);
+            else if (!unknown_)
+                throw argument_error("byte_pair_encoding: no token for byte " +
+                                     std::to_string(static_cast<unsigned char>(part[0])) + " of " +
+                                     io::quoted_text(piece));
+            was_unknown = known == ids_.end() && !bytes;
+        }
     }
     /// Merges pairs by priority until none is left, in n log n, so that no text is slow.
     void encode_piece(std::string_view piece, std::vector<symbol>& symbols, std::vector<candidate>& heap,
                       std::vector<std::int32_t>& ids) const {
         if (tables_.ignore_merges)
             if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
-        symbols.clear();
+        make_symbols(piece, symbols);
         heap.clear();
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const std::int32_t id = byte_ids_[static_cast<unsigned char>(piece[i])];
-            if (id < 0 && !unknown_)
-                throw argument_error("byte_pair_encoding: no token for byte " +
-                                     std::to_string(static_cast<unsigned char>(piece[i])) + " of " +
-                                     io::quoted_text(piece));
-            const auto place = static_cast<std::int32_t>(i);
-            symbols.push_back({id < 0 ? *unknown_ : id, place - 1, i + 1 < piece.size() ? place + 1 : -1});
-        }
         const auto propose = [&](std::int32_t place) {
             const symbol& left = symbols[static_cast<std::size_t>(place)];
             if (left.after < 0) return;
@@ -305,12 +331,10 @@ private:
     std::vector<token_kind> kinds_;
     detail::text_map<std::int32_t> ids_; // of bytes
     std::unordered_map<std::uint64_t, merge> merges_;
-    std::vector<std::string> added_texts_; // what is looked for
-    std::vector<std::size_t> added_order_; // by first byte, long ones first
-    bool some_normalized_ = false, some_literal_ = false;
-    std::size_t added_begin_[257] = {};
+    detail::added_token_finder added_;
     std::int32_t byte_ids_[256] = {};
     std::optional<std::int32_t> unknown_;
+    bool begins_with_blank_ = false; // texts get a blank that decode removes
 };
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/data/text/added_tokens_json.hpp>
 #include <tapegraph/data/text/byte_pair.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/formats/json_reader.hpp>
@@ -20,6 +21,11 @@ namespace tapegraph::data {
 
 namespace detail {
 
+inline constexpr std::string_view o200k_pattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 /// The supported content of a tokenizer.json.
 class tokenizer_file {
 public:
@@ -35,7 +41,7 @@ public:
                 read_model();
             } else if (name == "added_tokens") {
                 json_.begin_array();
-                while (json_.next_element()) read_added();
+                while (json_.next_element()) result_.added.push_back(read_added_token(json_));
             } else if (name == "pre_tokenizer") {
                 result_.split = byte_level_split::none;
                 byte_level = read_pre_tokenizer();
@@ -47,7 +53,15 @@ public:
         }
         json_.end();
         if (!has_model) throw data_error(origin_ + ": no model");
-        if (!byte_level) throw data_error(origin_ + ": the pre_tokenizer is not ByteLevel, and no other is supported");
+        const auto& normal = result_.normalizers;
+        const bool marks = result_.prefix != blank_prefix::none ||
+                           std::find(normal.begin(), normal.end(), text_normalizer::mark_blanks) != normal.end();
+        if (!byte_level && !marks)
+            throw data_error(origin_ +
+                             ": the pre_tokenizer is neither ByteLevel nor Metaspace, and no other is supported");
+        if (byte_level && (marks || fallback_))
+            throw data_error(origin_ + ": ByteLevel with U+2581 for blanks or with byte_fallback is not supported");
+        result_.characters = marks;
         return std::move(result_);
     }
 
@@ -93,8 +107,10 @@ private:
                 result_.ignore_merges = json_.boolean();
             } else if (name == "continuing_subword_prefix" || name == "end_of_word_suffix") {
                 expect_nothing(name.c_str());
-            } else if (name == "byte_fallback" || name == "fuse_unk") {
-                if (json_.boolean()) json_.refuse(name + " is not supported");
+            } else if (name == "byte_fallback") {
+                result_.byte_fallback = fallback_ = json_.boolean();
+            } else if (name == "fuse_unk") {
+                result_.fuse_unknown = json_.boolean();
             } else if (name == "dropout") {
                 if (json_.number() != 0) json_.refuse("dropout is not supported");
             } else {
@@ -117,35 +133,10 @@ private:
         if (parts.size() != 2) json_.refuse("a merge of " + std::to_string(parts.size()) + " tokens");
         result_.merges.emplace_back(std::move(parts[0]), std::move(parts[1]));
     }
-    void read_added() {
-        added_token token;
-        token.special = false;
-        token.id = -1;
-        json_.begin_object();
-        for (std::string name; json_.next_name(name);) {
-            if (name == "content")
-                token.content = json_.string();
-            else if (name == "id")
-                token.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(json_.integer(), -1, INT32_MAX));
-            else if (name == "special")
-                token.special = json_.boolean();
-            else if (name == "single_word")
-                token.single_word = json_.boolean();
-            else if (name == "lstrip")
-                token.lstrip = json_.boolean();
-            else if (name == "rstrip")
-                token.rstrip = json_.boolean();
-            else if (name == "normalized")
-                token.normalized = json_.boolean();
-            else
-                json_.skip();
-        }
-        result_.added.push_back(std::move(token));
-    }
     /// Returns true if bytes become characters, which this encoding requires.
     bool read_pre_tokenizer() {
-        std::string type, pattern, behavior = "Isolated";
-        bool prefix = true, uses_pattern = true, inverted = false, byte_level = false;
+        std::string type, pattern, behavior = "Isolated", replacement(blank_sign), scheme = "always";
+        bool prefix = true, uses_pattern = true, inverted = false, byte_level = false, splits = true;
         json_.begin_object();
         for (std::string name; json_.next_name(name);) {
             if (name == "type") {
@@ -156,6 +147,12 @@ private:
                 uses_pattern = json_.boolean();
             } else if (name == "behavior") {
                 behavior = json_.string();
+            } else if (name == "replacement") {
+                replacement = json_.string();
+            } else if (name == "prepend_scheme") {
+                scheme = json_.string();
+            } else if (name == "split") {
+                splits = json_.boolean();
             } else if (name == "invert") {
                 inverted = json_.boolean();
             } else if (name == "pretokenizers") {
@@ -180,6 +177,18 @@ private:
             result_.add_prefix_space = prefix;
             return true;
         }
+        if (type == "Metaspace") {
+            if (replacement != blank_sign)
+                json_.refuse("Metaspace with " + io::quoted_text(replacement) + " is not supported");
+            result_.prefix = scheme == "never" || !prefix ? blank_prefix::never
+                             : scheme == "first"          ? blank_prefix::first
+                             : scheme == "always"         ? blank_prefix::always
+                                                          : blank_prefix::none;
+            if (result_.prefix == blank_prefix::none)
+                json_.refuse("the prepend_scheme " + io::quoted_text(scheme) + " is not supported");
+            result_.split_at_blanks = splits;
+            return byte_level;
+        }
         if (type == "Split")
             result_.split = split_of(pattern, behavior, inverted);
         else if (type != "Sequence")
@@ -193,6 +202,7 @@ private:
         constexpr std::string_view end = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
         if (behavior == "Isolated" && !inverted && result_.split == byte_level_split::none) {
             if (pattern == gpt2) return byte_level_split::gpt2;
+            if (pattern == o200k_pattern) return byte_level_split::o200k;
             if (pattern.starts_with(begin) && pattern.ends_with(end)) {
                 const std::size_t rest = pattern.size() - begin.size() - end.size();
                 const std::string_view digits = std::string_view(pattern).substr(begin.size(), rest);
@@ -207,6 +217,7 @@ private:
     io::json_reader json_;
     std::string origin_;
     byte_pair_tables result_;
+    bool fallback_ = false;
 };
 
 /// The merges of a merges.txt: two tokens a line in the order of the merges; the first line may be a comment, "#version: 0.2".
@@ -257,9 +268,10 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
 }
 
 /// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
-/// RoBERTa, Llama 3 and many more), with its added tokens. Post-processors are not applied: the
+/// RoBERTa, Llama 3 and many more) or over SentencePiece's characters (Llama 2, Mistral, Gemma),
+/// with its added tokens. Post-processors are not applied: the
 /// tokens are those of `encode(text, add_special_tokens=False)`. Unsupported features that would
-/// change tokens (other normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
+/// change tokens (other normalizers, other patterns, dropout, ...) throw data_error.
 inline byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
                                                        const std::string& origin = "tokenizer.json") {
     return detail::checked_encoding(detail::tokenizer_file(tokenizer_json, origin).tables(), origin);
@@ -288,26 +300,14 @@ inline std::string vocabulary_text(const byte_pair_tables& tables) {
 /// A tokenizer.json that Hugging Face's tokenizers reads.
 inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
     const byte_pair_tables& tables = from.tables();
-    const auto truth = [](bool value) { return std::string_view(value ? "true" : "false"); };
     const auto byte_level = [&](bool cuts) {
         return std::string(R"({"type": "ByteLevel", "add_prefix_space": )")
-            .append(truth(tables.add_prefix_space))
+            .append(detail::json_truth(tables.add_prefix_space))
             .append(R"(, "trim_offsets": true, "use_regex": )")
-            .append(truth(cuts))
+            .append(detail::json_truth(cuts))
             .append("}");
     };
-    std::string added, merges;
-    for (const auto& each : tables.added) {
-        detail::json_object_text one;
-        one.add("id", each.id);
-        one.add("content", io::json_string(each.content));
-        one.add("single_word", truth(each.single_word));
-        one.add("lstrip", truth(each.lstrip));
-        one.add("rstrip", truth(each.rstrip));
-        one.add("normalized", truth(each.normalized));
-        one.add("special", truth(each.special));
-        added.append(added.empty() ? "" : ", ").append(one.text());
-    }
+    std::string merges;
     for (const auto& [left, right] : tables.merges)
         merges.append(merges.empty() ? "[" : ", [")
             .append(io::json_string(left))
@@ -315,12 +315,34 @@ inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
             .append(io::json_string(right))
             .append("]");
     std::string cutting = byte_level(tables.split == byte_level_split::gpt2);
+    const auto split_by = [&](std::string_view pattern) {
+        return R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
+               io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
+    };
+    if (tables.split == byte_level_split::o200k) cutting = split_by(detail::o200k_pattern);
     if (tables.split == byte_level_split::cl100k || tables.split == byte_level_split::qwen2) {
         const std::string digits = tables.split == byte_level_split::cl100k ? R"(\p{N}{1,3})" : R"(\p{N})";
         const std::string pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)" + digits +
                                     R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-        cutting = R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
-                  io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
+        cutting = split_by(pattern);
+    }
+    std::string decoder = R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
+    if (tables.characters) {
+        const bool begins = from.begins_with_blank();
+        decoder =
+            R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, )"
+            R"({"type": "ByteFallback"}, {"type": "Fuse"})" +
+            std::string(begins ? R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})" : "]}");
+        const std::string_view scheme = tables.prefix == blank_prefix::never   ? "never"
+                                        : tables.prefix == blank_prefix::first ? "first"
+                                                                               : "always";
+        cutting = tables.prefix == blank_prefix::none
+                      ? std::string("null")
+                      : std::string(R"({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": ")")
+                            .append(scheme)
+                            .append(R"(", "split": )")
+                            .append(detail::json_truth(tables.split_at_blanks))
+                            .append("}");
     }
     detail::json_object_text model, whole;
     model.add("type", "\"BPE\"");
@@ -328,19 +350,19 @@ inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
     model.add("unk_token", tables.unknown ? io::json_string(*tables.unknown) : "null");
     model.add("continuing_subword_prefix", "null");
     model.add("end_of_word_suffix", "null");
-    model.add("fuse_unk", "false");
-    model.add("byte_fallback", "false");
-    model.add("ignore_merges", truth(tables.ignore_merges));
+    model.add("fuse_unk", detail::json_truth(tables.fuse_unknown));
+    model.add("byte_fallback", detail::json_truth(tables.byte_fallback));
+    model.add("ignore_merges", detail::json_truth(tables.ignore_merges));
     model.add("vocab", detail::vocabulary_text(tables));
     model.add("merges", "[" + merges + "]");
     whole.add("version", "\"1.0\"");
     whole.add("truncation", "null");
     whole.add("padding", "null");
-    whole.add("added_tokens", "[" + added + "]");
+    whole.add("added_tokens", detail::added_tokens_text(tables.added));
     whole.add("normalizer", detail::normalizers_text(tables.normalizers));
     whole.add("pre_tokenizer", cutting);
     whole.add("post_processor", "null");
-    whole.add("decoder", R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})");
+    whole.add("decoder", decoder);
     whole.add("model", model.text());
     return whole.text();
 }

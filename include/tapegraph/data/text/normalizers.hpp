@@ -22,7 +22,11 @@ enum class text_normalizer {
     nfkc,
     lower_case,    ///< character by character: a sigma does not depend on its place
     strip_accents, ///< removes all marks, after nfd also those of letters
+    prepend_blank, ///< begins a text with U+2581, SentencePiece's sign for a blank
+    mark_blanks,   ///< writes spaces as U+2581
 };
+
+inline constexpr std::string_view blank_sign = "\xE2\x96\x81"; // U+2581
 
 namespace detail {
 
@@ -44,6 +48,12 @@ inline std::string normalized_text(std::string_view text, text_normalizer by) {
     case text_normalizer::nfc: return unicode::normalized(text, unicode::normal_form::nfc);
     case text_normalizer::nfkd: return unicode::normalized(text, unicode::normal_form::nfkd);
     case text_normalizer::nfkc: return unicode::normalized(text, unicode::normal_form::nfkc);
+    case text_normalizer::prepend_blank: return text.empty() ? std::string() : std::string(blank_sign).append(text);
+    case text_normalizer::mark_blanks: {
+        std::string marked;
+        for (const char c : text) c == ' ' ? marked += blank_sign : marked += c;
+        return marked;
+    }
     case text_normalizer::lower_case:
     case text_normalizer::strip_accents: break;
     }
@@ -74,12 +84,21 @@ namespace detail {
 
 /// Reads a normalizer of a tokenizer.json. Refuses those that are not in the table, by name.
 inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
-    std::string type;
+    std::string type, pattern, content;
     std::vector<text_normalizer> inner;
     json.begin_object();
     for (std::string name; json.next_name(name);) {
         if (name == "type") {
             type = json.string();
+        } else if (name == "prepend" || name == "content") {
+            content = json.string();
+        } else if (name == "pattern") {
+            json.begin_object();
+            for (std::string kind; json.next_name(kind);)
+                if (kind == "String")
+                    pattern = json.string();
+                else
+                    json.skip();
         } else if (name == "normalizers") {
             json.begin_array();
             while (json.next_element())
@@ -89,6 +108,8 @@ inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
         }
     }
     if (type == "Sequence") return inner;
+    if (type == "Prepend" && content == blank_sign) return {text_normalizer::prepend_blank};
+    if (type == "Replace" && pattern == " " && content == blank_sign) return {text_normalizer::mark_blanks};
     for (const auto& [normalizer, name] : normalizer_names)
         if (type == name) return {normalizer};
     json.refuse("the normalizer " + io::quoted_text(type) +
@@ -99,10 +120,14 @@ inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
 inline std::string normalizers_text(std::span<const text_normalizer> all) {
     if (all.empty()) return "null";
     std::string text;
-    for (const text_normalizer each : all)
+    for (const text_normalizer each : all) {
+        text.append(text.empty() ? "" : ", ");
         for (const auto& [normalizer, name] : normalizer_names)
-            if (each == normalizer)
-                text.append(text.empty() ? "" : ", ").append(R"({"type": ")").append(name).append("\"}");
+            if (each == normalizer) text.append(R"({"type": ")").append(name).append("\"}");
+        if (each == text_normalizer::prepend_blank) text += R"({"type": "Prepend", "prepend": "\u2581"})";
+        if (each == text_normalizer::mark_blanks)
+            text += R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})";
+    }
     return all.size() == 1 ? text : R"({"type": "Sequence", "normalizers": [)" + text + "]}";
 }
 

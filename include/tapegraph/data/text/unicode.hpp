@@ -36,6 +36,17 @@ inline bool is_letter(std::uint32_t code) {
     if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
     return detail::in_categories(code, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }
+/// Categories Lu and Lt: capital letters, and ligatures of which the first one is.
+inline bool is_capital(std::uint32_t code) {
+    if (code < 0x80) return code >= 'A' && code <= 'Z';
+    return detail::in_categories(code, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LU) ||
+           detail::in_categories(code, UTF8PROC_CATEGORY_LT, UTF8PROC_CATEGORY_LT);
+}
+/// Category Ll: small letters.
+inline bool is_small(std::uint32_t code) {
+    if (code < 0x80) return code >= 'a' && code <= 'z';
+    return detail::in_categories(code, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LL);
+}
 /// Category N: digits, and other numbers such as Roman and circled ones.
 inline bool is_number(std::uint32_t code) {
     if (code < 0x80) return code >= '0' && code <= '9';
@@ -44,6 +55,15 @@ inline bool is_number(std::uint32_t code) {
 /// Category M: accents and other marks that follow a letter as separate characters.
 inline bool is_mark(std::uint32_t code) {
     return code >= 0x300 && detail::in_categories(code, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
+}
+/// Category Mn: marks that take no place of their own, such as accents.
+inline bool is_nonspacing_mark(std::uint32_t code) {
+    return code >= 0x300 && detail::in_categories(code, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN);
+}
+/// Categories Cc, Cf and Co: characters without an appearance, and private ones.
+inline bool is_control(std::uint32_t code) {
+    return detail::in_categories(code, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF) ||
+           detail::in_categories(code, UTF8PROC_CATEGORY_CO, UTF8PROC_CATEGORY_CO);
 }
 /// Category P. It has 23 of ASCII's 32 signs; $+<=>^`|~ are symbols.
 inline bool is_punctuation(std::uint32_t code) {
