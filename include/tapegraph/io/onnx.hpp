@@ -3,6 +3,7 @@
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/onnx/file.hpp>
 #include <tapegraph/io/onnx/prediction.hpp>
+#include <tapegraph/io/onnx/quantized.hpp>
 #include <tapegraph/io/onnx/rules.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/simplify.hpp>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Writes models as ONNX files (opset 17, IR version 8) for onnxruntime and others:
+/// Writes models as ONNX files (opset 17, or a later one) for onnxruntime and others:
 /// `tg::io::export_onnx(model, "m.onnx")`. Not part of tapegraph.hpp; needs protozero.
 
 namespace tapegraph::onnx {
@@ -89,7 +90,7 @@ void fill(G& g, ir::model_trace& t) {
     for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
     for (const ir::output_entry& output : t.outputs) g.name_of_output(g.plain(output.node), output.name);
     if (g.refused().empty()) return g.finish();
-    std::string text = "export_onnx: ONNX (opset 17) has nothing for ";
+    std::string text = "export_onnx: ONNX (opset " + std::to_string(g.opset) + ") has nothing for ";
     for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
     throw argument_error(text + "; custom operations: tg::onnx::rule<Op>");
 }
@@ -111,10 +112,14 @@ namespace tapegraph::io {
 /// have their names ("input" and "output" in models that have one of each), the run-time extents of
 /// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
 /// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
-/// argument_error that names every operation that ONNX does not have, and data_error if the file
+/// argument_error for another opset, and one that names every operation that ONNX does not have, and data_error if the file
 /// cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+    if (options.opset < onnx::opset_version || options.opset > onnx::newest_opset)
+        throw argument_error("export_onnx: opset " + std::to_string(options.opset) + ", those from " +
+                             std::to_string(onnx::opset_version) + " to " + std::to_string(onnx::newest_opset) +
+                             " are written");
     ir::model_trace t;
     std::vector<onnx::user_rule> rules;
     onnx::detail::trace_prediction(model, t);
@@ -125,7 +130,9 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
     ir::eliminate_dead_nodes(t);
     onnx::graph g(t, model.variables(), rules);
     g.prefix_masks = options.prefix_masks;
+    g.opset = options.opset;
     onnx::detail::fill(g, t);
+    if (options.int8_weights) onnx::quantize_weights(g);
     detail::write_onnx(path, g, options);
 }
 

@@ -27,7 +27,9 @@ public:
     /// Operand k's number, if it is a constant.
     bool number(int k, double& value) const { return g_.number(g_.t.argument(node_, k), value); }
 
-    /// Writes an ONNX operation (opset 17) and gives the name of its first output.
+    /// The version of ONNX's operators in the file.
+    std::int64_t opset() const { return g_.opset; }
+    /// Writes an ONNX operation (of opset()) and gives the name of its first output.
     std::string emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings = {},
                      int outputs = 1) {
         return g_.emit(op, std::move(inputs), settings, outputs);

@@ -25,6 +25,12 @@ struct onnx_options {
     /// like those of texts padded at their ends: the file then only needs lengths. Otherwise steps
     /// are sorted if a mask is not a `sequence_mask`.
     bool prefix_masks = false;
+    /// The version of ONNX's operators, 17 to 26: what reads the file must know it.
+    std::int64_t opset = 17;
+    /// Stores the weights of convolutions and matrix products as integers of 8 bits with a scale for
+    /// each output channel, a quarter of their size; each weight is off by at most half of its
+    /// channel's largest one / 127. Values between the layers stay floats.
+    bool int8_weights = false;
     /// Size of weights above which they go to a separate file, "m.onnx.data" next to "m.onnx":
     /// protobuf's messages are limited to 2 GiB.
     std::uint64_t external_above = 2'000'000'000;
@@ -134,7 +140,7 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
 
     std::string front, back;
     protozero::pbf_writer before(front);
-    before.add_int64(1, onnx::ir_version);
+    before.add_int64(1, onnx::ir_version_of(g.opset));
     before.add_string(2, "tapegraph");
     before.add_string(3, version_text());
     front += onnx::message_head(7, length);
@@ -144,7 +150,7 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
         opset.add_string(1, domain.data(), domain.size());
         opset.add_int64(2, version);
     };
-    uses("", onnx::opset_version);
+    uses("", g.opset);
     if (std::any_of(g.nodes.begin(), g.nodes.end(), [](const auto& n) { return n.domain == own_operators::domain; }))
         uses(own_operators::domain, own_operators::version);
     std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};

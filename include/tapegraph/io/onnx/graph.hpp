@@ -158,7 +158,9 @@ public:
     void finish();
     void add_input(const std::string& name) { names_.insert(name); }
     std::string name_of_output(const std::string& value, std::string_view wanted);
+    std::string new_name(std::string name) { return unique(std::move(name)); }
     bool prefix_masks = false; ///< whether the user guarantees prefix masks
+    std::int64_t opset = opset_version;
     /// For values that the backward half of a bidirectional layer has in time order.
     std::map<int, placed> in_time;
 

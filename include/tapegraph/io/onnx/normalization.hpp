@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/onnx/graph.hpp>
+#include <tapegraph/io/onnx/reduction.hpp>
 #include <tapegraph/ops/reduction/normalization.hpp>
 
 namespace tapegraph::onnx::detail {
@@ -35,10 +36,10 @@ void write_normalization(G& g, int node) {
     if (is_symbolic(channels)) return g.refuse(node, "with channels whose number is not known");
     const std::int64_t each = channels / a.groups;
     const std::vector<std::int64_t> parts{product(0, first), product(first, last), a.groups, each};
-    const attributes over = attributes().set("axes", std::vector<std::int64_t>{1, 3}).set("keepdims", 1);
+    const auto mean = [&](const std::string& of) { return emit_reduction(g, "ReduceMean", of, {1, 3}, true); };
     std::string v = g.reshape(g.plain(x), dims, parts);
-    if (a.centered != 0) v = g.emit("Sub", {v, g.emit("ReduceMean", {v}, over)});
-    const std::string power = g.emit("ReduceMean", {g.emit("Mul", {v, v})}, over);
+    if (a.centered != 0) v = g.emit("Sub", {v, mean(v)});
+    const std::string power = mean(g.emit("Mul", {v, v}));
     v = g.emit("Div", {v, g.emit("Sqrt", {g.emit("Add", {power, g.constant(a.epsilon, type)})})});
     const auto parameter = [&](int p) { return g.reshape(g.plain(p), g.dims(p), {a.groups, each}); };
     v = g.emit("Add", {g.emit("Mul", {v, parameter(gamma)}), parameter(beta)});

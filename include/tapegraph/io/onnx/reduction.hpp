@@ -24,6 +24,16 @@ inline order after_reduction(const order& axes, int rank, std::int64_t mask, boo
     return left;
 }
 
+/// A reduction of a value over some axes, which are an input of sums, from opset 18 on of the others, too.
+template <class G>
+std::string emit_reduction(G& g, std::string_view op, const std::string& x, const std::vector<std::int64_t>& axes,
+                           bool keep) {
+    attributes settings;
+    settings.set("keepdims", keep ? 1 : 0);
+    if (op == "ReduceSum" || g.opset >= 18) return g.emit(op, {x, g.integers(axes)}, settings);
+    return g.emit(op, {x}, settings.set("axes", axes));
+}
+
 /// Writes `op` over the axes that node `reduction` reduces, for `node`.
 template <class G>
 void write_reduced(G& g, int node, int reduction, std::string_view op) {
@@ -43,17 +53,7 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
         const std::string pooled = g.emit(op == "ReduceMean" ? "GlobalAveragePool" : "GlobalMaxPool", {x.name});
         return g.define(node, keep ? pooled : g.emit("Flatten", {pooled}, attributes().set("axis", 1)), left);
     }
-    attributes settings;
-    settings.set("keepdims", keep ? 1 : 0);
-    const std::string operand = logical ? g.cast(x.name, dtype::i32) : x.name;
-    std::string y;
-    if (op == "ReduceSum") {
-        y = g.emit(op, {operand, g.integers(axes)}, settings);
-    } else {
-        attributes with_axes;
-        with_axes.set("axes", axes).set("keepdims", keep ? 1 : 0);
-        y = g.emit(op, {operand}, with_axes);
-    }
+    const std::string y = emit_reduction(g, op, logical ? g.cast(x.name, dtype::i32) : x.name, axes, keep);
     g.define(node, logical ? g.cast(y, dtype::boolean) : y, left);
 }
 

@@ -154,9 +154,10 @@ void write_pool(G& g, int node) {
     attributes settings;
     const auto taps = taps_of(a, rank - 2);
     const bool spread = a.dilation[1] > 1 || (rank == 4 && a.dilation[0] > 1);
-    if (!window_settings(g, settings, a, from, node, taps, maximum || (spread && !lp)))
+    const bool as_convolution = spread && !maximum && !lp && g.opset < 19; // when means got dilations
+    if (!window_settings(g, settings, a, from, node, taps, maximum || as_convolution || g.opset >= (lp ? 18 : 19)))
         return g.refuse(node, "dilated, which opset 17 does not know of norms");
-    if (spread && !maximum && !lp) return write_dilated_mean(g, node, a, settings, taps);
+    if (as_convolution) return write_dilated_mean(g, node, a, settings, taps);
     if (lp) {
         const double norm = g.template attributes_of<lp_pool_op>(node).norm;
         if (norm != static_cast<double>(static_cast<std::int64_t>(norm)))

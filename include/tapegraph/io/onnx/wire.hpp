@@ -14,11 +14,17 @@
 #include <utility>
 #include <vector>
 
-/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, IR version 8.
+/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, which later IR versions keep.
 
 namespace tapegraph::onnx {
 
-inline constexpr std::int64_t ir_version = 8, opset_version = 17;
+/// The versions of ONNX's operators that are written: the first one unless options say otherwise.
+inline constexpr std::int64_t opset_version = 17, newest_opset = 26;
+
+/// The version of the file format that came with an opset.
+inline constexpr std::int64_t ir_version_of(std::int64_t opset) {
+    return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : opset < 24 ? 11 : opset < 25 ? 12 : 13;
+}
 
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 class attributes {
