@@ -16,11 +16,20 @@ endforeach()
 list(APPEND tapegraph_headers_of_convolution ops/convolution/cpu_fast.hpp)
 list(APPEND tapegraph_headers_of_recurrent ops/recurrent/layers_kernel.hpp)
 list(APPEND tapegraph_headers_of_reduction runtime/several_reductions.hpp)
-list(APPEND tapegraph_parts data eager graph instructions nn onnx operations regions registry runtime)
-set(tapegraph_headers_of_data data/class_weights.hpp data/loader.hpp data/synthetic.hpp)
+list(APPEND tapegraph_parts cluster data eager formats graph instructions io nn onnx operations regions registry runtime)
+set(tapegraph_headers_of_cluster distributed.hpp)
+set(tapegraph_headers_of_data data/class_weights.hpp data/loader.hpp data/pipeline.hpp data/pipeline/csv_rows.hpp data/readers/arrow.hpp
+    data/readers/cifar10.hpp data/readers/npy.hpp data/readers/table.hpp data/readers/text_table.hpp data/series/windows.hpp data/synthetic.hpp
+    data/tables/discretization.hpp data/tables/encoding.hpp data/tables/hashing.hpp data/tables/normalization.hpp
+    data/text/labelled_texts.hpp data/text/skipgrams.hpp data/text/vocabulary.hpp)
 set(tapegraph_headers_of_eager tapegraph.hpp)
+set(tapegraph_headers_of_formats formats/atomic_folder.hpp formats/csv.hpp formats/csv_reader.hpp formats/dlpack.hpp formats/folder_claim.hpp
+    formats/foreign_values.hpp formats/npy.hpp formats/pickle.hpp formats/record_framing.hpp formats/safetensors_json.hpp
+    formats/safetensors_shards.hpp formats/safetensors_reader.hpp formats/tensor_of_array.hpp)
 set(tapegraph_headers_of_graph tapegraph.hpp graph/traced_program.hpp)
 set(tapegraph_headers_of_instructions graph/library_kernels.hpp)
+set(tapegraph_headers_of_io io/callbacks/checkpoints.hpp io/callbacks/saving.hpp io/checkpoint_manager.hpp io/foreign_weights.hpp
+    io/graph_nodes.hpp io/own_operators.hpp io/weights.hpp io/weights_memory.hpp)
 set(tapegraph_headers_of_nn tapegraph.hpp any_model/any_model.hpp nn/constraint.hpp train/callbacks.hpp train/compiled_traces.hpp
     cluster/task_values.hpp compile/traced_calls.hpp)
 set(tapegraph_headers_of_onnx io/load_onnx.hpp)

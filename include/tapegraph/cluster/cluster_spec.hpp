@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/file.hpp>
@@ -30,31 +31,7 @@ struct task_name {
 
 /// Parses "/job:worker/task:1", also with "/replica:0" and a device after it, as TensorFlow writes
 /// them; a missing task is 0. Throws argument_error for anything else.
-inline task_name parse_task_name(std::string_view text) {
-    const auto refuse = [&] {
-        throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
-    };
-    task_name result;
-    std::string_view left = text;
-    while (!left.empty()) {
-        if (left[0] != '/') refuse();
-        const std::size_t colon = left.find(':'), end = std::min(left.find('/', 1), left.size());
-        if (colon == left.npos || colon > end) refuse();
-        const std::string_view key = left.substr(1, colon - 1), value = left.substr(colon + 1, end - colon - 1);
-        if (value.empty()) refuse();
-        if (key == "job") {
-            result.job = value;
-        } else if (key == "task") {
-            const auto read = std::from_chars(value.data(), value.data() + value.size(), result.task);
-            if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || result.task < 0) refuse();
-        } else if (key != "replica" && key != "device") {
-            refuse();
-        }
-        left.remove_prefix(end);
-    }
-    if (result.job.empty()) refuse();
-    return result;
-}
+task_name parse_task_name(std::string_view text);
 
 /// Jobs, and the addresses of the tasks of each. Tasks are ranks in the order of jobs and, within a
 /// job, of tasks.
@@ -66,33 +43,9 @@ public:
     /// argument_error for a job named twice, one without a name or a task, and an address without a
     /// host.
     cluster_spec(std::initializer_list<job> jobs) : cluster_spec(std::vector<job>(jobs)) {}
-    explicit cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
-        if (jobs_.empty()) throw argument_error("cluster_spec: no job");
-        for (std::size_t i = 0; i < jobs_.size(); ++i) {
-            const auto& [name, tasks] = jobs_[i];
-            if (name.empty() || name.find_first_of("/:") != name.npos)
-                throw argument_error("cluster_spec: '" + name + "' names no job");
-            for (std::size_t k = 0; k < i; ++k)
-                if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
-            if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
-            for (const std::string& address : tasks)
-                if (host_of(address).empty())
-                    throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
-        }
-    }
+    explicit cluster_spec(std::vector<job> jobs);
     /// Parses "worker=one:2222,two:2222;ps=three:2222".
-    static cluster_spec from_string(std::string_view text) {
-        std::vector<job> jobs;
-        for (const std::string_view part : split(text, ';')) {
-            const std::size_t equals = part.find('=');
-            if (equals == part.npos)
-                throw argument_error("cluster_spec: '" + std::string(part) + "'; expected JOB=HOST,HOST");
-            jobs.emplace_back(part.substr(0, equals), std::vector<std::string>{});
-            for (const std::string_view address : split(part.substr(equals + 1), ','))
-                jobs.back().second.emplace_back(address);
-        }
-        return cluster_spec(std::move(jobs));
-    }
+    static cluster_spec from_string(std::string_view text);
     /// Parses JSON, {"worker": ["one:2222", ...], ...}, with tasks also by number: {"0":
     /// "one:2222", ...}. Throws data_error that begins with `origin`.
     static cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
@@ -106,31 +59,7 @@ public:
         return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
     }
     /// Reads the next value of a JSON text.
-    static cluster_spec read(io::json_reader& json) {
-        std::vector<job> jobs;
-        json.begin_object();
-        for (std::string name; json.next_name(name);) {
-            std::vector<std::string> tasks;
-            if (json.peek() == io::json_kind::object) {
-                json.begin_object();
-                for (std::string number; json.next_name(number);) {
-                    if (number != std::to_string(tasks.size()))
-                        json.refuse("job '" + name + "' has task '" + number + "' where " +
-                                    std::to_string(tasks.size()) + " is expected");
-                    tasks.push_back(json.string());
-                }
-            } else {
-                json.begin_array();
-                while (json.next_element()) tasks.push_back(json.string());
-            }
-            jobs.emplace_back(std::move(name), std::move(tasks));
-        }
-        try {
-            return cluster_spec(std::move(jobs));
-        } catch (const argument_error& e) {
-            json.refuse(e.what());
-        }
-    }
+    static cluster_spec read(io::json_reader& json);
 
     const std::vector<job>& jobs() const { return jobs_; }
     /// The number of all tasks, which are the ranks of a job.
@@ -148,65 +77,18 @@ public:
         }
         throw argument_error("cluster_spec: no job '" + std::string(name) + "'; there are: " + known);
     }
-    int rank_of(const task_name& of) const {
-        const auto count = static_cast<int>(tasks(of.job).size());
-        if (of.task < 0 || of.task >= count)
-            throw range_error("cluster_spec: no " + of.text() + "; job '" + of.job + "' has " + std::to_string(count) +
-                              " tasks");
-        int before = 0;
-        for (const job& each : jobs_) {
-            if (each.first == of.job) break;
-            before += static_cast<int>(each.second.size());
-        }
-        return before + of.task;
-    }
-    task_name task_of(int rank) const {
-        int left = rank;
-        for (const job& each : jobs_) {
-            const auto count = static_cast<int>(each.second.size());
-            if (left >= 0 && left < count) return {each.first, left};
-            left -= count;
-        }
-        throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
-    }
+    int rank_of(const task_name& of) const;
+    task_name task_of(int rank) const;
 
     /// Hosts and the number of ranks on each, in order of ranks: a host occurs once for each run of
     /// consecutive ranks.
-    std::vector<std::pair<std::string, int>> hosts() const {
-        std::vector<std::pair<std::string, int>> result;
-        for (const job& each : jobs_)
-            for (const std::string& address : each.second)
-                if (const std::string host = host_of(address); !result.empty() && result.back().first == host)
-                    ++result.back().second;
-                else
-                    result.emplace_back(host, 1);
-        return result;
-    }
+    std::vector<std::pair<std::string, int>> hosts() const;
     /// A host file for Open MPI ("one slots=2"), or MPICH ("one:2"). Throws argument_error if a
     /// host's ranks are not consecutive, which host files cannot express; mpirun_line can.
-    std::string host_file(bool mpich = false) const {
-        std::string text;
-        const auto machines = hosts();
-        for (std::size_t i = 0; i < machines.size(); ++i) {
-            for (std::size_t k = 0; k < i; ++k)
-                if (machines[k].first == machines[i].first)
-                    throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
-                                         "' are not consecutive; mpirun_line says where each runs");
-            text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
-        }
-        return text;
-    }
+    std::string host_file(bool mpich = false) const;
     /// The command that starts every task on its host: "mpirun -n 2 --host one:2 ./train : -n 1
     /// --host three:1 ./train".
-    std::string mpirun_line(const std::string& program, bool mpich = false) const {
-        std::string line = "mpirun";
-        for (const auto& [host, count] : hosts()) {
-            if (line != "mpirun") line += " :";
-            line += " -n " + std::to_string(count) +
-                    (mpich ? " -host " + host : " --host " + host + ":" + std::to_string(count)) + " " + program;
-        }
-        return line;
-    }
+    std::string mpirun_line(const std::string& program, bool mpich = false) const;
     /// The text that from_string parses.
     std::string text() const {
         std::string result;
@@ -250,7 +132,148 @@ struct cluster_config {
 /// Parses TF_CONFIG: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}};
 /// nullopt if it is not set. Throws data_error for an invalid value, argument_error or range_error
 /// for a task that the cluster does not have.
-inline std::optional<cluster_config> cluster_of_environment() {
+std::optional<cluster_config> cluster_of_environment();
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION task_name parse_task_name(std::string_view text) {
+    const auto refuse = [&] {
+        throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
+    };
+    task_name result;
+    std::string_view left = text;
+    while (!left.empty()) {
+        if (left[0] != '/') refuse();
+        const std::size_t colon = left.find(':'), end = std::min(left.find('/', 1), left.size());
+        if (colon == left.npos || colon > end) refuse();
+        const std::string_view key = left.substr(1, colon - 1), value = left.substr(colon + 1, end - colon - 1);
+        if (value.empty()) refuse();
+        if (key == "job") {
+            result.job = value;
+        } else if (key == "task") {
+            const auto read = std::from_chars(value.data(), value.data() + value.size(), result.task);
+            if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || result.task < 0) refuse();
+        } else if (key != "replica" && key != "device") {
+            refuse();
+        }
+        left.remove_prefix(end);
+    }
+    if (result.job.empty()) refuse();
+    return result;
+}
+
+TG_DEFINITION cluster_spec::cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
+    if (jobs_.empty()) throw argument_error("cluster_spec: no job");
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        const auto& [name, tasks] = jobs_[i];
+        if (name.empty() || name.find_first_of("/:") != name.npos)
+            throw argument_error("cluster_spec: '" + name + "' names no job");
+        for (std::size_t k = 0; k < i; ++k)
+            if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
+        if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
+        for (const std::string& address : tasks)
+            if (host_of(address).empty())
+                throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
+    }
+}
+
+TG_DEFINITION cluster_spec cluster_spec::from_string(std::string_view text) {
+    std::vector<job> jobs;
+    for (const std::string_view part : split(text, ';')) {
+        const std::size_t equals = part.find('=');
+        if (equals == part.npos)
+            throw argument_error("cluster_spec: '" + std::string(part) + "'; expected JOB=HOST,HOST");
+        jobs.emplace_back(part.substr(0, equals), std::vector<std::string>{});
+        for (const std::string_view address : split(part.substr(equals + 1), ','))
+            jobs.back().second.emplace_back(address);
+    }
+    return cluster_spec(std::move(jobs));
+}
+
+TG_DEFINITION cluster_spec cluster_spec::read(io::json_reader& json) {
+    std::vector<job> jobs;
+    json.begin_object();
+    for (std::string name; json.next_name(name);) {
+        std::vector<std::string> tasks;
+        if (json.peek() == io::json_kind::object) {
+            json.begin_object();
+            for (std::string number; json.next_name(number);) {
+                if (number != std::to_string(tasks.size()))
+                    json.refuse("job '" + name + "' has task '" + number + "' where " + std::to_string(tasks.size()) +
+                                " is expected");
+                tasks.push_back(json.string());
+            }
+        } else {
+            json.begin_array();
+            while (json.next_element()) tasks.push_back(json.string());
+        }
+        jobs.emplace_back(std::move(name), std::move(tasks));
+    }
+    try {
+        return cluster_spec(std::move(jobs));
+    } catch (const argument_error& e) {
+        json.refuse(e.what());
+    }
+}
+
+TG_DEFINITION int cluster_spec::rank_of(const task_name& of) const {
+    const auto count = static_cast<int>(tasks(of.job).size());
+    if (of.task < 0 || of.task >= count)
+        throw range_error("cluster_spec: no " + of.text() + "; job '" + of.job + "' has " + std::to_string(count) +
+                          " tasks");
+    int before = 0;
+    for (const job& each : jobs_) {
+        if (each.first == of.job) break;
+        before += static_cast<int>(each.second.size());
+    }
+    return before + of.task;
+}
+
+TG_DEFINITION task_name cluster_spec::task_of(int rank) const {
+    int left = rank;
+    for (const job& each : jobs_) {
+        const auto count = static_cast<int>(each.second.size());
+        if (left >= 0 && left < count) return {each.first, left};
+        left -= count;
+    }
+    throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
+}
+
+TG_DEFINITION std::vector<std::pair<std::string, int>> cluster_spec::hosts() const {
+    std::vector<std::pair<std::string, int>> result;
+    for (const job& each : jobs_)
+        for (const std::string& address : each.second)
+            if (const std::string host = host_of(address); !result.empty() && result.back().first == host)
+                ++result.back().second;
+            else
+                result.emplace_back(host, 1);
+    return result;
+}
+
+TG_DEFINITION std::string cluster_spec::host_file(bool mpich) const {
+    std::string text;
+    const auto machines = hosts();
+    for (std::size_t i = 0; i < machines.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k)
+            if (machines[k].first == machines[i].first)
+                throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
+                                     "' are not consecutive; mpirun_line says where each runs");
+        text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
+    }
+    return text;
+}
+
+TG_DEFINITION std::string cluster_spec::mpirun_line(const std::string& program, bool mpich) const {
+    std::string line = "mpirun";
+    for (const auto& [host, count] : hosts()) {
+        if (line != "mpirun") line += " :";
+        line += " -n " + std::to_string(count) +
+                (mpich ? " -host " + host : " --host " + host + ":" + std::to_string(count)) + " " + program;
+    }
+    return line;
+}
+
+TG_DEFINITION std::optional<cluster_config> cluster_of_environment() {
     const char* const text = detail::environment("TF_CONFIG");
     if (text == nullptr) return std::nullopt;
     io::json_reader json(text, "TF_CONFIG");
@@ -279,5 +302,7 @@ inline std::optional<cluster_config> cluster_of_environment() {
     if (task) static_cast<void>(cluster->rank_of(*task));
     return cluster_config{std::move(*cluster), std::move(task)};
 }
+
+#endif
 
 } // namespace tapegraph

@@ -4,6 +4,7 @@
 #include <tapegraph/cluster/ranks/agreement.hpp>
 #include <tapegraph/cluster/ranks/rank_group.hpp>
 #include <tapegraph/cluster/task_exchange.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <functional>
 #include <memory>
@@ -22,31 +23,7 @@ public:
     /// Without a task this rank is the one of its number. Throws exchange_error, the same on every
     /// rank, if the numbers of ranks and tasks differ, or if a rank was given another task, or
     /// another cluster.
-    server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
-        : ranks_(&ranks), spec_(std::move(spec)) {
-        // A difference on one rank shall be an error on all: everything is compared before anything
-        // is refused.
-        const int rank = ranks.rank();
-        const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
-        const std::string actual = task ? task->text() : expected;
-        distributed::agree(ranks,
-                           {distributed::agreed_value("cluster", spec_.text()),
-                            distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
-        if (spec_.size() != ranks.size())
-            throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
-                                 std::to_string(spec_.size()) + " tasks of the cluster");
-        if (actual != expected)
-            throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
-        task_ = spec_.task_of(rank);
-        ranks.set_chief(spec_.rank_of(chief()));
-        for (int r = 0; r < spec_.size(); ++r) {
-            if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
-            if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
-        }
-        if (!computes(task_)) return;
-        workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
-        tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
-    }
+    server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt);
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
@@ -81,14 +58,7 @@ public:
     void serve(std::function<void()> service) { service_ = std::move(service); }
     /// On a parameter server: serves until all workers have ended. Throws argument_error on another
     /// task, and if there is nothing to serve.
-    void join() {
-        if (task_.job != "ps")
-            throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
-        if (!service_)
-            throw argument_error("server.join: " + task_.text() +
-                                 " has nothing to serve; make the model's tg::parameter_servers first, on every task");
-        service_();
-    }
+    void join();
 
 private:
     distributed::exchange* ranks_;
@@ -99,5 +69,43 @@ private:
     std::unique_ptr<distributed::task_exchange> tasks_;
     std::function<void()> service_;
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION server::server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task)
+    : ranks_(&ranks), spec_(std::move(spec)) {
+    // A difference on one rank shall be an error on all: everything is compared before anything
+    // is refused.
+    const int rank = ranks.rank();
+    const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
+    const std::string actual = task ? task->text() : expected;
+    distributed::agree(ranks, {distributed::agreed_value("cluster", spec_.text()),
+                               distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
+    if (spec_.size() != ranks.size())
+        throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
+                             std::to_string(spec_.size()) + " tasks of the cluster");
+    if (actual != expected)
+        throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
+    task_ = spec_.task_of(rank);
+    ranks.set_chief(spec_.rank_of(chief()));
+    for (int r = 0; r < spec_.size(); ++r) {
+        if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
+        if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
+    }
+    if (!computes(task_)) return;
+    workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+    tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
+}
+
+TG_DEFINITION void server::join() {
+    if (task_.job != "ps")
+        throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
+    if (!service_)
+        throw argument_error("server.join: " + task_.text() +
+                             " has nothing to serve; make the model's tg::parameter_servers first, on every task");
+    service_();
+}
+
+#endif
 
 } // namespace tapegraph

@@ -3,6 +3,7 @@
 #include <tapegraph/cluster/cluster_spec.hpp>
 #include <tapegraph/cluster/ranks/agreement.hpp>
 #include <tapegraph/cluster/ranks/collectives.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,12 +38,7 @@ public:
     int chief() const { return ranks_->chief(); }
     /// The rank of a computing task by its name. Throws range_error or argument_error where the
     /// cluster has no such task.
-    int rank_of(std::string_view task) const {
-        const task_name name = parse_task_name(task);
-        const auto at = std::find(members_->begin(), members_->end(), cluster_->rank_of(name));
-        if (at == members_->end()) throw argument_error("tasks: " + name.text() + " computes no part of a model");
-        return static_cast<int>(at - members_->begin());
-    }
+    int rank_of(std::string_view task) const;
     std::string name_of(int rank) const {
         return cluster_->task_of((*members_)[static_cast<std::size_t>(rank)]).text();
     }
@@ -51,12 +47,7 @@ public:
 
     /// Opens channels numbered below `count`. Every rank asks for as many, in the same order of
     /// calls.
-    void open_channels(int count) {
-        if (count > most_channels)
-            throw exchange_error("tasks: a program has " + std::to_string(count - 1) +
-                                 " values that go from task to task; " + std::to_string(most_channels - 1) + " can");
-        while (static_cast<int>(channels_.size()) < count) channels_.push_back(ranks_->open_channel());
-    }
+    void open_channels(int count);
     /// Starts sending, or receiving. Messages of one channel between two ranks arrive in the order
     /// in which they were started. The bytes, the buffer that receives them, and the label must
     /// live until the message is done.
@@ -94,17 +85,7 @@ public:
 private:
     static constexpr int most_channels = 960; // of a rank_group's 1,024; the rest have other uses
 
-    message keep(request of) {
-        if (free_.empty()) {
-            under_way_.push_back(of);
-            free_.reserve(under_way_.capacity());
-            return static_cast<message>(under_way_.size()) - 1;
-        }
-        const message at = free_.back();
-        free_.pop_back();
-        under_way_[static_cast<std::size_t>(at)] = of;
-        return at;
-    }
+    message keep(request of);
 
     exchange* ranks_;
     const cluster_spec* cluster_;
@@ -113,5 +94,35 @@ private:
     std::vector<request> under_way_;
     std::vector<message> free_;
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION int task_messages::rank_of(std::string_view task) const {
+    const task_name name = parse_task_name(task);
+    const auto at = std::find(members_->begin(), members_->end(), cluster_->rank_of(name));
+    if (at == members_->end()) throw argument_error("tasks: " + name.text() + " computes no part of a model");
+    return static_cast<int>(at - members_->begin());
+}
+
+TG_DEFINITION void task_messages::open_channels(int count) {
+    if (count > most_channels)
+        throw exchange_error("tasks: a program has " + std::to_string(count - 1) +
+                             " values that go from task to task; " + std::to_string(most_channels - 1) + " can");
+    while (static_cast<int>(channels_.size()) < count) channels_.push_back(ranks_->open_channel());
+}
+
+TG_DEFINITION task_messages::message task_messages::keep(request of) {
+    if (free_.empty()) {
+        under_way_.push_back(of);
+        free_.reserve(under_way_.capacity());
+        return static_cast<message>(under_way_.size()) - 1;
+    }
+    const message at = free_.back();
+    free_.pop_back();
+    under_way_[static_cast<std::size_t>(at)] = of;
+    return at;
+}
+
+#endif
 
 } // namespace tapegraph::distributed

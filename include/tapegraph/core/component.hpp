@@ -31,8 +31,13 @@
 ///     TG_DEFINITION void check_record_shape(const column_spec& column) { ... }
 ///     #endif
 ///
+/// The definition keeps what only it needs: write `#include`s of standard headers and of the library's
+/// that no declaration reads below the condition, too. The component's functions are weak, so the
+/// compiler inlines none of them: what runs once per element or character stays in the declaration.
+///
 /// A program with a GPU backend cannot use functions of the component that depend on the backend: it
-/// compiles the parts eager, graph and nn itself, whose functions are below TG_DEFINES_FOR_HOST(part).
+/// compiles the parts eager, graph and nn itself, and those functions of others that have tensors,
+/// models or programs, which are below TG_DEFINES_FOR_HOST(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION [[gnu::weak]] // lets programs use it that link the component and have no definition of their own
@@ -47,13 +52,16 @@
 #endif
 
 /// The parts, a line each. TG_PART is compared with a part by joining the two names.
+#define TG_PART_IS_cluster_cluster 1
 #define TG_PART_IS_convolution_convolution 1
 #define TG_PART_IS_cumulative_cumulative 1
 #define TG_PART_IS_data_data 1
 #define TG_PART_IS_eager_eager 1
+#define TG_PART_IS_formats_formats 1
 #define TG_PART_IS_gather_gather 1
 #define TG_PART_IS_graph_graph 1
 #define TG_PART_IS_instructions_instructions 1
+#define TG_PART_IS_io_io 1
 #define TG_PART_IS_movement_movement 1
 #define TG_PART_IS_nn_nn 1
 #define TG_PART_IS_onnx_onnx 1

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/folder.hpp>
 
@@ -20,15 +21,7 @@ namespace tapegraph::io {
 
 /// Removes a folder with its content. Whenever the process ends, the folder exists completely or
 /// not at all. Throws data_error if it cannot be removed; a missing folder is not an error.
-inline void remove_folder(const files::path& folder) {
-    const auto aside = detail::unfinished_name(folder.parent_path());
-    if (::rename(folder.c_str(), aside.c_str()) != 0) {
-        if (errno == ENOENT) return;
-        throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
-    }
-    std::error_code ignored; // the remainder has a name that nobody reads
-    files::remove_all(aside, ignored);
-}
+void remove_folder(const files::path& folder);
 
 /// A folder that appears under its name only when complete: files are written into path(), then
 /// commit() renames it and replaces an existing one as a whole. If it is destroyed before commit(),
@@ -36,20 +29,7 @@ inline void remove_folder(const files::path& folder) {
 class atomic_folder {
 public:
     /// Throws data_error if the temporary folder cannot be created next to its name.
-    explicit atomic_folder(files::path name) : name_(std::move(name)) {
-        const auto beside = name_.parent_path();
-        detail::remove_unfinished_once(beside);
-        for (;;) {
-            temporary_ = detail::unfinished_name(beside);
-            if (::mkdir(temporary_.c_str(), 0777) != 0) {
-                if (errno != EEXIST) fail("cannot be written");
-                continue;
-            }
-            lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            if (lock_ >= 0 ? detail::hold_unfinished(lock_, temporary_) : errno != ENOENT) return;
-            unlock();
-        }
-    }
+    explicit atomic_folder(files::path name);
     atomic_folder(const atomic_folder&) = delete;
     atomic_folder& operator=(const atomic_folder&) = delete;
     ~atomic_folder() {
@@ -63,15 +43,7 @@ public:
 
     /// Gives the folder its name. If several processes use the same name, the last one wins. Throws
     /// data_error on failure.
-    void commit() {
-        detail::flush_folder(temporary_);
-        // Other processes may add and remove the folder, but not this often.
-        for (int tries = 0; !replaced(); ++tries)
-            if (tries == 1000) fail("cannot be replaced");
-        temporary_.clear();
-        unlock();
-        detail::flush_folder(name_.parent_path());
-    }
+    void commit();
 
 private:
     /// Returns false if the existing folder appeared or disappeared meanwhile.
@@ -105,5 +77,44 @@ private:
     files::path name_, temporary_;
     int lock_ = -1;
 };
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION void remove_folder(const files::path& folder) {
+    const auto aside = detail::unfinished_name(folder.parent_path());
+    if (::rename(folder.c_str(), aside.c_str()) != 0) {
+        if (errno == ENOENT) return;
+        throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
+    }
+    std::error_code ignored; // the remainder has a name that nobody reads
+    files::remove_all(aside, ignored);
+}
+
+TG_DEFINITION atomic_folder::atomic_folder(files::path name) : name_(std::move(name)) {
+    const auto beside = name_.parent_path();
+    detail::remove_unfinished_once(beside);
+    for (;;) {
+        temporary_ = detail::unfinished_name(beside);
+        if (::mkdir(temporary_.c_str(), 0777) != 0) {
+            if (errno != EEXIST) fail("cannot be written");
+            continue;
+        }
+        lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (lock_ >= 0 ? detail::hold_unfinished(lock_, temporary_) : errno != ENOENT) return;
+        unlock();
+    }
+}
+
+TG_DEFINITION void atomic_folder::commit() {
+    detail::flush_folder(temporary_);
+    // Other processes may add and remove the folder, but not this often.
+    for (int tries = 0; !replaced(); ++tries)
+        if (tries == 1000) fail("cannot be replaced");
+    temporary_.clear();
+    unlock();
+    detail::flush_folder(name_.parent_path());
+}
+
+#endif
 
 } // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <array>
@@ -33,20 +34,7 @@ inline constexpr auto crc32c_table = [] {
 }();
 
 /// Not yet inverted at either end.
-inline std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
-    const auto& t = crc32c_table;
-    if constexpr (std::endian::native == std::endian::little)
-        for (; bytes >= 8; at += 8, bytes -= 8) {
-            std::uint32_t low, high;
-            std::memcpy(&low, at, 4);
-            std::memcpy(&high, at + 4, 4);
-            low ^= crc;
-            crc = t[7][low & 0xff] ^ t[6][(low >> 8) & 0xff] ^ t[5][(low >> 16) & 0xff] ^ t[4][low >> 24] ^
-                  t[3][high & 0xff] ^ t[2][(high >> 8) & 0xff] ^ t[1][(high >> 16) & 0xff] ^ t[0][high >> 24];
-        }
-    for (; bytes > 0; ++at, --bytes) crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xff];
-    return crc;
-}
+std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes);
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define TG_CRC32C_INSTRUCTION 1
@@ -95,3 +83,26 @@ constexpr std::uint32_t masked_crc32c(std::uint32_t crc) { return std::rotr(crc,
 constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); }
 
 } // namespace tapegraph::io
+
+namespace tapegraph::io::detail {
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
+    const auto& t = crc32c_table;
+    if constexpr (std::endian::native == std::endian::little)
+        for (; bytes >= 8; at += 8, bytes -= 8) {
+            std::uint32_t low, high;
+            std::memcpy(&low, at, 4);
+            std::memcpy(&high, at + 4, 4);
+            low ^= crc;
+            crc = t[7][low & 0xff] ^ t[6][(low >> 8) & 0xff] ^ t[5][(low >> 16) & 0xff] ^ t[4][low >> 24] ^
+                  t[3][high & 0xff] ^ t[2][(high >> 8) & 0xff] ^ t[1][(high >> 16) & 0xff] ^ t[0][high >> 24];
+        }
+    for (; bytes > 0; ++at, --bytes) crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xff];
+    return crc;
+}
+
+#endif
+
+} // namespace tapegraph::io::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <charconv>
@@ -13,13 +14,7 @@ namespace tapegraph::io {
 
 /// Formats a field for a file: in quotes if it contains a comma, a quote, a line break or blanks at
 /// its ends.
-inline std::string csv_field(std::string_view text) {
-    const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
-    if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted += '"';
-}
+std::string csv_field(std::string_view text);
 
 /// Formats a number for a file: the shortest text that reads back as the same value, in any locale.
 template <class T>
@@ -31,5 +26,17 @@ template <class T>
             return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
         }
     }
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION std::string csv_field(std::string_view text) {
+    const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+    if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted += '"';
+}
+
+#endif
 
 } // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/borrow.hpp>
 #include <tapegraph/eager/tensor.hpp>
 
@@ -79,15 +80,7 @@ constexpr dlpack::data_type dlpack_type_of(dtype type) {
     return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
 }
 /// Throws dtype_error for types that tensors do not support.
-inline dtype dtype_of_dlpack(dlpack::data_type given) {
-    for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
-        const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
-        if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
-    }
-    throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
-                      std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
-                      " lanes are not those of a tensor");
-}
+dtype dtype_of_dlpack(dlpack::data_type given);
 
 /// The exported structure, and the owner of its memory.
 template <class Managed>
@@ -159,8 +152,44 @@ inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from
         gather_bytes(a, axis + 1, from + i * a.strides[axis] * static_cast<std::int64_t>(size), size, to);
 }
 
-inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
-                                dlpack_copies copies) {
+any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+                         dlpack_copies copies);
+
+} // namespace detail
+
+/// A tensor over another library's exported elements, without copying them; `tg::tensor<float>
+/// x(tg::from_dlpack(m))`. The function takes ownership of the structure: its deleter is called
+/// once, when the last tensor over it is destroyed, or at once if the elements are refused or
+/// copied. Elements marked read-only are copied before writing; others are written in place. Null
+/// strides mean row-major. Throws argument_error for elements on a device, another major version,
+/// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
+/// shapes.
+any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never);
+/// The same for a library from before DLPack 1.0.
+inline any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
+    if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
+    std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
+        if (m->deleter != nullptr) m->deleter(m);
+    });
+    return detail::import_dlpack(given->tensor, owner, false, copies);
+}
+
+#if TG_DEFINES_FOR_HOST(formats)
+
+namespace detail {
+
+TG_DEFINITION dtype dtype_of_dlpack(dlpack::data_type given) {
+    for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
+        const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
+        if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
+    }
+    throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
+                      std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
+                      " lanes are not those of a tensor");
+}
+
+TG_DEFINITION any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+                                       dlpack_copies copies) {
     if (a.device.type != 1 && a.device.type != 3)
         throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
                              "; only the CPU's memory (1, or 3, pinned) is supported");
@@ -199,14 +228,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
 
 } // namespace detail
 
-/// A tensor over another library's exported elements, without copying them; `tg::tensor<float>
-/// x(tg::from_dlpack(m))`. The function takes ownership of the structure: its deleter is called
-/// once, when the last tensor over it is destroyed, or at once if the elements are refused or
-/// copied. Elements marked read-only are copied before writing; others are written in place. Null
-/// strides mean row-major. Throws argument_error for elements on a device, another major version,
-/// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
-/// shapes.
-inline any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
+TG_DEFINITION any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies) {
     if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
     // In another major version only the version, the context and the deleter have known positions.
     std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor_versioned* m) {
@@ -217,13 +239,7 @@ inline any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_co
                              std::to_string(given->minor) + ", known is 1");
     return detail::import_dlpack(given->tensor, owner, (given->flags & dlpack::read_only_flag) != 0, copies);
 }
-/// The same for a library from before DLPack 1.0.
-inline any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
-    if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
-    std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
-        if (m->deleter != nullptr) m->deleter(m);
-    });
-    return detail::import_dlpack(given->tensor, owner, false, copies);
-}
+
+#endif
 
 } // namespace tapegraph

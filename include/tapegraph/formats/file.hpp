@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/formats/unfinished.hpp>
@@ -27,15 +28,7 @@ namespace detail {
 inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
 
 /// The size of a regular file. Throws data_error if it is missing or something else.
-inline std::uint64_t file_size_of(const files::path& path) {
-    struct stat found {};
-    if (::stat(path.c_str(), &found) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR) throw data_error(quoted(path) + ": no such file");
-        throw data_error(quoted(path) + ": " + std::strerror(errno));
-    }
-    if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
-    return static_cast<std::uint64_t>(found.st_size);
-}
+std::uint64_t file_size_of(const files::path& path);
 
 /// Flushes a folder's entries to disk, as far as the file system supports it.
 inline void flush_folder(const files::path& folder) {
@@ -74,19 +67,7 @@ public:
     const std::string& name() const { return name_; }
     /// Fills `to` with the bytes from `at` on. Throws data_error naming the position if some are
     /// missing.
-    void read(void* to, std::size_t bytes, std::uint64_t at) const {
-        auto* place = static_cast<char*>(to);
-        while (bytes > 0) {
-            const auto done = ::pread(descriptor_, place, bytes, static_cast<off_t>(at));
-            if (done < 0 && errno == EINTR) continue;
-            if (done <= 0)
-                throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
-                                 (done < 0 ? std::strerror(errno) : "the file became shorter"));
-            place += done;
-            at += static_cast<std::uint64_t>(done);
-            bytes -= static_cast<std::size_t>(done);
-        }
-    }
+    void read(void* to, std::size_t bytes, std::uint64_t at) const;
 
 private:
     std::string name_;
@@ -109,49 +90,16 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
 class atomic_file {
 public:
     /// Throws data_error if no file of that name can be created.
-    explicit atomic_file(files::path path) : path_(std::move(path)) {
-        const auto folder = path_.parent_path();
-        detail::remove_unfinished_once(folder);
-        for (;;) {
-            temporary_ = detail::unfinished_name(folder);
-            descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            if (descriptor_ < 0 && errno != EEXIST) fail("cannot be written");
-            if (descriptor_ < 0) continue;
-            if (detail::hold_unfinished(descriptor_, temporary_)) return;
-            ::close(std::exchange(descriptor_, -1));
-        }
-    }
+    explicit atomic_file(files::path path);
     atomic_file(const atomic_file&) = delete;
     atomic_file& operator=(const atomic_file&) = delete;
     ~atomic_file() { discard(); }
 
-    void write(const void* data, std::size_t bytes) {
-        const auto* at = static_cast<const char*>(data);
-        while (bytes > 0) {
-            const auto done = ::write(descriptor_, at, bytes);
-            if (done < 0 && errno == EINTR) continue;
-            if (done < 0) fail("writing failed");
-            at += done;
-            bytes -= static_cast<std::size_t>(done);
-        }
-    }
+    void write(const void* data, std::size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }
 
     /// Throws data_error if the disk is full or the name cannot be replaced.
-    void commit() {
-        if (::fsync(descriptor_) != 0) fail("writing failed");
-        // Closing may report that writing failed, and only a closed file gets its name; until then
-        // another descriptor keeps the lock.
-        const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
-        const int closed = ::close(std::exchange(descriptor_, lock));
-        if (closed != 0) fail("writing failed");
-        if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
-        temporary_.clear();
-        discard();
-        // The rename itself survives a power failure only once the folder is on disk, too; some
-        // file systems do not support that, and the file is complete all the same.
-        detail::flush_folder(path_.parent_path());
-    }
+    void commit();
 
 private:
     [[noreturn]] void fail(const char* what) {
@@ -168,5 +116,76 @@ private:
     files::path path_, temporary_;
     int descriptor_ = -1;
 };
+
+#if TG_DEFINES(formats)
+
+namespace detail {
+
+TG_DEFINITION std::uint64_t file_size_of(const files::path& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) throw data_error(quoted(path) + ": no such file");
+        throw data_error(quoted(path) + ": " + std::strerror(errno));
+    }
+    if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
+    return static_cast<std::uint64_t>(found.st_size);
+}
+
+} // namespace detail
+
+TG_DEFINITION void input_file::read(void* to, std::size_t bytes, std::uint64_t at) const {
+    auto* place = static_cast<char*>(to);
+    while (bytes > 0) {
+        const auto done = ::pread(descriptor_, place, bytes, static_cast<off_t>(at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0)
+            throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
+                             (done < 0 ? std::strerror(errno) : "the file became shorter"));
+        place += done;
+        at += static_cast<std::uint64_t>(done);
+        bytes -= static_cast<std::size_t>(done);
+    }
+}
+
+TG_DEFINITION atomic_file::atomic_file(files::path path) : path_(std::move(path)) {
+    const auto folder = path_.parent_path();
+    detail::remove_unfinished_once(folder);
+    for (;;) {
+        temporary_ = detail::unfinished_name(folder);
+        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor_ < 0 && errno != EEXIST) fail("cannot be written");
+        if (descriptor_ < 0) continue;
+        if (detail::hold_unfinished(descriptor_, temporary_)) return;
+        ::close(std::exchange(descriptor_, -1));
+    }
+}
+
+TG_DEFINITION void atomic_file::write(const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+        const auto done = ::write(descriptor_, at, bytes);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) fail("writing failed");
+        at += done;
+        bytes -= static_cast<std::size_t>(done);
+    }
+}
+
+TG_DEFINITION void atomic_file::commit() {
+    if (::fsync(descriptor_) != 0) fail("writing failed");
+    // Closing may report that writing failed, and only a closed file gets its name; until then
+    // another descriptor keeps the lock.
+    const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+    const int closed = ::close(std::exchange(descriptor_, lock));
+    if (closed != 0) fail("writing failed");
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
+    temporary_.clear();
+    discard();
+    // The rename itself survives a power failure only once the folder is on disk, too; some
+    // file systems do not support that, and the file is complete all the same.
+    detail::flush_folder(path_.parent_path());
+}
+
+#endif
 
 } // namespace tapegraph::io

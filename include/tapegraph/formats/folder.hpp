@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/path.hpp>
 
 #include <cstddef>
@@ -38,23 +39,7 @@ private:
 class directory_iterator {
 public:
     directory_iterator() = default;
-    directory_iterator(const path& folder, std::error_code& failure) {
-        failure.clear();
-        DIR* const open = ::opendir(folder.c_str());
-        if (open == nullptr) {
-            failure.assign(errno, std::generic_category());
-            return;
-        }
-        std::vector<directory_entry> found;
-        errno = 0;
-        while (const dirent* entry = ::readdir(open)) {
-            const std::string_view name = entry->d_name;
-            if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
-        }
-        if (errno != 0) failure.assign(errno, std::generic_category());
-        ::closedir(open);
-        if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
-    }
+    directory_iterator(const path& folder, std::error_code& failure);
 
     const directory_entry& operator*() const { return (*entries_)[at_]; }
     const directory_entry* operator->() const { return &(*entries_)[at_]; }
@@ -86,7 +71,32 @@ inline bool remove(const path& p, std::error_code& failure) {
 }
 
 /// Removes a folder with all its content; links are removed, not followed.
-inline void remove_all(const path& p, std::error_code& failure) {
+void remove_all(const path& p, std::error_code& failure);
+
+/// Creates a folder and its parents.
+bool create_directories(const path& folder, std::error_code& failure);
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION directory_iterator::directory_iterator(const path& folder, std::error_code& failure) {
+    failure.clear();
+    DIR* const open = ::opendir(folder.c_str());
+    if (open == nullptr) {
+        failure.assign(errno, std::generic_category());
+        return;
+    }
+    std::vector<directory_entry> found;
+    errno = 0;
+    while (const dirent* entry = ::readdir(open)) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
+    }
+    if (errno != 0) failure.assign(errno, std::generic_category());
+    ::closedir(open);
+    if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
+}
+
+TG_DEFINITION void remove_all(const path& p, std::error_code& failure) {
     struct stat found {};
     failure.clear();
     if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
@@ -99,8 +109,7 @@ inline void remove_all(const path& p, std::error_code& failure) {
     remove(p, failure);
 }
 
-/// Creates a folder and its parents.
-inline bool create_directories(const path& folder, std::error_code& failure) {
+TG_DEFINITION bool create_directories(const path& folder, std::error_code& failure) {
     failure.clear();
     for (std::size_t end = 1; end <= folder.string().size(); ++end) {
         if (end < folder.string().size() && folder.string()[end] != '/') continue;
@@ -112,5 +121,7 @@ inline bool create_directories(const path& folder, std::error_code& failure) {
     }
     return true;
 }
+
+#endif
 
 } // namespace tapegraph::files

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 
 #include <cerrno>
@@ -42,7 +43,31 @@ struct claim_list {
 
 /// Locks a folder's file. Returns -1 if the file system has no locks, or the file cannot be
 /// created; writing then reports that. Throws data_error that says which process has the lock.
-inline int lock_folder(const files::path& folder) {
+int lock_folder(const files::path& folder);
+
+} // namespace detail
+
+/// While one lives, only this process has a claim on the folder. Threads and objects of one process
+/// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
+/// without locks nothing is claimed.
+class folder_claim {
+public:
+    /// Throws data_error that names the process that has the claim.
+    explicit folder_claim(const files::path& folder);
+    folder_claim(const folder_claim&) = delete;
+    folder_claim& operator=(const folder_claim&) = delete;
+    ~folder_claim();
+
+private:
+    files::path folder_;
+    detail::held_claim* claim_ = nullptr;
+};
+
+#if TG_DEFINES(formats)
+
+namespace detail {
+
+TG_DEFINITION int lock_folder(const files::path& folder) {
     const files::path path = folder / writer_file;
     for (;;) {
         const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -91,44 +116,34 @@ inline int lock_folder(const files::path& folder) {
 
 } // namespace detail
 
-/// While one lives, only this process has a claim on the folder. Threads and objects of one process
-/// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
-/// without locks nothing is claimed.
-class folder_claim {
-public:
-    /// Throws data_error that names the process that has the claim.
-    explicit folder_claim(const files::path& folder) : folder_(folder) {
-        struct stat found {};
-        if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
-        auto& list = detail::claim_list::instance();
-        const std::lock_guard guard(list.mutex);
-        for (detail::held_claim& claim : list.held)
-            if (claim.process == ::getpid() && claim.device == found.st_dev && claim.folder == found.st_ino) {
-                ++claim.claims;
-                claim_ = &claim;
-                return;
-            }
-        const int file = detail::lock_folder(folder);
-        if (file >= 0)
-            claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
-    }
-    folder_claim(const folder_claim&) = delete;
-    folder_claim& operator=(const folder_claim&) = delete;
-    ~folder_claim() {
-        if (claim_ == nullptr || claim_->process != ::getpid()) return;
-        auto& list = detail::claim_list::instance();
-        const std::lock_guard guard(list.mutex);
-        if (--claim_->claims > 0) return;
-        ::unlink(
-            // First, so that a process waiting for the lock notices another file.
-            (folder_ / detail::writer_file).c_str());
-        ::close(claim_->file);
-        list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
-    }
+TG_DEFINITION folder_claim::folder_claim(const files::path& folder) : folder_(folder) {
+    struct stat found {};
+    if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
+    auto& list = detail::claim_list::instance();
+    const std::lock_guard guard(list.mutex);
+    for (detail::held_claim& claim : list.held)
+        if (claim.process == ::getpid() && claim.device == found.st_dev && claim.folder == found.st_ino) {
+            ++claim.claims;
+            claim_ = &claim;
+            return;
+        }
+    const int file = detail::lock_folder(folder);
+    if (file >= 0)
+        claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
+}
 
-private:
-    files::path folder_;
-    detail::held_claim* claim_ = nullptr;
-};
+TG_DEFINITION folder_claim::~folder_claim() {
+    if (claim_ == nullptr || claim_->process != ::getpid()) return;
+    auto& list = detail::claim_list::instance();
+    const std::lock_guard guard(list.mutex);
+    if (--claim_->claims > 0) return;
+    ::unlink(
+        // First, so that a process waiting for the lock notices another file.
+        (folder_ / detail::writer_file).c_str());
+    ::close(claim_->file);
+    list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
+}
+
+#endif
 
 } // namespace tapegraph::io

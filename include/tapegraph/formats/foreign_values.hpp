@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/element_types.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/strided_copy.hpp>
@@ -29,7 +30,26 @@ inline double floating_element(const host_array& a, std::size_t i) {
 
 /// Converts an array to another floating type, rounded to nearest. Returns false if either type is
 /// not floating.
-inline bool convert_floats(host_array& a, dtype to) {
+bool convert_floats(host_array& a, dtype to);
+
+/// The same elements with another shape of equal size.
+inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
+    a.shape = std::move(shape);
+    return a;
+}
+
+/// Axis i of the result is axis order[i] of a.
+host_array permuted(const host_array& a, const std::vector<std::size_t>& order);
+
+/// Rows [begin, begin + count) of the first axis.
+host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count);
+
+/// a + b, of one shape, both floating, computed and stored in the wider type or f32.
+host_array sum_of(const host_array& a, const host_array& b);
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION bool convert_floats(host_array& a, dtype to) {
     if (a.type == to) return true;
     if (!is_floating(a.type) || !is_floating(to)) return false;
     const auto count = static_cast<std::size_t>(a.size());
@@ -46,14 +66,7 @@ inline bool convert_floats(host_array& a, dtype to) {
     return true;
 }
 
-/// The same elements with another shape of equal size.
-inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
-    a.shape = std::move(shape);
-    return a;
-}
-
-/// Axis i of the result is axis order[i] of a.
-inline host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
+TG_DEFINITION host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
     const auto strides = strides_of(std::span(a.shape));
     std::vector<std::int64_t> shape, steps;
     for (const std::size_t axis : order) {
@@ -65,8 +78,7 @@ inline host_array permuted(const host_array& a, const std::vector<std::size_t>& 
     return result;
 }
 
-/// Rows [begin, begin + count) of the first axis.
-inline host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
+TG_DEFINITION host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
     host_array part{a.type, a.shape, {}};
     const std::size_t row = a.shape[0] == 0 ? 0 : a.bytes.size() / static_cast<std::size_t>(a.shape[0]);
     part.shape[0] = count;
@@ -75,8 +87,7 @@ inline host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t 
     return part;
 }
 
-/// a + b, of one shape, both floating, computed and stored in the wider type or f32.
-inline host_array sum_of(const host_array& a, const host_array& b) {
+TG_DEFINITION host_array sum_of(const host_array& a, const host_array& b) {
     const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
     host_array sum = host_array::zeros(wide ? dtype::f64 : dtype::f32, a.shape);
     for (std::size_t i = 0; i < static_cast<std::size_t>(sum.size()); ++i) {
@@ -88,5 +99,7 @@ inline host_array sum_of(const host_array& a, const host_array& b) {
     }
     return sum;
 }
+
+#endif
 
 } // namespace tapegraph::io::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/error.hpp>
 
@@ -25,23 +26,7 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
 /// Computes the number of elements of a shape (1 for a scalar). Returns false if an extent is
 /// negative or the product, times `element_bytes`, does not fit 63 bits: a corrupt header must not
 /// wrap around to a small allocation.
-inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
-    constexpr std::int64_t limit = INT64_MAX;
-    bool valid = true;
-    bool empty = false;
-    std::int64_t product = 1;
-    for (const std::int64_t extent : shape) {
-        if (extent < 0) return false;
-        if (extent == 0)
-            empty = true;
-        else if (product > limit / extent)
-            valid = false;
-        else
-            product *= extent;
-    }
-    size = empty ? 0 : product;
-    return empty || (valid && product <= limit / static_cast<std::int64_t>(element_bytes));
-}
+bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size);
 
 struct host_array {
     dtype type = dtype::f32;
@@ -64,14 +49,7 @@ struct host_array {
     }
 
     /// An array of zeros. Throws shape_error if the shape is negative or too large.
-    static host_array zeros(dtype type, std::vector<std::int64_t> shape) {
-        std::int64_t size = 0;
-        if (!checked_size(shape, size_of(type), size))
-            throw shape_error("host_array: impossible shape " + shape_text(shape));
-        host_array array{type, std::move(shape), {}};
-        array.bytes.resize(static_cast<std::size_t>(size) * size_of(type));
-        return array;
-    }
+    static host_array zeros(dtype type, std::vector<std::int64_t> shape);
 
     /// Copies values. Throws shape_error if their number does not fit the shape.
     template <class T>
@@ -141,5 +119,36 @@ struct array_view {
     /// An owned copy of the values.
     host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
 };
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
+    constexpr std::int64_t limit = INT64_MAX;
+    bool valid = true;
+    bool empty = false;
+    std::int64_t product = 1;
+    for (const std::int64_t extent : shape) {
+        if (extent < 0) return false;
+        if (extent == 0)
+            empty = true;
+        else if (product > limit / extent)
+            valid = false;
+        else
+            product *= extent;
+    }
+    size = empty ? 0 : product;
+    return empty || (valid && product <= limit / static_cast<std::int64_t>(element_bytes));
+}
+
+TG_DEFINITION host_array host_array::zeros(dtype type, std::vector<std::int64_t> shape) {
+    std::int64_t size = 0;
+    if (!checked_size(shape, size_of(type), size))
+        throw shape_error("host_array: impossible shape " + shape_text(shape));
+    host_array array{type, std::move(shape), {}};
+    array.bytes.resize(static_cast<std::size_t>(size) * size_of(type));
+    return array;
+}
+
+#endif
 
 } // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/utf8.hpp>
 
@@ -40,38 +41,12 @@ public:
     /// The offset of the next token.
     std::size_t offset() const { return at_; }
     /// The kind of the next value.
-    json_kind peek() {
-        blanks();
-        switch (at_ < text_.size() ? text_[at_] : '\0') {
-        case '{': return json_kind::object;
-        case '[': return json_kind::array;
-        case '"': return json_kind::string;
-        case 't':
-        case 'f': return json_kind::boolean;
-        case 'n': return json_kind::null;
-        default:
-            if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return json_kind::number;
-            invalid("expected a value");
-        }
-    }
+    json_kind peek();
 
     void begin_object() { open(json_kind::object, "an object", true); }
     /// Reads the next name, after which its value must be read, or skipped. Returns false at the
     /// object's end and consumes it.
-    bool next_name(std::string& name) {
-        if (!next('}')) return false;
-        if (at_ >= text_.size() || text_[at_] != '"') invalid("expected a name in quotes");
-        const std::size_t start = at_;
-        name = read_string();
-        if (!levels_.back().names.insert(name).second) {
-            at_ = start;
-            refuse("holds the name '" + name + "' twice");
-        }
-        blanks();
-        if (at_ >= text_.size() || text_[at_] != ':') invalid("expected ':'");
-        ++at_;
-        return true;
-    }
+    bool next_name(std::string& name);
     void begin_array() { open(json_kind::array, "an array", false); }
     /// Returns whether there is a next element, which must be read, or skipped. Returns false at
     /// the array's end and consumes it.
@@ -82,14 +57,7 @@ public:
         return read_string();
     }
     /// Reads any number; throws if it is too large for a double.
-    double number() {
-        const std::string_view digits = number_text("a number");
-        double value = 0;
-        const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        // Numbers too small for a double become 0, as usual.
-        if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
-        return end.ec == std::errc{} ? value : 0.0;
-    }
+    double number();
     /// Reads an integer literal: no fraction, no exponent, exact.
     std::int64_t integer() { return whole<std::int64_t>("an integer of 64 bits"); }
     /// The same for nonnegative integers.
@@ -107,21 +75,7 @@ public:
         word("null");
     }
     /// Skips the next value of any kind; its content must be valid JSON, too.
-    void skip() {
-        const std::size_t depth = levels_.size();
-        std::string name;
-        do {
-            switch (peek()) {
-            case json_kind::object: begin_object(); break;
-            case json_kind::array: begin_array(); break;
-            case json_kind::string: read_string(); break;
-            case json_kind::boolean: boolean(); break;
-            case json_kind::null: null(); break;
-            case json_kind::number: number(); break;
-            }
-            while (levels_.size() > depth && !(levels_.back().object ? next_name(name) : next_element())) {}
-        } while (levels_.size() > depth);
-    }
+    void skip();
     /// Requires that only blanks follow.
     void end() {
         blanks();
@@ -159,72 +113,14 @@ private:
         ++at_;
         levels_.push_back({object});
     }
-    bool next(char close) {
-        level& inside = levels_.back();
-        blanks();
-        if (at_ < text_.size() && text_[at_] == close) {
-            ++at_;
-            levels_.pop_back();
-            return false;
-        }
-        if (!inside.first) {
-            if (at_ >= text_.size() || text_[at_] != ',') invalid(std::string("expected ',' or '") + close + "'");
-            ++at_;
-            blanks();
-        }
-        inside.first = false;
-        return true;
-    }
+    bool next(char close);
     void word(std::string_view expected) {
         if (text_.substr(at_, expected.size()) != expected) invalid("expected " + std::string(expected));
         at_ += expected.size();
     }
 
-    std::string read_string() {
-        std::string value;
-        const std::size_t start = ++at_;
-        for (;;) {
-            std::size_t run = at_;
-            while (run < text_.size() && text_[run] != '"' && text_[run] != '\\' &&
-                   static_cast<unsigned char>(text_[run]) >= 0x20)
-                ++run;
-            value.append(text_, at_, run - at_);
-            at_ = run;
-            if (at_ >= text_.size()) invalid("expected the end of a string");
-            if (text_[at_] == '"') break;
-            if (text_[at_] != '\\') invalid("a string holds a control character");
-            escape(value);
-        }
-        ++at_;
-        if (const std::size_t good = utf8_prefix(value); good != value.size()) {
-            at_ = start;
-            refuse("is not valid JSON: a string is not UTF-8, from its byte " + std::to_string(good) + " on");
-        }
-        return value;
-    }
-    void escape(std::string& to) {
-        constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-        const char c = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-        if (const std::size_t which = letters.find(c); which != letters.npos && c != '\0') {
-            to += meant[which];
-            at_ += 2;
-            return;
-        }
-        if (c != 'u') invalid("expected an escape");
-        std::uint32_t code = four_digits(at_ + 2);
-        std::size_t length = 6;
-        // The first half of a surrogate pair.
-        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") {
-            const std::uint32_t low = four_digits(at_ + 8);
-            if (low >= 0xDC00 && low < 0xE000) {
-                code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-                length = 12;
-            }
-        }
-        if (code >= 0xD800 && code < 0xE000) invalid("half of a surrogate pair");
-        append_utf8(to, code);
-        at_ += length;
-    }
+    std::string read_string();
+    void escape(std::string& to);
     std::uint32_t four_digits(std::size_t from) const {
         std::uint32_t code = 0;
         const char* const first = text_.data() + from;
@@ -234,32 +130,7 @@ private:
     }
 
     // -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
-    std::string_view number_text(const char* what) {
-        expect(json_kind::number, what);
-        const std::size_t start = at_;
-        const auto digits = [&] {
-            const std::size_t first = at_;
-            while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-            if (at_ == first) invalid("expected a digit");
-            return at_ - first;
-        };
-        if (text_[at_] == '-') ++at_;
-        const std::size_t whole_start = at_;
-        if (digits() > 1 && text_[whole_start] == '0') {
-            at_ = whole_start;
-            invalid("a number begins with 0");
-        }
-        if (at_ < text_.size() && text_[at_] == '.') {
-            ++at_;
-            digits();
-        }
-        if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
-            ++at_;
-            if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
-            digits();
-        }
-        return text_.substr(start, at_ - start);
-    }
+    std::string_view number_text(const char* what);
     static bool tiny(std::string_view number) {
         const std::size_t e = number.find_first_of("eE");
         return (e != number.npos && number[e + 1] == '-') || number.starts_with("0.") || number.starts_with("-0.");
@@ -290,7 +161,165 @@ private:
 };
 
 /// A text as a JSON string, in quotes. Throws argument_error if it is not UTF-8.
-inline std::string json_string(std::string_view text) {
+std::string json_string(std::string_view text);
+
+/// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
+/// cannot represent.
+inline std::string json_number(double value) {
+    if (!std::isfinite(value)) return "null";
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION json_kind json_reader::peek() {
+    blanks();
+    switch (at_ < text_.size() ? text_[at_] : '\0') {
+    case '{': return json_kind::object;
+    case '[': return json_kind::array;
+    case '"': return json_kind::string;
+    case 't':
+    case 'f': return json_kind::boolean;
+    case 'n': return json_kind::null;
+    default:
+        if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return json_kind::number;
+        invalid("expected a value");
+    }
+}
+
+TG_DEFINITION bool json_reader::next_name(std::string& name) {
+    if (!next('}')) return false;
+    if (at_ >= text_.size() || text_[at_] != '"') invalid("expected a name in quotes");
+    const std::size_t start = at_;
+    name = read_string();
+    if (!levels_.back().names.insert(name).second) {
+        at_ = start;
+        refuse("holds the name '" + name + "' twice");
+    }
+    blanks();
+    if (at_ >= text_.size() || text_[at_] != ':') invalid("expected ':'");
+    ++at_;
+    return true;
+}
+
+TG_DEFINITION double json_reader::number() {
+    const std::string_view digits = number_text("a number");
+    double value = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    // Numbers too small for a double become 0, as usual.
+    if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
+    return end.ec == std::errc{} ? value : 0.0;
+}
+
+TG_DEFINITION void json_reader::skip() {
+    const std::size_t depth = levels_.size();
+    std::string name;
+    do {
+        switch (peek()) {
+        case json_kind::object: begin_object(); break;
+        case json_kind::array: begin_array(); break;
+        case json_kind::string: read_string(); break;
+        case json_kind::boolean: boolean(); break;
+        case json_kind::null: null(); break;
+        case json_kind::number: number(); break;
+        }
+        while (levels_.size() > depth && !(levels_.back().object ? next_name(name) : next_element())) {}
+    } while (levels_.size() > depth);
+}
+
+TG_DEFINITION bool json_reader::next(char close) {
+    level& inside = levels_.back();
+    blanks();
+    if (at_ < text_.size() && text_[at_] == close) {
+        ++at_;
+        levels_.pop_back();
+        return false;
+    }
+    if (!inside.first) {
+        if (at_ >= text_.size() || text_[at_] != ',') invalid(std::string("expected ',' or '") + close + "'");
+        ++at_;
+        blanks();
+    }
+    inside.first = false;
+    return true;
+}
+
+TG_DEFINITION std::string json_reader::read_string() {
+    std::string value;
+    const std::size_t start = ++at_;
+    for (;;) {
+        std::size_t run = at_;
+        while (run < text_.size() && text_[run] != '"' && text_[run] != '\\' &&
+               static_cast<unsigned char>(text_[run]) >= 0x20)
+            ++run;
+        value.append(text_, at_, run - at_);
+        at_ = run;
+        if (at_ >= text_.size()) invalid("expected the end of a string");
+        if (text_[at_] == '"') break;
+        if (text_[at_] != '\\') invalid("a string holds a control character");
+        escape(value);
+    }
+    ++at_;
+    if (const std::size_t good = utf8_prefix(value); good != value.size()) {
+        at_ = start;
+        refuse("is not valid JSON: a string is not UTF-8, from its byte " + std::to_string(good) + " on");
+    }
+    return value;
+}
+
+TG_DEFINITION void json_reader::escape(std::string& to) {
+    constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+    const char c = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+    if (const std::size_t which = letters.find(c); which != letters.npos && c != '\0') {
+        to += meant[which];
+        at_ += 2;
+        return;
+    }
+    if (c != 'u') invalid("expected an escape");
+    std::uint32_t code = four_digits(at_ + 2);
+    std::size_t length = 6;
+    // The first half of a surrogate pair.
+    if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") {
+        const std::uint32_t low = four_digits(at_ + 8);
+        if (low >= 0xDC00 && low < 0xE000) {
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            length = 12;
+        }
+    }
+    if (code >= 0xD800 && code < 0xE000) invalid("half of a surrogate pair");
+    append_utf8(to, code);
+    at_ += length;
+}
+
+TG_DEFINITION std::string_view json_reader::number_text(const char* what) {
+    expect(json_kind::number, what);
+    const std::size_t start = at_;
+    const auto digits = [&] {
+        const std::size_t first = at_;
+        while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+        if (at_ == first) invalid("expected a digit");
+        return at_ - first;
+    };
+    if (text_[at_] == '-') ++at_;
+    const std::size_t whole_start = at_;
+    if (digits() > 1 && text_[whole_start] == '0') {
+        at_ = whole_start;
+        invalid("a number begins with 0");
+    }
+    if (at_ < text_.size() && text_[at_] == '.') {
+        ++at_;
+        digits();
+    }
+    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+        ++at_;
+        if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+        digits();
+    }
+    return text_.substr(start, at_ - start);
+}
+
+TG_DEFINITION std::string json_string(std::string_view text) {
     if (const std::size_t good = utf8_prefix(text); good != text.size())
         throw argument_error("json_string: " + quoted_text(text.substr(0, good)) +
                              " is followed by bytes that are not UTF-8");
@@ -306,12 +335,6 @@ inline std::string json_string(std::string_view text) {
     return result += '"';
 }
 
-/// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
-/// cannot represent.
-inline std::string json_number(double value) {
-    if (!std::isfinite(value)) return "null";
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
+#endif
 
 } // namespace tapegraph::io

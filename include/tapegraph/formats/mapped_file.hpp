@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/path.hpp>
 
@@ -35,24 +36,7 @@ class mapped_file {
 public:
     /// Throws data_error naming the file if it is missing, is not a regular file or cannot be
     /// mapped.
-    explicit mapped_file(const files::path& path, file_access access = file_access::random) {
-        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (file < 0) {
-            (void)detail::file_size_of(path); // reports a missing file, or one of another kind
-            fail(path, "cannot be opened", errno);
-        }
-        struct ::stat known {};
-        const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
-        size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
-        void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-        const int reason = errno;
-        ::close(file); // the mapping keeps it open
-        if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
-        if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
-        data_ = static_cast<const std::byte*>(place);
-        if (data_ == nullptr || access == file_access::random) return;
-        (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL); // a hint
-    }
+    explicit mapped_file(const files::path& path, file_access access = file_access::random);
     mapped_file(mapped_file&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     mapped_file& operator=(mapped_file&& other) noexcept {
@@ -76,5 +60,28 @@ private:
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION mapped_file::mapped_file(const files::path& path, file_access access) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        (void)detail::file_size_of(path); // reports a missing file, or one of another kind
+        fail(path, "cannot be opened", errno);
+    }
+    struct ::stat known {};
+    const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
+    size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
+    void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    const int reason = errno;
+    ::close(file); // the mapping keeps it open
+    if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
+    if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
+    data_ = static_cast<const std::byte*>(place);
+    if (data_ == nullptr || access == file_access::random) return;
+    (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL); // a hint
+}
+
+#endif
 
 } // namespace tapegraph::io

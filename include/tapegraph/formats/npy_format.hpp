@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/strided_copy.hpp>
 
@@ -26,7 +27,58 @@ struct npy_header {
 };
 
 /// Parses "<f4" and similar types; throws dtype_error for types that are not numeric.
-inline void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
+void read_npy_type(std::string_view text, npy_header& header, const std::string& what);
+
+/// Parses the header's text, a Python dict of three literals.
+class npy_header_text {
+public:
+    npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+
+    npy_header read();
+
+private:
+    char peek() {
+        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+        return at_ < text_.size() ? text_[at_] : '\0';
+    }
+    bool next(char c) {
+        if (peek() != c) return false;
+        ++at_;
+        return true;
+    }
+    void take(char c) {
+        if (!next(c)) fail(std::string("'") + c + "'");
+    }
+    bool word(std::string_view w) {
+        peek();
+        if (text_.substr(at_, w.size()) != w) return false;
+        at_ += w.size();
+        return true;
+    }
+    std::string_view quoted();
+    std::vector<std::int64_t> tuple();
+    [[noreturn]] void fail(const std::string& wanted) {
+        throw data_error(what_ + ": the header says something else than " + wanted + " at its byte " +
+                         std::to_string(at_));
+    }
+
+    std::string_view text_;
+    const std::string& what_;
+    std::size_t at_ = 0;
+};
+
+/// Parses the start of an .npy; the expected size of its values is checked against `file_bytes`.
+npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what);
+
+/// Converts values in the file's layout to this machine's byte order and to rows.
+host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what);
+
+/// The bytes that numpy.save writes before the values of a row-major array.
+std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation);
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
     const std::string_view code = text.size() > 1 ? text.substr(1) : text;
     constexpr std::pair<std::string_view, dtype> known[] = {
         {"f4", dtype::f32}, {"f8", dtype::f64}, {"f2", dtype::f16}, {"i1", dtype::i8},
@@ -53,96 +105,62 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
                       " are not read, numbers and booleans are");
 }
 
-/// Parses the header's text, a Python dict of three literals.
-class npy_header_text {
-public:
-    npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
-
-    npy_header read() {
-        npy_header header;
-        int found = 0;
-        take('{');
-        while (!next('}')) {
-            const std::string_view key = quoted();
-            take(':');
-            if (key == "descr") {
-                if (peek() == '[' || peek() == '(')
-                    throw dtype_error(what_ + ": records of several fields (a structured type) are not read");
-                read_npy_type(quoted(), header, what_);
-                found |= 1;
-            } else if (key == "fortran_order") {
-                header.fortran_order = word("True");
-                if (!header.fortran_order && !word("False")) fail("True or False");
-                found |= 2;
-            } else if (key == "shape") {
-                header.shape = tuple();
-                found |= 4;
-            } else {
-                fail("descr, fortran_order or shape");
-            }
-            if (!next(',') && peek() != '}') fail("',' or '}'");
+TG_DEFINITION npy_header npy_header_text::read() {
+    npy_header header;
+    int found = 0;
+    take('{');
+    while (!next('}')) {
+        const std::string_view key = quoted();
+        take(':');
+        if (key == "descr") {
+            if (peek() == '[' || peek() == '(')
+                throw dtype_error(what_ + ": records of several fields (a structured type) are not read");
+            read_npy_type(quoted(), header, what_);
+            found |= 1;
+        } else if (key == "fortran_order") {
+            header.fortran_order = word("True");
+            if (!header.fortran_order && !word("False")) fail("True or False");
+            found |= 2;
+        } else if (key == "shape") {
+            header.shape = tuple();
+            found |= 4;
+        } else {
+            fail("descr, fortran_order or shape");
         }
-        if (found != 7) throw data_error(what_ + ": the header lacks descr, fortran_order or shape");
-        if (peek() != '\0') fail("the end");
-        return header;
+        if (!next(',') && peek() != '}') fail("',' or '}'");
     }
+    if (found != 7) throw data_error(what_ + ": the header lacks descr, fortran_order or shape");
+    if (peek() != '\0') fail("the end");
+    return header;
+}
 
-private:
-    char peek() {
-        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
-        return at_ < text_.size() ? text_[at_] : '\0';
-    }
-    bool next(char c) {
-        if (peek() != c) return false;
-        ++at_;
-        return true;
-    }
-    void take(char c) {
-        if (!next(c)) fail(std::string("'") + c + "'");
-    }
-    bool word(std::string_view w) {
-        peek();
-        if (text_.substr(at_, w.size()) != w) return false;
-        at_ += w.size();
-        return true;
-    }
-    std::string_view quoted() {
-        const char quote = peek();
-        const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
-        if (end == text_.npos) fail("a text in quotes");
-        const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
-        at_ = end + 1;
-        return inside;
-    }
-    std::vector<std::int64_t> tuple() {
-        std::vector<std::int64_t> extents;
-        take('(');
-        while (!next(')')) {
-            std::int64_t value = 0;
-            if (peek() < '0' || peek() > '9') fail("an extent");
-            for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-                if (__builtin_mul_overflow(value, 10, &value) ||
-                    __builtin_add_overflow(value, text_[at_] - '0', &value))
-                    throw data_error(what_ + ": an extent of the shape does not fit 63 bits");
-            if (at_ < text_.size() && text_[at_] == 'L') ++at_; // Python 2
-            extents.push_back(value);
-            if (!next(',') && peek() != ')') fail("',' or ')'");
-        }
-        return extents;
-    }
-    [[noreturn]] void fail(const std::string& wanted) {
-        throw data_error(what_ + ": the header says something else than " + wanted + " at its byte " +
-                         std::to_string(at_));
-    }
+TG_DEFINITION std::string_view npy_header_text::quoted() {
+    const char quote = peek();
+    const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
+    if (end == text_.npos) fail("a text in quotes");
+    const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return inside;
+}
 
-    std::string_view text_;
-    const std::string& what_;
-    std::size_t at_ = 0;
-};
+TG_DEFINITION std::vector<std::int64_t> npy_header_text::tuple() {
+    std::vector<std::int64_t> extents;
+    take('(');
+    while (!next(')')) {
+        std::int64_t value = 0;
+        if (peek() < '0' || peek() > '9') fail("an extent");
+        for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
+            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text_[at_] - '0', &value))
+                throw data_error(what_ + ": an extent of the shape does not fit 63 bits");
+        if (at_ < text_.size() && text_[at_] == 'L') ++at_; // Python 2
+        extents.push_back(value);
+        if (!next(',') && peek() != ')') fail("',' or ')'");
+    }
+    return extents;
+}
 
-/// Parses the start of an .npy; the expected size of its values is checked against `file_bytes`.
-inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes,
-                                   const std::string& what) {
+TG_DEFINITION npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes,
+                                          const std::string& what) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
     if (begin.size() < 10 || std::memcmp(begin.data(), "\x93NUMPY", 6) != 0)
         throw data_error(what + ": not an .npy file: it does not begin with \\x93NUMPY");
@@ -169,8 +187,7 @@ inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64
     return header;
 }
 
-/// Converts values in the file's layout to this machine's byte order and to rows.
-inline host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
+TG_DEFINITION host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
     const std::size_t width = size_of(header.type);
     if (header.big_endian && width > 1)
         for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(width))
@@ -191,8 +208,7 @@ inline host_array npy_array(npy_header header, std::vector<std::byte> values, co
     return array;
 }
 
-/// The bytes that numpy.save writes before the values of a row-major array.
-inline std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
+TG_DEFINITION std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
     if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
     const bool is_float = is_floating(type);
     const bool is_unsigned = type == dtype::u8 || type == dtype::u16 || type == dtype::u32 || type == dtype::u64;
@@ -216,5 +232,7 @@ inline std::string npy_begin(dtype type, std::span<const std::int64_t> shape, co
     for (std::size_t i = 0; i < fixed - magic; ++i) begin += static_cast<char>(text.size() >> (8 * i));
     return begin + text;
 }
+
+#endif
 
 } // namespace tapegraph::io::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <cstddef>
@@ -10,7 +11,11 @@ namespace tapegraph::io {
 
 /// Formats a text for errors: in quotes, with control characters as \n or \x1b, and truncated to
 /// `longest` bytes after a whole UTF-8 character, with dots.
-inline std::string quoted_text(std::string_view text, std::size_t longest = 40) {
+std::string quoted_text(std::string_view text, std::size_t longest = 40);
+
+#if TG_DEFINES(formats)
+
+TG_DEFINITION std::string quoted_text(std::string_view text, std::size_t longest) {
     std::size_t end = text.size();
     if (end > longest) {
         end = longest;
@@ -33,5 +38,7 @@ inline std::string quoted_text(std::string_view text, std::size_t longest = 40) 
     }
     return shown += end < text.size() ? "'..." : "'";
 }
+
+#endif
 
 } // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/mapped_file.hpp>
@@ -7,7 +8,7 @@
 #include <tapegraph/formats/quoted_text.hpp>
 #include <tapegraph/formats/safetensors_header.hpp>
 
-#if !defined(TG_WEIGHTS_COMPILED)
+#if TG_DEFINES(formats) && !defined(TG_WEIGHTS_COMPILED)
 #include <tapegraph/formats/safetensors_json.hpp>
 #endif
 
@@ -28,7 +29,7 @@
 /// gaps. Format: https://github.com/huggingface/safetensors
 ///
 /// With TG_WEIGHTS_COMPILED the JSON functions are compiled in another file, io/weights.cpp (in
-/// CMake the library tapegraph::weights).
+/// CMake the library tapegraph::weights); the component has them, too.
 
 namespace tapegraph::io {
 
@@ -59,8 +60,66 @@ namespace detail {
 
 /// Checks that tensors tile the data: overlaps and gaps both mean that the header does not describe
 /// this file.
-inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
-                                     const std::string& file) {
+void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+                              const std::string& file);
+
+} // namespace detail
+
+/// The tensors of a safetensors file in memory, as views of it, its metadata, and content that is
+/// not read. `origin` is the prefix of errors. Throws data_error if the bytes are truncated or
+/// inconsistent.
+safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin);
+
+/// Reads all tensors and the metadata. Throws data_error, naming file and tensor, if the file is
+/// missing, truncated or inconsistent. The sizes in the header are checked against the file's
+/// before any allocation.
+safetensors_file read_safetensors_file(const files::path& path);
+
+/// Reads all tensors by name; see read_safetensors_file for the errors.
+inline std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
+    return read_safetensors_file(path).tensors;
+}
+
+namespace detail {
+
+/// The start of a file, and the order of the values after it.
+struct safetensors_layout {
+    std::string header; ///< its length, 8 bytes, and the text, padded
+    std::vector<const safetensors_entry*> order;
+    std::vector<std::uint64_t> bytes; ///< size of each
+};
+
+safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
+                                       const std::map<std::string, std::string>& metadata);
+
+/// Passes the bytes of a file to `write(data, bytes)`, piece by piece.
+template <class Write>
+void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
+    write(layout.header.data(), layout.header.size());
+    for (std::size_t i = 0; i < layout.order.size(); ++i)
+        if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
+}
+
+} // namespace detail
+
+/// Writes tensors without copying them. The file replaces an older one only when complete. Throws
+/// argument_error for a name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for
+/// an impossible shape, data_error on failure.
+inline void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
+                                     const std::map<std::string, std::string>& metadata = {}) {
+    const auto layout =
+        detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
+    atomic_file out(path);
+    detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
+    out.commit();
+}
+
+#if TG_DEFINES(formats)
+
+namespace detail {
+
+TG_DEFINITION void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+                                            const std::string& file) {
     std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
         return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
     });
@@ -79,10 +138,7 @@ inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std
 
 } // namespace detail
 
-/// The tensors of a safetensors file in memory, as views of it, its metadata, and content that is
-/// not read. `origin` is the prefix of errors. Throws data_error if the bytes are truncated or
-/// inconsistent.
-inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
+TG_DEFINITION safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
     if (bytes.size() < 8)
         throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are not a safetensors file");
     std::uint64_t header_bytes = 0;
@@ -114,10 +170,7 @@ inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const
     return result;
 }
 
-/// Reads all tensors and the metadata. Throws data_error, naming file and tensor, if the file is
-/// missing, truncated or inconsistent. The sizes in the header are checked against the file's
-/// before any allocation.
-inline safetensors_file read_safetensors_file(const files::path& path) {
+TG_DEFINITION safetensors_file read_safetensors_file(const files::path& path) {
     const mapped_file file(path, file_access::sequential);
     safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
     safetensors_file result{{}, std::move(view.metadata), std::move(view.unread)};
@@ -126,23 +179,11 @@ inline safetensors_file read_safetensors_file(const files::path& path) {
     return result;
 }
 
-/// Reads all tensors by name; see read_safetensors_file for the errors.
-inline std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
-    return read_safetensors_file(path).tensors;
-}
-
 namespace detail {
 
-/// The start of a file, and the order of the values after it.
-struct safetensors_layout {
-    std::string header; ///< its length, 8 bytes, and the text, padded
-    std::vector<const safetensors_entry*> order;
-    std::vector<std::uint64_t> bytes; ///< size of each
-};
-
-inline safetensors_layout lay_out_safetensors(const std::string& operation,
-                                              const std::vector<safetensors_entry>& entries,
-                                              const std::map<std::string, std::string>& metadata) {
+TG_DEFINITION safetensors_layout lay_out_safetensors(const std::string& operation,
+                                                     const std::vector<safetensors_entry>& entries,
+                                                     const std::map<std::string, std::string>& metadata) {
     safetensors_layout result;
     for (const auto& entry : entries) result.order.push_back(&entry);
     std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
@@ -173,26 +214,8 @@ inline safetensors_layout lay_out_safetensors(const std::string& operation,
     return result;
 }
 
-/// Passes the bytes of a file to `write(data, bytes)`, piece by piece.
-template <class Write>
-void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
-    write(layout.header.data(), layout.header.size());
-    for (std::size_t i = 0; i < layout.order.size(); ++i)
-        if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
-}
-
 } // namespace detail
 
-/// Writes tensors without copying them. The file replaces an older one only when complete. Throws
-/// argument_error for a name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for
-/// an impossible shape, data_error on failure.
-inline void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
-                                     const std::map<std::string, std::string>& metadata = {}) {
-    const auto layout =
-        detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
-    atomic_file out(path);
-    detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
-    out.commit();
-}
+#endif
 
 } // namespace tapegraph::io

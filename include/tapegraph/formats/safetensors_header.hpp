@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/host_array.hpp>
 
 #include <array>
@@ -14,7 +15,7 @@
 /// and defined in formats/safetensors_json.hpp.
 
 #if !defined(TG_WEIGHTS_DEFINITION) // io/weights.cpp has another
-#define TG_WEIGHTS_DEFINITION inline
+#define TG_WEIGHTS_DEFINITION TG_DEFINITION
 #endif
 
 namespace tapegraph::io::detail {

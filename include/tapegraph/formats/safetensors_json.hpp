@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/safetensors_header.hpp>
 
@@ -9,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#if TG_DEFINES(formats)
+
 namespace tapegraph::io::detail {
 
 /// Reads one header entry and checks it separately; the reader is before its value.
-inline safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
-                                              const std::string& file) {
+TG_DEFINITION safetensors_place safetensors_place_of(json_reader& json, const std::string& name,
+                                                     std::uint64_t data_bytes, const std::string& file) {
     const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
     constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
     const auto numbers = [&](const char* what) {
@@ -125,3 +128,5 @@ TG_WEIGHTS_DEFINITION std::string safetensors_header_text(const safetensors_head
 }
 
 } // namespace tapegraph::io::detail
+
+#endif

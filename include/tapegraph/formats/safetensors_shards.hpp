@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/folder.hpp>
 #include <tapegraph/formats/safetensors_reader.hpp>
 
@@ -26,7 +27,25 @@ struct shards {
 
 namespace detail {
 
-inline std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
+std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count);
+
+/// Names of the files that an index refers to; none if there is no index, or it is damaged.
+std::set<std::string> files_of_index(const files::path& index);
+
+} // namespace detail
+
+/// Writes tensors, by name in ascending order, into files with at most `to.max_bytes` of values,
+/// then the index; returns the index's path. Until the index is complete an older one and its files
+/// are untouched; files that only the older one named are then removed. Throws like
+/// write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
+files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+                                     const std::map<std::string, std::string>& metadata = {});
+
+#if TG_DEFINES(formats)
+
+namespace detail {
+
+TG_DEFINITION std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
     const auto five = [](std::size_t number) {
         const std::string digits = std::to_string(number);
         return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
@@ -35,8 +54,7 @@ inline std::string shard_name(const std::string& stem, int generation, std::size
            five(count) + ".safetensors";
 }
 
-/// Names of the files that an index refers to; none if there is no index, or it is damaged.
-inline std::set<std::string> files_of_index(const files::path& index) {
+TG_DEFINITION std::set<std::string> files_of_index(const files::path& index) {
     std::set<std::string> files;
     std::error_code failure;
     if (!files::exists(index, failure)) return files;
@@ -52,12 +70,8 @@ inline std::set<std::string> files_of_index(const files::path& index) {
 
 } // namespace detail
 
-/// Writes tensors, by name in ascending order, into files with at most `to.max_bytes` of values,
-/// then the index; returns the index's path. Until the index is complete an older one and its files
-/// are untouched; files that only the older one named are then removed. Throws like
-/// write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
-inline files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-                                            const std::map<std::string, std::string>& metadata = {}) {
+TG_DEFINITION files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+                                                   const std::map<std::string, std::string>& metadata) {
     const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
     if (to.path.extension() != ".safetensors")
         throw argument_error(operation + ": the path does not end in .safetensors");
@@ -114,5 +128,7 @@ inline files::path write_safetensors_shards(const shards& to, std::vector<safete
         if (written.count(old) == 0) files::remove(folder / old, failure);
     return index;
 }
+
+#endif
 
 } // namespace tapegraph::io

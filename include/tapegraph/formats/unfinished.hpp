@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/folder.hpp>
 
 #include <atomic>
@@ -62,30 +63,9 @@ struct process_status {
     char state = 0;
     std::uint64_t start = 0;
 };
-inline process_status status_of(std::uint64_t process) {
-    const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
-    process_status found;
-    auto at = text.rfind(") "); // after the program's name, which may contain anything
-    if (at == text.npos || at + 2 >= text.size()) return found;
-    found.state = text[at + 2];
-    for (int field = 3; field < 22 && at != text.npos; ++field) at = text.find(' ', at + (field == 3 ? 2 : 1));
-    if (at != text.npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), found.start);
-    return found;
-}
+process_status status_of(std::uint64_t process);
 
-inline process_mark own_mark() {
-    process_mark own;
-    own.process = static_cast<std::uint64_t>(::getpid());
-    own.start = status_of(own.process).start;
-    const std::string boot = text_of_proc("/proc/sys/kernel/random/boot_id");
-    struct stat space {};
-    if (boot.empty() || ::stat("/proc/self/ns/pid", &space) != 0) return own;
-    own.place = 14695981039346656037u; // FNV-1a
-    const auto mix = [&](unsigned char byte) { own.place = (own.place ^ byte) * 1099511628211u; };
-    for (const char c : boot) mix(static_cast<unsigned char>(c));
-    for (std::uint64_t rest = space.st_ino; rest != 0; rest >>= 8) mix(static_cast<unsigned char>(rest));
-    return own;
-}
+process_mark own_mark();
 
 /// Whether a process of this place is alive: exactly this one, not a later one with its id.
 inline bool lives(const process_mark& mark) {
@@ -94,33 +74,10 @@ inline bool lives(const process_mark& mark) {
     return now.state != 'Z' && now.state != 'X' && (mark.start == 0 || now.start == 0 || mark.start == now.start);
 }
 
-inline files::path unfinished_name(const files::path& beside) {
-    static std::atomic<std::uint64_t> serial{0};
-    const process_mark own = own_mark();
-    std::string name(unfinished_prefix);
-    const auto add = [&](std::uint64_t number, int base) {
-        char digits[24];
-        name.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
-    };
-    add(own.place, 16), name += '-', add(own.process, 10), name += '-', add(own.start, 10), name += '-';
-    add(serial++, 10);
-    return beside / name;
-}
+files::path unfinished_name(const files::path& beside);
 
 /// Parses the writer from a name; returns false if the name does not have one.
-inline bool read_unfinished_name(std::string_view name, process_mark& mark) {
-    const char* at = name.data() + unfinished_prefix.size();
-    const char* const last = name.data() + name.size();
-    std::uint64_t serial = 0;
-    const auto take = [&](std::uint64_t& number, int base, bool more) {
-        const auto end = std::from_chars(at, last, number, base);
-        if (end.ec != std::errc{} || (more ? end.ptr == last || *end.ptr != '-' : end.ptr != last)) return false;
-        at = end.ptr + 1;
-        return true;
-    };
-    return take(mark.place, 16, true) && take(mark.process, 10, true) && take(mark.start, 10, true) &&
-           take(serial, 10, false) && mark.process > 0;
-}
+bool read_unfinished_name(std::string_view name, process_mark& mark);
 
 /// Takes the lock of an entry that this process has just created, open as `file`. Returns false if
 /// another process took it for abandoned, and is removing it: create another one. If a file system
@@ -154,7 +111,82 @@ inline bool is_local([[maybe_unused]] int file) {
 }
 
 /// Seconds since the last write to a file, or to a folder and its content.
-inline double seconds_untouched(int file, const files::path& name) {
+double seconds_untouched(int file, const files::path& name);
+
+/// Removes an entry if no living process writes it.
+void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own);
+
+} // namespace detail
+
+/// Removes unfinished entries of dead processes in a folder: files and folders that were to appear
+/// there when complete. Those of living processes stay, also of other containers or machines.
+/// Everything that writes files here calls it once per folder.
+void remove_unfinished(const files::path& folder);
+
+namespace detail {
+
+/// The same before the first file that this process writes into a folder. With many folders some
+/// are checked again.
+void remove_unfinished_once(const files::path& folder);
+
+} // namespace detail
+#if TG_DEFINES(formats)
+
+namespace detail {
+
+TG_DEFINITION process_status status_of(std::uint64_t process) {
+    const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
+    process_status found;
+    auto at = text.rfind(") "); // after the program's name, which may contain anything
+    if (at == text.npos || at + 2 >= text.size()) return found;
+    found.state = text[at + 2];
+    for (int field = 3; field < 22 && at != text.npos; ++field) at = text.find(' ', at + (field == 3 ? 2 : 1));
+    if (at != text.npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), found.start);
+    return found;
+}
+
+TG_DEFINITION process_mark own_mark() {
+    process_mark own;
+    own.process = static_cast<std::uint64_t>(::getpid());
+    own.start = status_of(own.process).start;
+    const std::string boot = text_of_proc("/proc/sys/kernel/random/boot_id");
+    struct stat space {};
+    if (boot.empty() || ::stat("/proc/self/ns/pid", &space) != 0) return own;
+    own.place = 14695981039346656037u; // FNV-1a
+    const auto mix = [&](unsigned char byte) { own.place = (own.place ^ byte) * 1099511628211u; };
+    for (const char c : boot) mix(static_cast<unsigned char>(c));
+    for (std::uint64_t rest = space.st_ino; rest != 0; rest >>= 8) mix(static_cast<unsigned char>(rest));
+    return own;
+}
+
+TG_DEFINITION files::path unfinished_name(const files::path& beside) {
+    static std::atomic<std::uint64_t> serial{0};
+    const process_mark own = own_mark();
+    std::string name(unfinished_prefix);
+    const auto add = [&](std::uint64_t number, int base) {
+        char digits[24];
+        name.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+    };
+    add(own.place, 16), name += '-', add(own.process, 10), name += '-', add(own.start, 10), name += '-';
+    add(serial++, 10);
+    return beside / name;
+}
+
+TG_DEFINITION bool read_unfinished_name(std::string_view name, process_mark& mark) {
+    const char* at = name.data() + unfinished_prefix.size();
+    const char* const last = name.data() + name.size();
+    std::uint64_t serial = 0;
+    const auto take = [&](std::uint64_t& number, int base, bool more) {
+        const auto end = std::from_chars(at, last, number, base);
+        if (end.ec != std::errc{} || (more ? end.ptr == last || *end.ptr != '-' : end.ptr != last)) return false;
+        at = end.ptr + 1;
+        return true;
+    };
+    return take(mark.place, 16, true) && take(mark.process, 10, true) && take(mark.start, 10, true) &&
+           take(serial, 10, false) && mark.process > 0;
+}
+
+TG_DEFINITION double seconds_untouched(int file, const files::path& name) {
     struct stat found {};
     if (::fstat(file, &found) != 0) return 0;
     ::time_t newest = found.st_mtime;
@@ -167,8 +199,7 @@ inline double seconds_untouched(int file, const files::path& name) {
     return ::difftime(::time(nullptr), newest);
 }
 
-/// Removes an entry if no living process writes it.
-inline void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
+TG_DEFINITION void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
     constexpr double day = 24 * 60 * 60;
     process_mark mark;
     const bool known = read_unfinished_name(name, mark);
@@ -191,10 +222,7 @@ inline void remove_if_left(const files::path& entry, std::string_view name, cons
 
 } // namespace detail
 
-/// Removes unfinished entries of dead processes in a folder: files and folders that were to appear
-/// there when complete. Those of living processes stay, also of other containers or machines.
-/// Everything that writes files here calls it once per folder.
-inline void remove_unfinished(const files::path& folder) {
+TG_DEFINITION void remove_unfinished(const files::path& folder) {
     DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
     if (open == nullptr) return;
     std::vector<std::string> found;
@@ -208,9 +236,7 @@ inline void remove_unfinished(const files::path& folder) {
 
 namespace detail {
 
-/// The same before the first file that this process writes into a folder. With many folders some
-/// are checked again.
-inline void remove_unfinished_once(const files::path& folder) {
+TG_DEFINITION void remove_unfinished_once(const files::path& folder) {
     if (folder.filename().string().starts_with(unfinished_prefix)) return; // new, and used only by its writer
     static std::atomic<std::size_t> known[64];
     const std::size_t hash = std::hash<std::string>()(folder.string()) | 1;
@@ -218,4 +244,7 @@ inline void remove_unfinished_once(const files::path& folder) {
 }
 
 } // namespace detail
+
+#endif
+
 } // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/atomic_folder.hpp>
 #include <tapegraph/formats/folder_claim.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -72,24 +73,7 @@ struct weight_snapshot {
     std::map<std::string, std::string> metadata;
     std::vector<std::byte> values;
 
-    void take(model_entries from) {
-        entries = std::move(from.entries);
-        metadata = std::move(from.metadata);
-        std::vector<std::size_t> bytes;
-        std::size_t size = 0;
-        for (const auto& e : entries) {
-            std::int64_t count = 0;
-            io::checked_size(e.shape, size_of(e.type), count);
-            bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
-            size += bytes.back();
-        }
-        values.resize(size);
-        std::byte* to = values.data();
-        for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
-            if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
-            entries[i].data = to;
-        }
-    }
+    void take(model_entries from);
 };
 /// Stands for the path when a model is saved into a snapshot, or in parts.
 struct snapshot_place {
@@ -125,34 +109,11 @@ class checkpoint_manager {
 public:
     /// Creates the folder if it is missing, and removes unfinished files of a killed process.
     /// Throws argument_error for invalid options, data_error if the folder cannot be created.
-    explicit checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
-        : folder_(std::move(folder)), options_(std::move(options)) {
-        const auto refuse = [](const char* name, std::int64_t value) {
-            throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
-        };
-        if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
-        if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
-        if (options_.parts && options_.max_shard_bytes > 0)
-            throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
-                                 ", and files are one for each rank");
-        if (!makes_folders()) return;
-        io::detail::make_folder(folder_);
-        io::remove_unfinished(folder_);
-    }
+    explicit checkpoint_manager(files::path folder, checkpoint_manager_options options = {});
     checkpoint_manager(const checkpoint_manager&) = delete;
     checkpoint_manager& operator=(const checkpoint_manager&) = delete;
     /// Waits for the current write. Its error is lost: call close() first.
-    ~checkpoint_manager() {
-        if (writer_.joinable()) writer_.join();
-        if (!options_.parts) return;
-        try {
-            if (std::uncaught_exceptions() > 0)
-                options_.parts->abandon();
-            else
-                options_.parts->finish();
-        } catch (...) { // callers that need the error call close()
-        }
-    }
+    ~checkpoint_manager();
 
     const files::path& folder() const { return folder_; }
     const checkpoint_manager_options& options() const { return options_; }
@@ -239,19 +200,7 @@ public:
         return known.empty() ? std::nullopt : std::optional(known.back());
     }
     /// The step of the checkpoint with the best value of `options().best`, if there is one.
-    std::optional<std::int64_t> best() const {
-        std::optional<std::int64_t> found;
-        if (options_.best.empty()) return found;
-        const bool highest = detail::more_is_better(options_.best, options_.mode);
-        double value = 0;
-        for (const std::int64_t step : steps()) {
-            const double offered = state_of(step).metric(options_.best);
-            if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
-            value = offered;
-            found = step;
-        }
-        return found;
-    }
+    std::optional<std::int64_t> best() const;
     /// The state stored in a checkpoint. Throws data_error if it cannot be read.
     checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
 
@@ -287,27 +236,8 @@ public:
 
 private:
     bool makes_folders() const { return options_.parts ? options_.parts->leads() : options_.writes; }
-    void write(const checkpoint_state& state) {
-        io::atomic_folder place(path_of(state.step));
-        const auto file = place.path() / "model.safetensors";
-        if (options_.max_shard_bytes > 0)
-            io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
-        else
-            io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
-        io::atomic_file text(place.path() / "state.json");
-        text.write(io::detail::text_of(state));
-        text.commit();
-        place.commit();
-        remove_surplus(state.step);
-    }
-    void remove_surplus(std::int64_t written) const {
-        const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
-        const auto kept = surplus.empty() ? std::nullopt : best();
-        for (const std::int64_t old : surplus)
-            if (old != kept && old != written &&
-                (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
-                io::remove_folder(path_of(old));
-    }
+    void write(const checkpoint_state& state);
+    void remove_surplus(std::int64_t written) const;
 
     files::path folder_;
     checkpoint_manager_options options_;
@@ -316,5 +246,95 @@ private:
     std::thread writer_;
     std::exception_ptr failure_;
 };
+
+#if TG_DEFINES_FOR_HOST(io)
+
+namespace detail {
+
+TG_DEFINITION void weight_snapshot::take(model_entries from) {
+    entries = std::move(from.entries);
+    metadata = std::move(from.metadata);
+    std::vector<std::size_t> bytes;
+    std::size_t size = 0;
+    for (const auto& e : entries) {
+        std::int64_t count = 0;
+        io::checked_size(e.shape, size_of(e.type), count);
+        bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
+        size += bytes.back();
+    }
+    values.resize(size);
+    std::byte* to = values.data();
+    for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
+        if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
+        entries[i].data = to;
+    }
+}
+
+} // namespace detail
+
+TG_DEFINITION checkpoint_manager::checkpoint_manager(files::path folder, checkpoint_manager_options options)
+    : folder_(std::move(folder)), options_(std::move(options)) {
+    const auto refuse = [](const char* name, std::int64_t value) {
+        throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
+    };
+    if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
+    if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+    if (options_.parts && options_.max_shard_bytes > 0)
+        throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
+                             ", and files are one for each rank");
+    if (!makes_folders()) return;
+    io::detail::make_folder(folder_);
+    io::remove_unfinished(folder_);
+}
+
+TG_DEFINITION checkpoint_manager::~checkpoint_manager() {
+    if (writer_.joinable()) writer_.join();
+    if (!options_.parts) return;
+    try {
+        if (std::uncaught_exceptions() > 0)
+            options_.parts->abandon();
+        else
+            options_.parts->finish();
+    } catch (...) { // callers that need the error call close()
+    }
+}
+
+TG_DEFINITION std::optional<std::int64_t> checkpoint_manager::best() const {
+    std::optional<std::int64_t> found;
+    if (options_.best.empty()) return found;
+    const bool highest = detail::more_is_better(options_.best, options_.mode);
+    double value = 0;
+    for (const std::int64_t step : steps()) {
+        const double offered = state_of(step).metric(options_.best);
+        if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
+        value = offered;
+        found = step;
+    }
+    return found;
+}
+
+TG_DEFINITION void checkpoint_manager::write(const checkpoint_state& state) {
+    io::atomic_folder place(path_of(state.step));
+    const auto file = place.path() / "model.safetensors";
+    if (options_.max_shard_bytes > 0)
+        io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
+    else
+        io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
+    io::atomic_file text(place.path() / "state.json");
+    text.write(io::detail::text_of(state));
+    text.commit();
+    place.commit();
+    remove_surplus(state.step);
+}
+
+TG_DEFINITION void checkpoint_manager::remove_surplus(std::int64_t written) const {
+    const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
+    const auto kept = surplus.empty() ? std::nullopt : best();
+    for (const std::int64_t old : surplus)
+        if (old != kept && old != written && (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
+            io::remove_folder(path_of(old));
+}
+
+#endif
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/folder.hpp>
 
@@ -19,24 +20,7 @@ namespace tapegraph::io::detail {
 
 /// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error if the
 /// folder cannot be read.
-inline std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
-                                                  std::string_view suffix) {
-    std::vector<std::int64_t> found;
-    std::error_code failure;
-    files::directory_iterator at(folder, failure);
-    if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
-    for (const auto& entry : at) {
-        const std::string name = entry.path().filename().string();
-        if (name.size() < prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
-            continue;
-        std::int64_t number = -1;
-        const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
-        const auto end = std::from_chars(first, last, number);
-        if (end.ec == std::errc{} && end.ptr == last && number >= 0) found.push_back(number);
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-}
+std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix, std::string_view suffix);
 
 /// The ascending steps except the newest `keep`; none if `keep` is 0.
 inline std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
@@ -59,5 +43,28 @@ inline void make_folder(const files::path& folder) {
     if (failure || !files::is_directory(folder, failure))
         throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
+                                                         std::string_view suffix) {
+    std::vector<std::int64_t> found;
+    std::error_code failure;
+    files::directory_iterator at(folder, failure);
+    if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
+    for (const auto& entry : at) {
+        const std::string name = entry.path().filename().string();
+        if (name.size() < prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+            continue;
+        std::int64_t number = -1;
+        const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
+        const auto end = std::from_chars(first, last, number);
+        if (end.ec == std::errc{} && end.ptr == last && number >= 0) found.push_back(number);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+#endif
 
 } // namespace tapegraph::io::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -31,7 +32,24 @@ struct checkpoint_state {
 
 namespace io::detail {
 
-inline std::string text_of(const checkpoint_state& state) {
+std::string text_of(const checkpoint_state& state);
+
+/// Throws data_error naming `origin` if the text is invalid. Unknown names are ignored.
+checkpoint_state state_of(std::string_view text, const std::string& origin);
+
+inline checkpoint_state read_state(const files::path& path) {
+    const auto bytes = read_file(path);
+    return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
+}
+
+} // namespace io::detail
+} // namespace tapegraph
+
+namespace tapegraph::io::detail {
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::string text_of(const checkpoint_state& state) {
     std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
                        ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
                        ",\"metrics\":{";
@@ -40,8 +58,7 @@ inline std::string text_of(const checkpoint_state& state) {
     return text + "}}\n";
 }
 
-/// Throws data_error naming `origin` if the text is invalid. Unknown names are ignored.
-inline checkpoint_state state_of(std::string_view text, const std::string& origin) {
+TG_DEFINITION checkpoint_state state_of(std::string_view text, const std::string& origin) {
     json_reader json(text, origin);
     checkpoint_state state;
     json.begin_object();
@@ -72,10 +89,6 @@ inline checkpoint_state state_of(std::string_view text, const std::string& origi
     return state;
 }
 
-inline checkpoint_state read_state(const files::path& path) {
-    const auto bytes = read_file(path);
-    return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
-}
+#endif
 
-} // namespace io::detail
-} // namespace tapegraph
+} // namespace tapegraph::io::detail

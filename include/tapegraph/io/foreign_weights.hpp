@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/formats/foreign_values.hpp>
 #include <tapegraph/model/path_matches.hpp>
@@ -49,14 +50,7 @@ struct foreign_report : load_report {
     std::vector<std::string> unclear;
     /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
     /// and one for everything that was not.
-    std::string text() const {
-        std::string result = load_report::text();
-        for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
-        for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
-        for (const unread_value& u : unread)
-            result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
-        return result;
-    }
+    std::string text() const;
 };
 
 namespace detail {
@@ -130,60 +124,15 @@ inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
     return {v.shape().data(), v.shape().data() + v.shape().rank()};
 }
 
-inline layer_kind kind_of(const model_layer& layer) {
-    if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
-    if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
-    if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
-    if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
-        return layer_kind::normalization;
-    if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
-        return layer_kind::convolution;
-    const variable* const kernel = layer.find("kernel");
-    if (kernel == nullptr) return layer_kind::other;
-    const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
-    const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
-    return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
-}
+layer_kind kind_of(const model_layer& layer);
 
 /// Which of several equally shaped parts of one layer this is: the projections of attention, the
 /// directions of a recurrent layer.
-inline std::string_view part_of_layer(std::string_view path) {
-    const std::size_t end = path.find_last_of("/.");
-    const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
-    if (last == "out_proj" || last == "attn_output") return "attention_output";
-    if (last == "attn_q") return "query"; // of GGUF
-    if (last == "attn_k") return "key";
-    if (last == "attn_v") return "value";
-    if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
-    return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
-                                                                                             : std::string_view();
-}
-inline bool same_part(const model_layer& ours, std::string_view theirs) {
-    const std::string_view part = part_of_layer(ours.scope);
-    if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
-    const variable* const kernel = ours.find("kernel");
-    const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
-    return !attention || part == part_of_layer(theirs);
-}
+std::string_view part_of_layer(std::string_view path);
+bool same_part(const model_layer& ours, std::string_view theirs);
 
 /// The model's layers in its order.
-inline std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
-    std::vector<model_layer> layers;
-    for (variable& v : variables) {
-        if (v.optimizer_state() || v.metric_state() ||
-            (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
-            continue;
-        const std::size_t slash = v.path().rfind('/');
-        const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
-        model_layer* found = nullptr;
-        for (model_layer& layer : layers)
-            if (layer.scope == scope) found = &layer;
-        if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
-        found->variables.push_back(&v);
-    }
-    for (model_layer& layer : layers) layer.kind = kind_of(layer);
-    return layers;
-}
+std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only);
 
 /// Finds the layer of the file for each layer of the model.
 template <class Dialect>
@@ -266,20 +215,7 @@ private:
 };
 
 /// Throws all problems in one line.
-inline void refuse_foreign(const foreign_report& report, const std::string& file) {
-    std::string text;
-    const auto list = [&](const char* title, const std::vector<std::string>& names) {
-        for (std::size_t i = 0; i < names.size(); ++i)
-            text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
-    };
-    list("the file does not say which layer is which, name them in .layers: ", report.unclear);
-    list("no tensor for ", report.missing);
-    list("nothing in the model for ", report.unexpected);
-    list("other shapes: ", report.mismatched);
-    if (text.empty()) return;
-    if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
-    throw data_error(file + ": does not fit the model: " + text);
-}
+void refuse_foreign(const foreign_report& report, const std::string& file);
 
 /// Loads the layers of a file: matches and converts all of them before it writes any.
 template <class Dialect>
@@ -356,4 +292,89 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 }
 
 } // namespace detail
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::string foreign_report::text() const {
+    std::string result = load_report::text();
+    for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+    for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
+    for (const unread_value& u : unread)
+        result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
+    return result;
+}
+
+namespace detail {
+
+TG_DEFINITION layer_kind kind_of(const model_layer& layer) {
+    if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
+    if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
+    if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
+    if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
+        return layer_kind::normalization;
+    if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
+        return layer_kind::convolution;
+    const variable* const kernel = layer.find("kernel");
+    if (kernel == nullptr) return layer_kind::other;
+    const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
+    const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
+    return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
+}
+
+TG_DEFINITION std::string_view part_of_layer(std::string_view path) {
+    const std::size_t end = path.find_last_of("/.");
+    const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
+    if (last == "out_proj" || last == "attn_output") return "attention_output";
+    if (last == "attn_q") return "query"; // of GGUF
+    if (last == "attn_k") return "key";
+    if (last == "attn_v") return "value";
+    if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
+    return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
+                                                                                             : std::string_view();
+}
+
+TG_DEFINITION bool same_part(const model_layer& ours, std::string_view theirs) {
+    const std::string_view part = part_of_layer(ours.scope);
+    if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
+    const variable* const kernel = ours.find("kernel");
+    const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
+    return !attention || part == part_of_layer(theirs);
+}
+
+TG_DEFINITION std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
+    std::vector<model_layer> layers;
+    for (variable& v : variables) {
+        if (v.optimizer_state() || v.metric_state() ||
+            (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
+            continue;
+        const std::size_t slash = v.path().rfind('/');
+        const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
+        model_layer* found = nullptr;
+        for (model_layer& layer : layers)
+            if (layer.scope == scope) found = &layer;
+        if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
+        found->variables.push_back(&v);
+    }
+    for (model_layer& layer : layers) layer.kind = kind_of(layer);
+    return layers;
+}
+
+TG_DEFINITION void refuse_foreign(const foreign_report& report, const std::string& file) {
+    std::string text;
+    const auto list = [&](const char* title, const std::vector<std::string>& names) {
+        for (std::size_t i = 0; i < names.size(); ++i)
+            text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
+    };
+    list("the file does not say which layer is which, name them in .layers: ", report.unclear);
+    list("no tensor for ", report.missing);
+    list("nothing in the model for ", report.unexpected);
+    list("other shapes: ", report.mismatched);
+    if (text.empty()) return;
+    if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
+    throw data_error(file + ": does not fit the model: " + text);
+}
+
+} // namespace detail
+
+#endif
+
 } // namespace tapegraph::io

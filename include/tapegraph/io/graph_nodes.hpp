@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/graph/cost.hpp>
 #include <tapegraph/graph/explain.hpp>
@@ -43,7 +44,42 @@ struct graph_item {
 
 namespace detail {
 
-inline std::vector<graph_part> graph_parts(const ir::program_view& view) {
+std::vector<graph_part> graph_parts(const ir::program_view& view);
+
+/// Removes characters that are invalid in a name; a name without letters is replaced by that of its
+/// operation.
+inline std::string graph_name(std::string_view text) {
+    std::string name;
+    for (const char c : text) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                            c == '.' || c == '-' || c == '/';
+        name += letter ? c : '_';
+    }
+    return name;
+}
+
+} // namespace detail
+
+/// The nodes of a program in the order in which they are computed, followed by its results and
+/// updates.
+std::vector<graph_item> graph_items(const ir::program_view& view);
+
+/// The same with the predicted cost of every call, for the extents in `options`.
+std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options);
+
+/// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
+inline std::vector<std::string> graph_call_names(const ir::program_view& view) {
+    const std::vector<graph_item> items = graph_items(view);
+    std::vector<std::string> names;
+    for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);
+    return names;
+}
+
+#if TG_DEFINES_FOR_HOST(io)
+
+namespace detail {
+
+TG_DEFINITION std::vector<graph_part> graph_parts(const ir::program_view& view) {
     const auto count = static_cast<std::size_t>(view.nodes.size());
     std::vector<graph_part> part(count, graph_part::gradient);
     // Marks nodes that results need. Operands precede their users.
@@ -72,23 +108,9 @@ inline std::vector<graph_part> graph_parts(const ir::program_view& view) {
     return part;
 }
 
-/// Removes characters that are invalid in a name; a name without letters is replaced by that of its
-/// operation.
-inline std::string graph_name(std::string_view text) {
-    std::string name;
-    for (const char c : text) {
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                            c == '.' || c == '-' || c == '/';
-        name += letter ? c : '_';
-    }
-    return name;
-}
-
 } // namespace detail
 
-/// The nodes of a program in the order in which they are computed, followed by its results and
-/// updates.
-inline std::vector<graph_item> graph_items(const ir::program_view& view) {
+TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view) {
     namespace d = ir::detail;
     const std::vector<graph_part> parts = detail::graph_parts(view);
     std::vector<graph_item> items;
@@ -161,8 +183,7 @@ inline std::vector<graph_item> graph_items(const ir::program_view& view) {
     return items;
 }
 
-/// The same with the predicted cost of every call, for the extents in `options`.
-inline std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
+TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
     std::vector<graph_item> items = graph_items(view);
     ir::program p(view);
     ir::detail::bind_for(p, options);
@@ -175,12 +196,6 @@ inline std::vector<graph_item> graph_items(const ir::program_view& view, const e
     return items;
 }
 
-/// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
-inline std::vector<std::string> graph_call_names(const ir::program_view& view) {
-    const std::vector<graph_item> items = graph_items(view);
-    std::vector<std::string> names;
-    for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);
-    return names;
-}
+#endif
 
 } // namespace tapegraph::io

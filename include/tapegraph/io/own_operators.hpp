@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/extent.hpp>
 #include <tapegraph/core/shape.hpp>
 
@@ -21,8 +22,17 @@ inline constexpr std::int64_t version = 1;
 /// Writes an extent that may depend on those of inputs, in reverse Polish notation:
 /// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
 /// and axis the i-th symbol of the table is: "@0.1".
-inline std::string extent_text(const extent_table& table, std::int64_t value,
-                               const std::function<std::string(int)>& axis_of) {
+std::string extent_text(const extent_table& table, std::int64_t value, const std::function<std::string(int)>& axis_of);
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+                 extent& result);
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::string extent_text(const extent_table& table, std::int64_t value,
+                                      const std::function<std::string(int)>& axis_of) {
     if (!is_symbolic(value)) return std::to_string(value);
     std::string sum;
     const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
@@ -43,10 +53,8 @@ inline std::string extent_text(const extent_table& table, std::int64_t value,
     return sum;
 }
 
-/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
-/// false for a text of another form.
-inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
-                        extent& result) {
+TG_DEFINITION bool read_extent(std::string_view text, extent_table& table,
+                               const std::function<extent(int, int)>& extent_of, extent& result) {
     constexpr std::size_t most = 64;
     extent stack[most];
     std::size_t depth = 0;
@@ -87,5 +95,7 @@ inline bool read_extent(std::string_view text, extent_table& table, const std::f
     if (depth == 1) result = stack[0];
     return depth == 1;
 }
+
+#endif
 
 } // namespace tapegraph::io::own_operators

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/formats/safetensors.hpp>
 #include <tapegraph/train/model_base.hpp>
@@ -53,7 +54,93 @@ struct model_entries {
     std::map<std::string, std::string> metadata;
 };
 
-inline model_entries entries_of(const model_to_save& model, const save_options& options) {
+model_entries entries_of(const model_to_save& model, const save_options& options);
+
+/// The metadata of a file, and the requested parts.
+struct stored_contents {
+    bool state = false;      ///< the optimizer's
+    bool everything = false; ///< and the run
+    std::int64_t step = 0;
+    std::uint64_t seed = 0;
+};
+
+stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
+                            bool trains);
+
+inline bool is_partial(const load_options& o) {
+    return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
+}
+
+/// The source of a variable's value.
+struct stored_pair {
+    variable* to;
+    const io::array_view* from;
+};
+
+/// "[3,4] f32"
+inline std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+    return io::shape_text(dims) + " " + name_of(type);
+}
+
+/// Names in quotes; of many only the first.
+std::string some_names(const std::vector<std::string>& names);
+
+/// Maps the tensors of a file to the model's names, and selects its variables.
+class name_map {
+public:
+    name_map(const io::safetensors_view& file, const std::string& name, const load_options& options);
+    /// Maps the model's paths to the file's names.
+    const std::map<std::string, std::string>& names() const { return names_; }
+    bool wants(std::string_view path) const {
+        if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
+        return options_.only.empty() || path_matches(options_.only, path);
+    }
+
+private:
+    std::string path_of_stored(const std::string& key, std::vector<bool>& used) const;
+
+    const load_options& options_;
+    std::map<std::string, std::string> names_;
+};
+
+std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+                                    const load_options& options, load_report& report);
+
+std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+                                   const stored_contents& contents, load_report& report);
+
+/// Copies a tensor of a file. Throws shape_error if it has more axes than tensors support.
+any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key);
+
+/// The state of a run of fit in a file.
+inline state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
+    state_entries run;
+    for (const auto& [key, array] : file.tensors)
+        if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
+    return run;
+}
+
+/// Freezes the variables that were frozen when everything was saved; the others are as created.
+inline void restore_frozen(variable_list& variables, const std::string& frozen) {
+    for (variable& v : variables) {
+        const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
+        if (was != v.frozen()) v.set_trainable(!was);
+    }
+}
+
+/// Sets a model's variables, and other requested state, from a file's tensors; `name` is the prefix
+/// of errors.
+load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
+                        const load_options& options);
+
+} // namespace detail
+} // namespace tapegraph
+
+namespace tapegraph::detail {
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION model_entries entries_of(const model_to_save& model, const save_options& options) {
     const bool state = options.optimizer_state || options.everything;
     model_entries result;
     std::string frozen;
@@ -77,16 +164,8 @@ inline model_entries entries_of(const model_to_save& model, const save_options& 
     return result;
 }
 
-/// The metadata of a file, and the requested parts.
-struct stored_contents {
-    bool state = false;      ///< the optimizer's
-    bool everything = false; ///< and the run
-    std::int64_t step = 0;
-    std::uint64_t seed = 0;
-};
-
-inline stored_contents contents_of(const io::safetensors_view& file, const std::string& name,
-                                   const load_options& options, bool trains) {
+TG_DEFINITION stored_contents contents_of(const io::safetensors_view& file, const std::string& name,
+                                          const load_options& options, bool trains) {
     stored_contents c;
     const auto flag = file.metadata.find("optimizer_state");
     c.everything = options.everything;
@@ -106,23 +185,7 @@ inline stored_contents contents_of(const io::safetensors_view& file, const std::
     return c;
 }
 
-inline bool is_partial(const load_options& o) {
-    return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
-}
-
-/// The source of a variable's value.
-struct stored_pair {
-    variable* to;
-    const io::array_view* from;
-};
-
-/// "[3,4] f32"
-inline std::string described(const std::vector<std::int64_t>& dims, dtype type) {
-    return io::shape_text(dims) + " " + name_of(type);
-}
-
-/// Names in quotes; of many only the first.
-inline std::string some_names(const std::vector<std::string>& names) {
+TG_DEFINITION std::string some_names(const std::vector<std::string>& names) {
     constexpr std::size_t most = 10;
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < most; ++i)
@@ -131,55 +194,42 @@ inline std::string some_names(const std::vector<std::string>& names) {
     return text;
 }
 
-/// Maps the tensors of a file to the model's names, and selects its variables.
-class name_map {
-public:
-    name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
-        : options_(options) {
-        std::vector<bool> used(options.rename.size());
-        std::vector<std::string> stored;
-        bool prefixed = options.prefix.empty();
-        for (const auto& [key, array] : file.tensors) {
-            if (key.starts_with("__")) continue; // a tensor of an optimizer or a run
-            stored.push_back(key);
-            if (!key.starts_with(options.prefix)) continue;
-            prefixed = true;
-            names_[path_of_stored(key, used)] = key;
-        }
-        if (!prefixed)
-            throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+TG_DEFINITION name_map::name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
+    : options_(options) {
+    std::vector<bool> used(options.rename.size());
+    std::vector<std::string> stored;
+    bool prefixed = options.prefix.empty();
+    for (const auto& [key, array] : file.tensors) {
+        if (key.starts_with("__")) continue; // a tensor of an optimizer or a run
+        stored.push_back(key);
+        if (!key.starts_with(options.prefix)) continue;
+        prefixed = true;
+        names_[path_of_stored(key, used)] = key;
+    }
+    if (!prefixed)
+        throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+                             some_names(stored));
+    for (std::size_t i = 0; i < used.size(); ++i)
+        if (!used[i])
+            throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
                                  some_names(stored));
-        for (std::size_t i = 0; i < used.size(); ++i)
-            if (!used[i])
-                throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
-                                     some_names(stored));
-    }
-    /// Maps the model's paths to the file's names.
-    const std::map<std::string, std::string>& names() const { return names_; }
-    bool wants(std::string_view path) const {
-        if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
-        return options_.only.empty() || path_matches(options_.only, path);
-    }
+}
 
-private:
-    std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
-        std::string path = key.substr(options_.prefix.size());
-        for (std::size_t i = 0; i < used.size(); ++i) {
-            const auto& [from, to] = options_.rename[i];
-            if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
-            used[i] = true;
-            path = to + path.substr(from.size());
-            break;
-        }
-        return options_.into.empty() ? path : options_.into + "/" + path;
+TG_DEFINITION std::string name_map::path_of_stored(const std::string& key, std::vector<bool>& used) const {
+    std::string path = key.substr(options_.prefix.size());
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const auto& [from, to] = options_.rename[i];
+        if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
+        used[i] = true;
+        path = to + path.substr(from.size());
+        break;
     }
+    return options_.into.empty() ? path : options_.into + "/" + path;
+}
 
-    const load_options& options_;
-    std::map<std::string, std::string> names_;
-};
-
-inline std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name,
-                                           variable_list& variables, const load_options& options, load_report& report) {
+TG_DEFINITION std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name,
+                                                  variable_list& variables, const load_options& options,
+                                                  load_report& report) {
     const name_map map(file, name, options);
     std::vector<stored_pair> pairs;
     std::vector<std::string> paths;
@@ -223,9 +273,9 @@ inline std::vector<stored_pair> match_some(const io::safetensors_view& file, con
     return pairs;
 }
 
-inline std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name,
-                                          variable_list& variables, const stored_contents& contents,
-                                          load_report& report) {
+TG_DEFINITION std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name,
+                                                 variable_list& variables, const stored_contents& contents,
+                                                 load_report& report) {
     std::vector<stored_pair> pairs;
     for (variable& v : variables) {
         if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
@@ -260,8 +310,7 @@ inline std::vector<stored_pair> match_all(const io::safetensors_view& file, cons
     return pairs;
 }
 
-/// Copies a tensor of a file. Throws shape_error if it has more axes than tensors support.
-inline any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
+TG_DEFINITION any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
     if (array.shape.size() > static_cast<std::size_t>(max_rank))
         throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
                           std::to_string(max_rank) + " axes");
@@ -270,26 +319,8 @@ inline any_tensor tensor_of(const io::array_view& array, const std::string& file
     return value;
 }
 
-/// The state of a run of fit in a file.
-inline state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
-    state_entries run;
-    for (const auto& [key, array] : file.tensors)
-        if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
-    return run;
-}
-
-/// Freezes the variables that were frozen when everything was saved; the others are as created.
-inline void restore_frozen(variable_list& variables, const std::string& frozen) {
-    for (variable& v : variables) {
-        const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
-        if (was != v.frozen()) v.set_trainable(!was);
-    }
-}
-
-/// Sets a model's variables, and other requested state, from a file's tensors; `name` is the prefix
-/// of errors.
-inline load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
-                               const load_options& options) {
+TG_DEFINITION load_report load_stored(const io::safetensors_view& file, const std::string& name,
+                                      const model_to_load& model, const load_options& options) {
     const device_scope on(nullptr);
     const bool partial = is_partial(options);
     if (partial && options.everything)
@@ -314,5 +345,6 @@ inline load_report load_stored(const io::safetensors_view& file, const std::stri
     return report;
 }
 
-} // namespace detail
-} // namespace tapegraph
+#endif
+
+} // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/formats/safetensors.hpp>
@@ -15,7 +16,7 @@
 /// <tapegraph/io/weights.hpp> in addition to <tapegraph/tapegraph.hpp>.
 ///
 /// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in
-/// io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
+/// io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro), or in the component.
 
 namespace tapegraph {
 
@@ -56,13 +57,7 @@ std::map<std::string, any_tensor> read_safetensors(const files::path& path);
 /// and are copied when the tensor is written to. Values that are not aligned in the file are copied
 /// at once. Throws data_error if there is none of that name, shape_error for one of more than 8
 /// axes.
-inline any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
-    const array_view& array = file.at(name);
-    if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
-        return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
-    return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
-                            const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
-}
+any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name);
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
 /// complete. Throws argument_error for an impossible name, data_error on failure.
@@ -71,7 +66,7 @@ void write_safetensors(const files::path& path, const std::map<std::string, any_
 } // namespace io
 } // namespace tapegraph
 
-#if !defined(TG_WEIGHTS_COMPILED)
+#if TG_DEFINES_FOR_HOST(io) && !defined(TG_WEIGHTS_COMPILED)
 namespace tapegraph {
 namespace detail {
 
@@ -113,3 +108,19 @@ TG_WEIGHTS_DEFINITION void write_safetensors(const files::path& path,
 } // namespace io
 } // namespace tapegraph
 #endif
+
+namespace tapegraph::io {
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
+    const array_view& array = file.at(name);
+    if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
+        return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
+    return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
+                            const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
+}
+
+#endif
+
+} // namespace tapegraph::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
@@ -91,37 +92,7 @@ inline bool is_identifier(std::string_view name) {
 
 // A string literal, which compilers store directly, while a list of numbers costs them some hundred
 // bytes of memory for each.
-inline std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
-    const std::string size = std::to_string(bytes.size());
-    std::string text =
-        "#pragma once\n\n// Weights of a model, the bytes of a safetensors file: model.load(tg::io::weights_bytes(" +
-        options.name_space + "::" + options.name + "));\n\n#include <span>\n\nnamespace " + options.name_space +
-        " {\n\nalignas(64) inline constexpr unsigned char " + options.name + "_bytes[" + size + " + 1] =";
-    text.reserve(text.size() + bytes.size() * 4);
-    constexpr std::size_t per_line = 256;
-    bool numbered = false; // a digit after a short escape would belong to it
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (i % per_line == 0) {
-            text += i == 0 ? "\n    \"" : "\"\n    \"";
-            numbered = false;
-        }
-        const auto c = static_cast<unsigned char>(bytes[i]);
-        const bool digit = c >= '0' && c <= '9';
-        if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '?' && !(digit && numbered)) {
-            text += static_cast<char>(c);
-            numbered = false;
-            continue;
-        }
-        text += '\\';
-        if (c >= 64) text += static_cast<char>('0' + c / 64);
-        if (c >= 8) text += static_cast<char>('0' + c / 8 % 8);
-        text += static_cast<char>('0' + c % 8);
-        numbered = c < 64;
-    }
-    text += bytes.empty() ? "\"\"" : "\"";
-    return text + ";\ninline constexpr std::span<const unsigned char> " + options.name + "(" + options.name +
-           "_bytes, " + size + ");\n\n} // namespace " + options.name_space + "\n";
-}
+std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options);
 
 } // namespace detail
 
@@ -155,3 +126,43 @@ void write_weights_source(const files::path& path, const Model& model, const wei
 
 } // namespace io
 } // namespace tapegraph
+
+namespace tapegraph::io::detail {
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
+    const std::string size = std::to_string(bytes.size());
+    std::string text =
+        "#pragma once\n\n// Weights of a model, the bytes of a safetensors file: model.load(tg::io::weights_bytes(" +
+        options.name_space + "::" + options.name + "));\n\n#include <span>\n\nnamespace " + options.name_space +
+        " {\n\nalignas(64) inline constexpr unsigned char " + options.name + "_bytes[" + size + " + 1] =";
+    text.reserve(text.size() + bytes.size() * 4);
+    constexpr std::size_t per_line = 256;
+    bool numbered = false; // a digit after a short escape would belong to it
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        if (i % per_line == 0) {
+            text += i == 0 ? "\n    \"" : "\"\n    \"";
+            numbered = false;
+        }
+        const auto c = static_cast<unsigned char>(bytes[i]);
+        const bool digit = c >= '0' && c <= '9';
+        if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '?' && !(digit && numbered)) {
+            text += static_cast<char>(c);
+            numbered = false;
+            continue;
+        }
+        text += '\\';
+        if (c >= 64) text += static_cast<char>('0' + c / 64);
+        if (c >= 8) text += static_cast<char>('0' + c / 8 % 8);
+        text += static_cast<char>('0' + c % 8);
+        numbered = c < 64;
+    }
+    text += bytes.empty() ? "\"\"" : "\"";
+    return text + ";\ninline constexpr std::span<const unsigned char> " + options.name + "(" + options.name +
+           "_bytes, " + size + ");\n\n} // namespace " + options.name_space + "\n";
+}
+
+#endif
+
+} // namespace tapegraph::io::detail

@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/ranks/agreement.hpp>
 #include <tapegraph/cluster/server.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/model/path_matches.hpp>
 #include <tapegraph/model/variables.hpp>
@@ -60,7 +61,19 @@ struct parameter_plan {
 
 /// The number of the server that shall hold a variable. Throws argument_error, which names the
 /// task, for a task that is invalid or that the cluster does not have.
-inline int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
+int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster);
+
+/// Throws argument_error for a task that holds no variables, and for a pattern that nothing matches.
+parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options);
+
+} // namespace detail
+} // namespace tapegraph
+
+namespace tapegraph::detail {
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
     const auto refuse = [&](const std::string& why) {
         throw argument_error("parameter_servers: '" + path + "' is placed on " + named + "; " + why);
     };
@@ -75,9 +88,8 @@ inline int task_of_variable(const std::string& path, const std::string& named, c
     return task.task;
 }
 
-/// Throws argument_error for a task that holds no variables, and for a pattern that nothing matches.
-inline parameter_plan plan_parameters(const variable_list& variables, const server& where,
-                                      const parameter_options& options) {
+TG_DEFINITION parameter_plan plan_parameters(const variable_list& variables, const server& where,
+                                             const parameter_options& options) {
     const auto servers = where.server_ranks().size();
     if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
     std::vector<std::size_t> load(servers), order;
@@ -132,5 +144,6 @@ inline parameter_plan plan_parameters(const variable_list& variables, const serv
     return plan;
 }
 
-} // namespace detail
-} // namespace tapegraph
+#endif
+
+} // namespace tapegraph::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/exchange.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/model/gradient_list.hpp>
 #include <tapegraph/nn/optimizers/eager_slots.hpp>
@@ -24,13 +25,7 @@ public:
         const auto* const at = static_cast<const std::byte*>(from);
         bytes_.insert(bytes_.end(), at, at + count);
     }
-    void put(const named_gradient& g) {
-        const std::int64_t rows = g.by_rows() ? g.indices.size() : -1;
-        put(&rows, sizeof rows);
-        if (g.by_rows()) put(g.indices.read(), g.indices.outline_view().bytes());
-        const any_tensor& values = g.by_rows() ? g.rows : g.value;
-        put(values.read(), values.outline_view().bytes());
-    }
+    void put(const named_gradient& g);
     std::span<const std::byte> bytes() const { return bytes_; }
 
 private:
@@ -48,19 +43,7 @@ public:
         return at;
     }
     /// Reads a gradient of a variable, and its indices.
-    void take(const variable& of, any_tensor& gradient, any_tensor& indices) {
-        std::int64_t rows = 0;
-        std::memcpy(&rows, take(sizeof rows), sizeof rows);
-        shape dims = of.shape();
-        indices = any_tensor();
-        if (rows >= 0) {
-            dims = shape_of_rows(dims, rows);
-            indices = any_tensor(dtype::i64, shape{rows});
-            fill(indices);
-        }
-        if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
-        fill(gradient);
-    }
+    void take(const variable& of, any_tensor& gradient, any_tensor& indices);
 
 private:
     void fill(any_tensor& to) {
@@ -70,5 +53,31 @@ private:
     }
     std::span<const std::byte> left_;
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void pushed_block::put(const named_gradient& g) {
+    const std::int64_t rows = g.by_rows() ? g.indices.size() : -1;
+    put(&rows, sizeof rows);
+    if (g.by_rows()) put(g.indices.read(), g.indices.outline_view().bytes());
+    const any_tensor& values = g.by_rows() ? g.rows : g.value;
+    put(values.read(), values.outline_view().bytes());
+}
+
+TG_DEFINITION void pushed_values::take(const variable& of, any_tensor& gradient, any_tensor& indices) {
+    std::int64_t rows = 0;
+    std::memcpy(&rows, take(sizeof rows), sizeof rows);
+    shape dims = of.shape();
+    indices = any_tensor();
+    if (rows >= 0) {
+        dims = shape_of_rows(dims, rows);
+        indices = any_tensor(dtype::i64, shape{rows});
+        fill(indices);
+    }
+    if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
+    fill(gradient);
+}
+
+#endif
 
 } // namespace tapegraph::detail

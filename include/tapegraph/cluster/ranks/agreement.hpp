@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/collectives.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/hash.hpp>
 
 #include <cstring>
@@ -31,7 +32,14 @@ inline agreed_field agreed_value(std::string name, std::string value) {
 
 /// Throws exchange_error, the same on every rank, unless all ranks pass the same fields in the same
 /// order: "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
-inline void agree(exchange& ranks, std::span<const agreed_field> fields) {
+void agree(exchange& ranks, std::span<const agreed_field> fields);
+inline void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
+    agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
+}
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION void agree(exchange& ranks, std::span<const agreed_field> fields) {
     std::string own;
     const auto put = [&own](std::string_view text) {
         const std::uint64_t length = text.size();
@@ -89,8 +97,7 @@ inline void agree(exchange& ranks, std::span<const agreed_field> fields) {
             throw exchange_error(who + " compares " + (first.left.empty() ? "more" : "less") + " than rank 0");
     }
 }
-inline void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
-    agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
-}
+
+#endif
 
 } // namespace tapegraph::distributed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/tree_sum.hpp>
+#include <tapegraph/core/component.hpp>
 
 /// Collective operations of ranks other than sums of gradients. Functions wait until they are done.
 
@@ -11,32 +12,14 @@ namespace tapegraph::distributed {
 /// compared. Memory grows to the largest result and stays.
 class block_gather final : public operation {
 public:
-    block_gather(exchange& ranks, std::string label, int channel = -1)
-        : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
-        sizes_.resize(static_cast<std::size_t>(ranks.size()));
-        offsets_.resize(sizes_.size() + 1);
-        requests_.resize(sizes_.size());
-        size_label_ = label_ + ", sizes of blocks";
-        block_label_ = label_ + ", blocks";
-    }
+    block_gather(exchange& ranks, std::string label, int channel = -1);
     ~block_gather() override {
         if (state_ != state::idle) ranks_->dismiss(*this);
         for (request& each : requests_) ranks_->cancel(each);
     }
 
     /// `block` must stay valid until it is done.
-    void start(std::span<const std::byte> block) {
-        if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
-        own_ = block;
-        const auto mine = static_cast<std::size_t>(ranks_->rank());
-        sizes_[mine] = block.size();
-        state_ = state::sizes;
-        each_peer([&](int peer, std::size_t p) {
-            requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
-                                         std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
-        });
-        if (!advance()) ranks_->enlist(*this);
-    }
+    void start(std::span<const std::byte> block);
     bool done() const { return state_ == state::idle; }
     void wait() {
         if (!done()) ranks_->wait(*this, [this] { return done(); });
@@ -81,18 +64,7 @@ private:
         for (request& each : requests_) all = ranks_->test(each) && all;
         return all;
     }
-    void start_blocks() {
-        for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
-        if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
-        std::copy(own_.begin(), own_.end(),
-                  all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
-        state_ = state::blocks;
-        each_peer([&](int peer, std::size_t p) {
-            if (own_.empty() && sizes_[p] == 0) return;
-            requests_[p] =
-                ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
-        });
-    }
+    void start_blocks();
 
     exchange* ranks_;
     int channel_;
@@ -105,7 +77,57 @@ private:
 };
 
 /// Sends bytes of one rank to all others, down a binomial tree.
-inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
+void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast");
+
+/// Returns once all ranks have called it.
+void barrier(exchange& ranks, const std::string& label = "barrier");
+
+/// Sums a few values over the ranks by the tree, in place: metrics, norms.
+template <class T>
+void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
+    tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
+    sum.start_all_reduce(values.data());
+    sum.wait();
+}
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION block_gather::block_gather(exchange& ranks, std::string label, int channel)
+    : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
+    sizes_.resize(static_cast<std::size_t>(ranks.size()));
+    offsets_.resize(sizes_.size() + 1);
+    requests_.resize(sizes_.size());
+    size_label_ = label_ + ", sizes of blocks";
+    block_label_ = label_ + ", blocks";
+}
+
+TG_DEFINITION void block_gather::start(std::span<const std::byte> block) {
+    if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
+    own_ = block;
+    const auto mine = static_cast<std::size_t>(ranks_->rank());
+    sizes_[mine] = block.size();
+    state_ = state::sizes;
+    each_peer([&](int peer, std::size_t p) {
+        requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
+                                     std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
+    });
+    if (!advance()) ranks_->enlist(*this);
+}
+
+TG_DEFINITION void block_gather::start_blocks() {
+    for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
+    if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
+    std::copy(own_.begin(), own_.end(),
+              all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
+    state_ = state::blocks;
+    each_peer([&](int peer, std::size_t p) {
+        if (own_.empty() && sizes_[p] == 0) return;
+        requests_[p] =
+            ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
+    });
+}
+
+TG_DEFINITION void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label) {
     const int channel = exchange::waiting_channel, size = ranks.size();
     if (root < 0 || root >= size)
         throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
@@ -126,8 +148,7 @@ inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, con
         }
 }
 
-/// Returns once all ranks have called it.
-inline void barrier(exchange& ranks, const std::string& label = "barrier") {
+TG_DEFINITION void barrier(exchange& ranks, const std::string& label) {
     const int channel = exchange::waiting_channel, size = ranks.size();
     const std::byte signal{1};
     std::byte heard{};
@@ -142,12 +163,6 @@ inline void barrier(exchange& ranks, const std::string& label = "barrier") {
     }
 }
 
-/// Sums a few values over the ranks by the tree, in place: metrics, norms.
-template <class T>
-void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
-    tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
-    sum.start_all_reduce(values.data());
-    sum.wait();
-}
+#endif
 
 } // namespace tapegraph::distributed

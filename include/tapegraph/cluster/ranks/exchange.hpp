@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/ranks/sum_kind.hpp>
 #include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
 
@@ -55,28 +56,13 @@ public:
 };
 
 /// The seconds after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 by default.
-inline double deadline_of_environment() {
-    const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
-    if (text == nullptr) return 600;
-    const std::string_view whole = text;
-    double seconds = 0;
-    const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
-    if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
-        tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
-    return seconds;
-}
+double deadline_of_environment();
 
 /// The interface between ranks. One thread of a rank calls it. Nothing is allocated once the
 /// maximum number of concurrent requests has been reached.
 class exchange {
 public:
-    exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
-        // The number of concurrent requests depends on timing, so this reserves more than the first
-        // steps happen to need.
-        slots_.reserve(usual_requests);
-        free_.reserve(usual_requests);
-        operations_.reserve(usual_requests);
-    }
+    exchange(int rank, int size);
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
     virtual ~exchange() = default;
@@ -106,51 +92,11 @@ public:
     /// it; either may be empty, and the peer's are reversed. Memory and label must live until the
     /// request is done. Throws range_error for an invalid peer.
     request start(int peer, std::span<const std::byte> send, std::span<std::byte> receive, int channel,
-                  std::string_view label) {
-        if (peer < 0 || peer >= size_ || peer == rank_)
-            throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
-                              " among " + std::to_string(size_) + " ranks");
-        int slot = 0;
-        if (free_.empty()) {
-            slot = static_cast<int>(slots_.size());
-            slots_.emplace_back();
-            free_.reserve(slots_.capacity());
-        } else {
-            slot = free_.back();
-            free_.pop_back();
-        }
-        slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
-        bytes_sent_ += static_cast<std::int64_t>(send.size());
-        try {
-            start_pair(slot, peer, send, receive, channel);
-        } catch (...) {
-            cancel_pair(slot); // one of the two may have started
-            free_.push_back(slot);
-            throw;
-        }
-        return {slot};
-    }
+                  std::string_view label);
 
     /// Advances everything in flight, without waiting. Communication only progresses in this
     /// function: call it regularly.
-    void progress() {
-        poll();
-        if (advancing_) return; // called from an operation that starts another one
-        advancing_ = true;
-        try {
-            std::size_t kept = 0;
-            for (std::size_t i = 0; i < operations_.size(); ++i) { // advance may enlist more
-                operation* const each = operations_[i];
-                if (each != nullptr && !each->advance()) operations_[kept++] = each;
-            }
-            operations_.resize(kept);
-        } catch (...) {
-            operations_.clear();
-            advancing_ = false;
-            throw;
-        }
-        advancing_ = false;
-    }
+    void progress();
     /// Makes progress advance an operation until it is done.
     void enlist(operation& which) { operations_.push_back(&which); }
     /// Removes an operation that ends before it is done.
@@ -280,3 +226,75 @@ private:
 } // namespace distributed
 
 } // namespace tapegraph
+
+namespace tapegraph::distributed {
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION double deadline_of_environment() {
+    const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
+    if (text == nullptr) return 600;
+    const std::string_view whole = text;
+    double seconds = 0;
+    const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
+    if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
+        tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
+    return seconds;
+}
+
+TG_DEFINITION exchange::exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
+    // The number of concurrent requests depends on timing, so this reserves more than the first
+    // steps happen to need.
+    slots_.reserve(usual_requests);
+    free_.reserve(usual_requests);
+    operations_.reserve(usual_requests);
+}
+
+TG_DEFINITION request exchange::start(int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+                                      int channel, std::string_view label) {
+    if (peer < 0 || peer >= size_ || peer == rank_)
+        throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
+                          " among " + std::to_string(size_) + " ranks");
+    int slot = 0;
+    if (free_.empty()) {
+        slot = static_cast<int>(slots_.size());
+        slots_.emplace_back();
+        free_.reserve(slots_.capacity());
+    } else {
+        slot = free_.back();
+        free_.pop_back();
+    }
+    slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
+    bytes_sent_ += static_cast<std::int64_t>(send.size());
+    try {
+        start_pair(slot, peer, send, receive, channel);
+    } catch (...) {
+        cancel_pair(slot); // one of the two may have started
+        free_.push_back(slot);
+        throw;
+    }
+    return {slot};
+}
+
+TG_DEFINITION void exchange::progress() {
+    poll();
+    if (advancing_) return; // called from an operation that starts another one
+    advancing_ = true;
+    try {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < operations_.size(); ++i) { // advance may enlist more
+            operation* const each = operations_[i];
+            if (each != nullptr && !each->advance()) operations_[kept++] = each;
+        }
+        operations_.resize(kept);
+    } catch (...) {
+        operations_.clear();
+        advancing_ = false;
+        throw;
+    }
+    advancing_ = false;
+}
+
+#endif
+
+} // namespace tapegraph::distributed

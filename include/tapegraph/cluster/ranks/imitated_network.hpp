@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/exchange.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -69,18 +70,7 @@ private:
 /// The network and its clocks. run_on_network runs f as each of the ranks.
 class imitated_network {
 public:
-    imitated_network(int size, imitated_link link) : link_(link) {
-        if (size < 1) throw argument_error("imitated_network: " + std::to_string(size) + " ranks; expected at least 1");
-        if (!(link.bits_per_second > 0) || !(link.latency >= 0) || !(link.jitter >= 0) || !(link.poll_seconds > 0))
-            throw argument_error(
-                "imitated_network: bits_per_second and poll_seconds are above 0, latency and jitter not below");
-        const auto n = static_cast<std::size_t>(size);
-        for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<imitated_exchange>(*this, r, size));
-        wake_.resize(n, 0);
-        out_free_.resize(n, 0);
-        in_free_.resize(n, 0);
-        turns_ = std::make_unique<std::condition_variable[]>(n);
-    }
+    imitated_network(int size, imitated_link link);
     imitated_exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
 
     /// Waits for a rank's first turn.
@@ -89,15 +79,7 @@ public:
         wait_for_turn(lock, rank);
     }
     /// Called when a rank has ended; a nonempty `why` ends the others, too.
-    void leave(int rank, const std::string& why) {
-        const std::lock_guard lock(mutex_);
-        if (!why.empty() && reason_.empty()) {
-            reason_ = why;
-            for (double& each : wake_) each = std::min(each, ranks_[static_cast<std::size_t>(rank)]->clock_);
-        }
-        wake_[static_cast<std::size_t>(rank)] = never;
-        pass_on();
-    }
+    void leave(int rank, const std::string& why);
 
 private:
     friend class imitated_exchange;
@@ -134,36 +116,8 @@ private:
         return link_.jitter * static_cast<double>(x >> 11) * 0x1p-53;
     }
     // Only the rank with the turn gets here.
-    void meet(const post& mine, bool sends) {
-        std::vector<post>& others = sends ? receives_ : sends_;
-        for (auto other = others.begin(); other != others.end(); ++other) {
-            if (other->from != mine.from || other->to != mine.to || other->channel != mine.channel) continue;
-            const post& sent = sends ? mine : *other;
-            const post& wanted = sends ? *other : mine;
-            if (sent.bytes != wanted.bytes)
-                throw exchange_error("exchange: rank " + std::to_string(mine.from) + " sends " +
-                                     std::to_string(sent.bytes) + " bytes, rank " + std::to_string(mine.to) +
-                                     " expects " + std::to_string(wanted.bytes));
-            std::memcpy(wanted.wanted, sent.sent, sent.bytes);
-            const auto from = static_cast<std::size_t>(mine.from), to = static_cast<std::size_t>(mine.to);
-            const double now = ranks_[sends ? from : to]->clock_;
-            const double begin = std::max({now, out_free_[from], in_free_[to]});
-            const double end = begin + 8 * static_cast<double>(sent.bytes) / link_.bits_per_second;
-            out_free_[from] = in_free_[to] = end;
-            finish(mine.from, sent.slot, end);
-            finish(mine.to, wanted.slot, end + link_.latency + random_delay());
-            others.erase(other);
-            return;
-        }
-        (sends ? sends_ : receives_).push_back(mine);
-    }
-    void finish(int rank, int slot, double end) {
-        const auto r = static_cast<std::size_t>(rank);
-        imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
-        of.end = std::max(of.end, end);
-        // A rank that waits for its last message wakes then.
-        if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
-    }
+    void meet(const post& mine, bool sends);
+    void finish(int rank, int slot, double end);
 
     imitated_link link_;
     std::mutex mutex_;
@@ -183,35 +137,7 @@ inline void imitated_exchange::compute(double seconds, double between) {
         progress();
     }
 }
-inline void imitated_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
-                                          std::span<std::byte> receive, int channel) {
-    if (transfers_.size() <= static_cast<std::size_t>(slot)) transfers_.resize(static_cast<std::size_t>(slot) + 1);
-    transfers_[static_cast<std::size_t>(slot)] = {!send.empty() + !receive.empty(), clock_};
-    if (!receive.empty()) network_.meet({peer, rank(), channel, slot, nullptr, receive.data(), receive.size()}, false);
-    if (!send.empty()) network_.meet({rank(), peer, channel, slot, send.data(), nullptr, send.size()}, true);
-}
 inline void imitated_exchange::poll() { network_.sleep_until(rank(), clock_ + network_.link_.poll_seconds); }
-inline void imitated_exchange::cancel_pair(int slot) noexcept {
-    const auto mine = [&](const imitated_network::post& each, int end) { return end == rank() && each.slot == slot; };
-    std::erase_if(network_.sends_, [&](const auto& each) { return mine(each, each.from); });
-    std::erase_if(network_.receives_, [&](const auto& each) { return mine(each, each.to); });
-}
-inline void imitated_exchange::idle(int, double last) {
-    double when = last;
-    for (const transfer& each : transfers_)
-        if (each.left == 0 && each.end > clock_) when = std::min(when, each.end);
-    const double before = clock_;
-    idle_ = true;
-    try {
-        network_.sleep_until(rank(), std::max(when, clock_ + network_.link_.poll_seconds));
-    } catch (...) {
-        idle_ = false;
-        throw;
-    }
-    idle_ = false;
-    waited_ += clock_ - before;
-}
-
 /// Runs f(imitated_exchange&) as `size` ranks of a network. If one throws, the others' exchanges
 /// do, too; the first exception is rethrown here.
 template <class F>
@@ -234,5 +160,94 @@ void run_on_network(int size, imitated_link link, const F& f) {
     for (std::thread& each : threads) each.join();
     if (first) std::rethrow_exception(first);
 }
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION imitated_network::imitated_network(int size, imitated_link link) : link_(link) {
+    if (size < 1) throw argument_error("imitated_network: " + std::to_string(size) + " ranks; expected at least 1");
+    if (!(link.bits_per_second > 0) || !(link.latency >= 0) || !(link.jitter >= 0) || !(link.poll_seconds > 0))
+        throw argument_error(
+            "imitated_network: bits_per_second and poll_seconds are above 0, latency and jitter not below");
+    const auto n = static_cast<std::size_t>(size);
+    for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<imitated_exchange>(*this, r, size));
+    wake_.resize(n, 0);
+    out_free_.resize(n, 0);
+    in_free_.resize(n, 0);
+    turns_ = std::make_unique<std::condition_variable[]>(n);
+}
+
+TG_DEFINITION void imitated_network::leave(int rank, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (!why.empty() && reason_.empty()) {
+        reason_ = why;
+        for (double& each : wake_) each = std::min(each, ranks_[static_cast<std::size_t>(rank)]->clock_);
+    }
+    wake_[static_cast<std::size_t>(rank)] = never;
+    pass_on();
+}
+
+TG_DEFINITION void imitated_network::meet(const post& mine, bool sends) {
+    std::vector<post>& others = sends ? receives_ : sends_;
+    for (auto other = others.begin(); other != others.end(); ++other) {
+        if (other->from != mine.from || other->to != mine.to || other->channel != mine.channel) continue;
+        const post& sent = sends ? mine : *other;
+        const post& wanted = sends ? *other : mine;
+        if (sent.bytes != wanted.bytes)
+            throw exchange_error("exchange: rank " + std::to_string(mine.from) + " sends " +
+                                 std::to_string(sent.bytes) + " bytes, rank " + std::to_string(mine.to) + " expects " +
+                                 std::to_string(wanted.bytes));
+        std::memcpy(wanted.wanted, sent.sent, sent.bytes);
+        const auto from = static_cast<std::size_t>(mine.from), to = static_cast<std::size_t>(mine.to);
+        const double now = ranks_[sends ? from : to]->clock_;
+        const double begin = std::max({now, out_free_[from], in_free_[to]});
+        const double end = begin + 8 * static_cast<double>(sent.bytes) / link_.bits_per_second;
+        out_free_[from] = in_free_[to] = end;
+        finish(mine.from, sent.slot, end);
+        finish(mine.to, wanted.slot, end + link_.latency + random_delay());
+        others.erase(other);
+        return;
+    }
+    (sends ? sends_ : receives_).push_back(mine);
+}
+
+TG_DEFINITION void imitated_network::finish(int rank, int slot, double end) {
+    const auto r = static_cast<std::size_t>(rank);
+    imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
+    of.end = std::max(of.end, end);
+    // A rank that waits for its last message wakes then.
+    if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
+}
+
+TG_DEFINITION void imitated_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
+                                                 std::span<std::byte> receive, int channel) {
+    if (transfers_.size() <= static_cast<std::size_t>(slot)) transfers_.resize(static_cast<std::size_t>(slot) + 1);
+    transfers_[static_cast<std::size_t>(slot)] = {!send.empty() + !receive.empty(), clock_};
+    if (!receive.empty()) network_.meet({peer, rank(), channel, slot, nullptr, receive.data(), receive.size()}, false);
+    if (!send.empty()) network_.meet({rank(), peer, channel, slot, send.data(), nullptr, send.size()}, true);
+}
+
+TG_DEFINITION void imitated_exchange::cancel_pair(int slot) noexcept {
+    const auto mine = [&](const imitated_network::post& each, int end) { return end == rank() && each.slot == slot; };
+    std::erase_if(network_.sends_, [&](const auto& each) { return mine(each, each.from); });
+    std::erase_if(network_.receives_, [&](const auto& each) { return mine(each, each.to); });
+}
+
+TG_DEFINITION void imitated_exchange::idle(int, double last) {
+    double when = last;
+    for (const transfer& each : transfers_)
+        if (each.left == 0 && each.end > clock_) when = std::min(when, each.end);
+    const double before = clock_;
+    idle_ = true;
+    try {
+        network_.sleep_until(rank(), std::max(when, clock_ + network_.link_.poll_seconds));
+    } catch (...) {
+        idle_ = false;
+        throw;
+    }
+    idle_ = false;
+    waited_ += clock_ - before;
+}
+
+#endif
 
 } // namespace tapegraph::distributed

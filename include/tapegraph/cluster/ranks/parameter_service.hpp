@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/exchange.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -58,15 +59,7 @@ public:
 
     /// Serves until every worker has left; then all get the final weights and the state. Throws
     /// exchange_error if nothing arrives within the exchange's deadline.
-    void run() {
-        for (client& each : clients_) listen(each);
-        while (!all_left()) await([this] { return look(); });
-        await([this] { return all_replied(); });
-        for (client& each : clients_) give(each);
-        await([this] { return all_replied(); });
-        for (client& each : clients_) give_state(each);
-        await([this] { return all_replied(); });
-    }
+    void run();
     std::int64_t updates() const { return updates_; }
 
 private:
@@ -121,14 +114,7 @@ private:
         return all;
     }
     // One worker pushes a common step; a pull waits for the update of the step before it.
-    bool may_have(const client& c) const {
-        if (how_.synchronous) return updates_ >= c.header.step;
-        if (how_.max_staleness < 0) return true;
-        std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-        for (const client& each : clients_)
-            if (!each.left) slowest = std::min(slowest, each.steps);
-        return c.header.step - slowest <= how_.max_staleness;
-    }
+    bool may_have(const client& c) const;
     void update(client& c) {
         calls_.apply(c.pushed, weights_);
         ++updates_;
@@ -137,44 +123,8 @@ private:
     }
     // Polls all workers; returns whether anything happened. Each time it starts with another
     // worker.
-    bool look() {
-        bool something = false;
-        for (std::size_t k = 0; k < clients_.size(); ++k) {
-            client& c = clients_[(first_ + k) % clients_.size()];
-            if (c.reply.valid() && ranks_->test(c.reply)) something = true;
-            if (c.block.valid() && ranks_->test(c.block)) {
-                update(c);
-                listen(c);
-                something = true;
-            }
-            if (c.heard.valid() && ranks_->test(c.heard)) {
-                hear(c);
-                something = true;
-            }
-            if (c.waits && !c.reply.valid() && may_have(c)) {
-                c.wants_state ? give_state(c) : give(c);
-                listen(c);
-                something = true;
-            }
-        }
-        first_ = (first_ + 1) % clients_.size();
-        return something;
-    }
-    void hear(client& c) {
-        switch (c.header.what) {
-        case parameter_request::pull: c.waits = true; break;
-        case parameter_request::state: c.waits = c.wants_state = true; break;
-        case parameter_request::push:
-            c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
-            c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
-            break;
-        case parameter_request::leave: c.left = true; break;
-        default:
-            throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
-                                 std::to_string(static_cast<std::int64_t>(c.header.what)) +
-                                 "; it speaks another version");
-        }
-    }
+    bool look();
+    void hear(client& c);
 
     distributed::exchange* ranks_;
     rules how_;
@@ -184,5 +134,67 @@ private:
     std::int64_t updates_ = 0;
     std::size_t first_ = 0;
 };
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION void parameter_service::run() {
+    for (client& each : clients_) listen(each);
+    while (!all_left()) await([this] { return look(); });
+    await([this] { return all_replied(); });
+    for (client& each : clients_) give(each);
+    await([this] { return all_replied(); });
+    for (client& each : clients_) give_state(each);
+    await([this] { return all_replied(); });
+}
+
+TG_DEFINITION bool parameter_service::may_have(const client& c) const {
+    if (how_.synchronous) return updates_ >= c.header.step;
+    if (how_.max_staleness < 0) return true;
+    std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+    for (const client& each : clients_)
+        if (!each.left) slowest = std::min(slowest, each.steps);
+    return c.header.step - slowest <= how_.max_staleness;
+}
+
+TG_DEFINITION bool parameter_service::look() {
+    bool something = false;
+    for (std::size_t k = 0; k < clients_.size(); ++k) {
+        client& c = clients_[(first_ + k) % clients_.size()];
+        if (c.reply.valid() && ranks_->test(c.reply)) something = true;
+        if (c.block.valid() && ranks_->test(c.block)) {
+            update(c);
+            listen(c);
+            something = true;
+        }
+        if (c.heard.valid() && ranks_->test(c.heard)) {
+            hear(c);
+            something = true;
+        }
+        if (c.waits && !c.reply.valid() && may_have(c)) {
+            c.wants_state ? give_state(c) : give(c);
+            listen(c);
+            something = true;
+        }
+    }
+    first_ = (first_ + 1) % clients_.size();
+    return something;
+}
+
+TG_DEFINITION void parameter_service::hear(client& c) {
+    switch (c.header.what) {
+    case parameter_request::pull: c.waits = true; break;
+    case parameter_request::state: c.waits = c.wants_state = true; break;
+    case parameter_request::push:
+        c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
+        c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
+        break;
+    case parameter_request::leave: c.left = true; break;
+    default:
+        throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
+                             std::to_string(static_cast<std::int64_t>(c.header.what)) + "; it speaks another version");
+    }
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/exchange.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <atomic>
 #include <cstring>
@@ -19,11 +20,7 @@ namespace tapegraph::distributed {
 class thread_group {
 public:
     /// Throws argument_error for less than one rank.
-    explicit thread_group(int size) : size_(size) {
-        if (size < 1) throw argument_error("thread_group: " + std::to_string(size) + " ranks; expected at least 1");
-        mailboxes_ = std::make_unique<mailbox[]>(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
-        for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<thread_exchange>(*this, r));
-    }
+    explicit thread_group(int size);
 
     int size() const { return size_; }
     exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
@@ -63,15 +60,7 @@ private:
 
     protected:
         void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
-                        int channel) override {
-            group_.check();
-            while (left_.size() <= static_cast<std::size_t>(slot)) left_.emplace_back(0);
-            counter& left = left_[static_cast<std::size_t>(slot)];
-            left.store(!send.empty() + !receive.empty(), std::memory_order_relaxed);
-            if (!receive.empty())
-                group_.meet(peer, rank(), false, {channel, nullptr, receive.data(), receive.size(), &left});
-            if (!send.empty()) group_.meet(rank(), peer, true, {channel, send.data(), nullptr, send.size(), &left});
-        }
+                        int channel) override;
         bool finished(int slot) override {
             return left_[static_cast<std::size_t>(slot)].load(std::memory_order_acquire) == 0;
         }
@@ -98,37 +87,8 @@ private:
         throw exchange_error(reason_);
     }
     // A side of a message: copies if the other side waits, otherwise waits for it.
-    void meet(int from, int to, bool sends, const post& mine) {
-        mailbox& box = between(from, to);
-        const std::lock_guard lock(box.mutex);
-        std::vector<post>& others = sends ? box.receives : box.sends;
-        for (auto other = others.begin(); other != others.end(); ++other) {
-            if (other->channel != mine.channel) continue;
-            const post& sent = sends ? mine : *other;
-            const post& wanted = sends ? *other : mine;
-            if (sent.bytes != wanted.bytes) {
-                abort("exchange: rank " + std::to_string(from) + " sends " + std::to_string(sent.bytes) +
-                      " bytes, rank " + std::to_string(to) + " expects " + std::to_string(wanted.bytes) + " (channel " +
-                      std::to_string(mine.channel) + ")");
-                return;
-            }
-            std::memcpy(wanted.to, sent.from, sent.bytes);
-            other->left->fetch_sub(1, std::memory_order_release);
-            mine.left->fetch_sub(1, std::memory_order_release);
-            others.erase(other);
-            return;
-        }
-        (sends ? box.sends : box.receives).push_back(mine);
-    }
-    void forget(int rank, int peer, const counter& which) noexcept {
-        const auto drop = [&](mailbox& box) {
-            const std::lock_guard lock(box.mutex);
-            for (std::vector<post>* posts : {&box.sends, &box.receives})
-                std::erase_if(*posts, [&](const post& each) { return each.left == &which; });
-        };
-        drop(between(rank, peer));
-        drop(between(peer, rank));
-    }
+    void meet(int from, int to, bool sends, const post& mine);
+    void forget(int rank, int peer, const counter& which) noexcept;
 
     int size_;
     std::unique_ptr<mailbox[]> mailboxes_;
@@ -166,5 +126,58 @@ void run_ranks(int size, const F& f) {
     for (std::thread& each : threads) each.join();
     if (first) std::rethrow_exception(first);
 }
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION thread_group::thread_group(int size) : size_(size) {
+    if (size < 1) throw argument_error("thread_group: " + std::to_string(size) + " ranks; expected at least 1");
+    mailboxes_ = std::make_unique<mailbox[]>(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
+    for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<thread_exchange>(*this, r));
+}
+
+TG_DEFINITION void thread_group::thread_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
+                                                             std::span<std::byte> receive, int channel) {
+    group_.check();
+    while (left_.size() <= static_cast<std::size_t>(slot)) left_.emplace_back(0);
+    counter& left = left_[static_cast<std::size_t>(slot)];
+    left.store(!send.empty() + !receive.empty(), std::memory_order_relaxed);
+    if (!receive.empty()) group_.meet(peer, rank(), false, {channel, nullptr, receive.data(), receive.size(), &left});
+    if (!send.empty()) group_.meet(rank(), peer, true, {channel, send.data(), nullptr, send.size(), &left});
+}
+
+TG_DEFINITION void thread_group::meet(int from, int to, bool sends, const post& mine) {
+    mailbox& box = between(from, to);
+    const std::lock_guard lock(box.mutex);
+    std::vector<post>& others = sends ? box.receives : box.sends;
+    for (auto other = others.begin(); other != others.end(); ++other) {
+        if (other->channel != mine.channel) continue;
+        const post& sent = sends ? mine : *other;
+        const post& wanted = sends ? *other : mine;
+        if (sent.bytes != wanted.bytes) {
+            abort("exchange: rank " + std::to_string(from) + " sends " + std::to_string(sent.bytes) + " bytes, rank " +
+                  std::to_string(to) + " expects " + std::to_string(wanted.bytes) + " (channel " +
+                  std::to_string(mine.channel) + ")");
+            return;
+        }
+        std::memcpy(wanted.to, sent.from, sent.bytes);
+        other->left->fetch_sub(1, std::memory_order_release);
+        mine.left->fetch_sub(1, std::memory_order_release);
+        others.erase(other);
+        return;
+    }
+    (sends ? box.sends : box.receives).push_back(mine);
+}
+
+TG_DEFINITION void thread_group::forget(int rank, int peer, const counter& which) noexcept {
+    const auto drop = [&](mailbox& box) {
+        const std::lock_guard lock(box.mutex);
+        for (std::vector<post>* posts : {&box.sends, &box.receives})
+            std::erase_if(*posts, [&](const post& each) { return each.left == &which; });
+    };
+    drop(between(rank, peer));
+    drop(between(peer, rank));
+}
+
+#endif
 
 } // namespace tapegraph::distributed

@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/ranks/exchange.hpp>
 #include <tapegraph/cluster/ranks/sum_kind.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -46,13 +47,7 @@ inline slice slice_of(std::size_t count, int rank, int size) {
 
 /// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: both
 /// are powers of two, and one divides the other.
-inline void require_tree(int size, std::int64_t shards) {
-    if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
-        throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
-    if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
-        throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
-                             " shards; expected a power of two from 1 to " + std::to_string(shards));
-}
+void require_tree(int size, std::int64_t shards);
 
 /// Sums vectors of `count` elements over all ranks, one at a time: start, continue computing with
 /// regular exchange::progress(), wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W
@@ -64,20 +59,7 @@ public:
 
     /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one.
     /// Throws argument_error unless the number of ranks is a power of two.
-    tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
-        : ranks_(&ranks),
-          kind_(kind),
-          count_(count),
-          channel_(channel < 0 ? ranks.open_channel() : channel),
-          label_(std::move(label)) {
-        require_tree(ranks.size(), ranks.size());
-        for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
-        const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
-        if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
-        for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
-            for (int r = 1; r <= rounds_; ++r)
-                labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
-    }
+    tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1);
     ~tree_sum() override {
         abandon();
         if (received_ != nullptr) ranks_->give_back(received_);
@@ -135,52 +117,9 @@ private:
     std::byte* at(std::size_t element) const { return data_ + element * kind_.bytes; }
     std::span<std::byte> part(slice of) const { return {at(of.begin), of.size() * kind_.bytes}; }
 
-    void begin(void* data, state first, bool gathers) {
-        if (!done()) throw argument_error("tree_sum: " + label_ + " was started twice");
-        if (rounds_ == 0) return;
-        data_ = static_cast<std::byte*>(data);
-        state_ = first;
-        gathers_ = gathers;
-        round_ = first == state::gather ? rounds_ - 1 : 0;
-        under_way_ = false;
-        if (!advance()) ranks_->enlist(*this);
-    }
-    void open_round() {
-        const slice range = before(round_);
-        const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
-        std::span<const std::byte> sent = part(theirs);
-        std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
-        if (state_ == state::whole) {
-            sent = part({0, count_});
-            wanted = {received_, sent.size()};
-        } else if (state_ == state::gather) {
-            sent = part(mine);
-            wanted = part(theirs);
-        }
-        const int label = state_ == state::gather ? 2 * rounds_ - 1 - round_ : round_;
-        under_way_ = true;
-        request_ = ranks_->start(ranks_->rank() ^ (1 << round_), sent, wanted, channel_,
-                                 labels_[static_cast<std::size_t>(label)]);
-    }
-    void close_round() {
-        under_way_ = false;
-        if (state_ == state::gather) {
-            if (--round_ < 0) state_ = state::idle;
-            return;
-        }
-        const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
-        // The lower ranks' sum is the left operand on both sides, which only affects the payloads
-        // of NaN.
-        std::byte* const own = at(mine.begin);
-        if (upper(round_))
-            ranks_->add(kind_, own, received_, own, mine.size());
-        else
-            ranks_->add(kind_, own, own, received_, mine.size());
-        if (++round_ < rounds_) return;
-        const bool more = state_ == state::scatter && gathers_;
-        state_ = more ? state::gather : state::idle;
-        round_ = rounds_ - 1;
-    }
+    void begin(void* data, state first, bool gathers);
+    void open_round();
+    void close_round();
 
     exchange* ranks_;
     sum_kind kind_;
@@ -194,5 +133,81 @@ private:
     std::vector<std::string> labels_;
     std::byte* received_ = nullptr;
 };
+
+#if TG_DEFINES(cluster)
+
+TG_DEFINITION void require_tree(int size, std::int64_t shards) {
+    if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
+        throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
+    if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
+        throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
+                             " shards; expected a power of two from 1 to " + std::to_string(shards));
+}
+
+TG_DEFINITION tree_sum::tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel)
+    : ranks_(&ranks),
+      kind_(kind),
+      count_(count),
+      channel_(channel < 0 ? ranks.open_channel() : channel),
+      label_(std::move(label)) {
+    require_tree(ranks.size(), ranks.size());
+    for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
+    const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
+    if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
+    for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
+        for (int r = 1; r <= rounds_; ++r)
+            labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
+}
+
+TG_DEFINITION void tree_sum::begin(void* data, state first, bool gathers) {
+    if (!done()) throw argument_error("tree_sum: " + label_ + " was started twice");
+    if (rounds_ == 0) return;
+    data_ = static_cast<std::byte*>(data);
+    state_ = first;
+    gathers_ = gathers;
+    round_ = first == state::gather ? rounds_ - 1 : 0;
+    under_way_ = false;
+    if (!advance()) ranks_->enlist(*this);
+}
+
+TG_DEFINITION void tree_sum::open_round() {
+    const slice range = before(round_);
+    const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
+    std::span<const std::byte> sent = part(theirs);
+    std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
+    if (state_ == state::whole) {
+        sent = part({0, count_});
+        wanted = {received_, sent.size()};
+    } else if (state_ == state::gather) {
+        sent = part(mine);
+        wanted = part(theirs);
+    }
+    const int label = state_ == state::gather ? 2 * rounds_ - 1 - round_ : round_;
+    under_way_ = true;
+    request_ =
+        ranks_->start(ranks_->rank() ^ (1 << round_), sent, wanted, channel_, labels_[static_cast<std::size_t>(label)]);
+}
+
+TG_DEFINITION void tree_sum::close_round() {
+    under_way_ = false;
+    if (state_ == state::gather) {
+        if (--round_ < 0) state_ = state::idle;
+        return;
+    }
+    const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
+    // The lower ranks' sum is the left operand on both sides, which only affects the payloads
+    // of NaN.
+    std::byte* const own = at(mine.begin);
+    if (upper(round_))
+        ranks_->add(kind_, own, received_, own, mine.size());
+    else
+        ranks_->add(kind_, own, own, received_, mine.size());
+    if (++round_ < rounds_) return;
+    const bool more = state_ == state::scatter && gathers_;
+    state_ = more ? state::gather : state::idle;
+    round_ = rounds_ - 1;
+}
+
+#endif
 
 } // namespace tapegraph::distributed

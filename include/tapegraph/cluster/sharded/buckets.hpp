@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/ranks/tree_sum.hpp>
 #include <tapegraph/cluster/sharded/sums.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/runtime/call_observer.hpp>
@@ -38,15 +39,7 @@ public:
     explicit rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
 
     /// Opens the exchanges of a layout, the first time; every rank must call it at the same point.
-    void open(const shard_sums& sums) {
-        if (opened_) return;
-        opened_ = true;
-        for (const sum_part& p : sums.parts()) {
-            const std::size_t count = (p.end - p.begin) / size_of(p.type);
-            const auto kind = p.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
-            buckets_.push_back(std::make_unique<bucket>(*ranks_, count, kind, p.name));
-        }
-    }
+    void open(const shard_sums& sums);
     bool known() const { return opened_; }
     std::size_t size() const { return buckets_.size(); }
     void begin() { started_ = 0; }
@@ -73,28 +66,7 @@ public:
     void start_all(const shard_sums& sums) {
         for (; started_ < buckets_.size(); ++started_) start(sums, started_);
     }
-    void wait(const shard_sums& sums, std::size_t number) {
-        bucket& b = *buckets_[number];
-        if (b.sum.done()) return;
-        const sum_part& p = sums.parts()[number];
-        buffer_view v{};
-        v.type = p.type;
-        v.rank = 1;
-        v.extents[0] = static_cast<std::int64_t>(b.sum.count());
-        v.data = sums.sum() + p.begin;
-        kernel_call call;
-        call.out = &v;
-        call.outputs = 1;
-        call.domain = v;
-        const double before = ranks_->now();
-        runtime::observed(
-            [&] {
-                return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
-                                              runtime::call_label(*b.now)};
-            },
-            [&] { b.sum.wait(); });
-        b.exposed += ranks_->now() - before;
-    }
+    void wait(const shard_sums& sums, std::size_t number);
     void wait_all(const shard_sums& sums) {
         for (std::size_t i = 0; i < buckets_.size(); ++i) wait(sums, i);
     }
@@ -201,3 +173,44 @@ private:
 
 } // namespace detail
 } // namespace tapegraph
+
+namespace tapegraph::detail {
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void rank_sums::open(const shard_sums& sums) {
+    if (opened_) return;
+    opened_ = true;
+    for (const sum_part& p : sums.parts()) {
+        const std::size_t count = (p.end - p.begin) / size_of(p.type);
+        const auto kind = p.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
+        buckets_.push_back(std::make_unique<bucket>(*ranks_, count, kind, p.name));
+    }
+}
+
+TG_DEFINITION void rank_sums::wait(const shard_sums& sums, std::size_t number) {
+    bucket& b = *buckets_[number];
+    if (b.sum.done()) return;
+    const sum_part& p = sums.parts()[number];
+    buffer_view v{};
+    v.type = p.type;
+    v.rank = 1;
+    v.extents[0] = static_cast<std::int64_t>(b.sum.count());
+    v.data = sums.sum() + p.begin;
+    kernel_call call;
+    call.out = &v;
+    call.outputs = 1;
+    call.domain = v;
+    const double before = ranks_->now();
+    runtime::observed(
+        [&] {
+            return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
+                                          runtime::call_label(*b.now)};
+        },
+        [&] { b.sum.wait(); });
+    b.exposed += ranks_->now() - before;
+}
+
+#endif
+
+} // namespace tapegraph::detail

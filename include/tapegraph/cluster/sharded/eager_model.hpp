@@ -3,6 +3,7 @@
 #include <tapegraph/cluster/sharded/trainer.hpp>
 #include <tapegraph/cluster/sharded/zero_redundancy.hpp>
 #include <tapegraph/compile/eager_model.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <utility>
 #include <vector>
@@ -27,49 +28,7 @@ protected:
 
     /// Adds a shard's values, found by the context and the tape, to the sums. `share`: its fraction
     /// of the batch's records; `skipped`: the number of shards without records before this one.
-    void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
-        std::vector<const any_tensor*> values, states;
-        metrics_.clear();
-        states_.clear();
-        for (const eager_context::pending& p : context.updates) {
-            const bool metric = p.target->metric_state();
-            (metric ? metrics_ : states_).push_back(p.target);
-            (metric ? values : states).push_back(&p.value);
-        }
-        first_gradient_ = 2 + static_cast<int>(values.size());
-        for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
-        const std::size_t plain = values.size();
-        values.insert(values.end(), states.begin(), states.end());
-        if (!placed_) {
-            for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
-            for (const any_tensor* v : values) sums_.add(v->type(), v->size());
-            placed_ = true;
-        }
-        if (!begun_) sums_.begin(own_shards());
-        begun_ = true;
-        while (skipped-- > 0) sums_.skip();
-        const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
-        for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            std::byte* const to = sums_.target(static_cast<int>(i) + 2);
-            const any_tensor& from = *values[i];
-            if (i < plain)
-                std::memcpy(to, from.read(), from.outline_view().bytes());
-            else if (from.type() == dtype::f64)
-                write_share(reinterpret_cast<double*>(to), from, share);
-            else
-                write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
-        }
-        std::size_t row = found.dense;
-        std::vector<const variable*> seen;
-        for (const eager_context::row_use& use : context.row_uses) {
-            std::size_t number = 0;
-            while (number < seen.size() && seen[number] != use.target) ++number;
-            if (number == seen.size()) seen.push_back(use.target);
-            rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
-        }
-        sums_.next();
-    }
+    void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped);
     step_result measured() const {
         step_result r;
         std::memcpy(&r.loss, sums_.sum(0), sizeof(double));
@@ -77,36 +36,8 @@ protected:
         return r;
     }
     /// Replaces the last shard's values by the sums.
-    void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
-        context.updates.clear();
-        int next = first_gradient_;
-        for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
-        for (variable* v : states_) {
-            any_tensor value(v->type(), v->shape());
-            copy_sum(value, next++);
-            context.updates.push_back({v, std::move(value)});
-        }
-        std::vector<eager_context::row_use> uses;
-        std::vector<any_tensor> flows;
-        for (const eager_context::row_use& use : context.row_uses) {
-            bool seen = false;
-            for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
-            if (seen) continue;
-            const std::size_t number = uses.size();
-            flows.push_back(copy_of(rows_.view(number, true)));
-            uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
-        }
-        context.row_uses = std::move(uses);
-        gradients.resize(dense);
-        for (any_tensor& each : flows) gradients.push_back(std::move(each));
-    }
-    void add_metrics() {
-        for (std::size_t i = 0; i < metrics_.size(); ++i) {
-            double* const to = static_cast<double*>(metrics_[i]->own_data());
-            const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
-            for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
-        }
-    }
+    void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense);
+    void add_metrics();
     void begin_shards() {
         rows_.begin();
         begun_ = false;
@@ -230,3 +161,89 @@ private:
 };
 
 } // namespace tapegraph
+
+namespace tapegraph::detail {
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void eager_shards::add_shard(eager_context& context, const differentiated_shard& found, double share,
+                                           int skipped) {
+    std::vector<const any_tensor*> values, states;
+    metrics_.clear();
+    states_.clear();
+    for (const eager_context::pending& p : context.updates) {
+        const bool metric = p.target->metric_state();
+        (metric ? metrics_ : states_).push_back(p.target);
+        (metric ? values : states).push_back(&p.value);
+    }
+    first_gradient_ = 2 + static_cast<int>(values.size());
+    for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
+    const std::size_t plain = values.size();
+    values.insert(values.end(), states.begin(), states.end());
+    if (!placed_) {
+        for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
+        for (const any_tensor* v : values) sums_.add(v->type(), v->size());
+        placed_ = true;
+    }
+    if (!begun_) sums_.begin(own_shards());
+    begun_ = true;
+    while (skipped-- > 0) sums_.skip();
+    const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
+    for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        std::byte* const to = sums_.target(static_cast<int>(i) + 2);
+        const any_tensor& from = *values[i];
+        if (i < plain)
+            std::memcpy(to, from.read(), from.outline_view().bytes());
+        else if (from.type() == dtype::f64)
+            write_share(reinterpret_cast<double*>(to), from, share);
+        else
+            write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
+    }
+    std::size_t row = found.dense;
+    std::vector<const variable*> seen;
+    for (const eager_context::row_use& use : context.row_uses) {
+        std::size_t number = 0;
+        while (number < seen.size() && seen[number] != use.target) ++number;
+        if (number == seen.size()) seen.push_back(use.target);
+        rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
+    }
+    sums_.next();
+}
+
+TG_DEFINITION void eager_shards::take_sums(eager_context& context, std::vector<any_tensor>& gradients,
+                                           std::size_t dense) {
+    context.updates.clear();
+    int next = first_gradient_;
+    for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
+    for (variable* v : states_) {
+        any_tensor value(v->type(), v->shape());
+        copy_sum(value, next++);
+        context.updates.push_back({v, std::move(value)});
+    }
+    std::vector<eager_context::row_use> uses;
+    std::vector<any_tensor> flows;
+    for (const eager_context::row_use& use : context.row_uses) {
+        bool seen = false;
+        for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
+        if (seen) continue;
+        const std::size_t number = uses.size();
+        flows.push_back(copy_of(rows_.view(number, true)));
+        uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
+    }
+    context.row_uses = std::move(uses);
+    gradients.resize(dense);
+    for (any_tensor& each : flows) gradients.push_back(std::move(each));
+}
+
+TG_DEFINITION void eager_shards::add_metrics() {
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+        double* const to = static_cast<double*>(metrics_[i]->own_data());
+        const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
+        for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
+    }
+}
+
+#endif
+
+} // namespace tapegraph::detail

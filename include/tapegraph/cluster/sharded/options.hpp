@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/tree_sum.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/model/outputs.hpp>
 #include <tapegraph/train/model_base.hpp>
@@ -59,7 +60,20 @@ inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int s
 }
 
 /// Views of a shard's records in a batch's columns.
-inline void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to) {
+void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to);
+
+/// The number of records of a batch that can be sharded: every column has as many.
+std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch);
+
+} // namespace detail
+} // namespace tapegraph
+
+namespace tapegraph::detail {
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range,
+                               buffer_view* to) {
     for (std::size_t i = 0; i < count; ++i) {
         to[i] = columns[i];
         const std::size_t record =
@@ -69,8 +83,7 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
     }
 }
 
-/// The number of records of a batch that can be sharded: every column has as many.
-inline std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
+TG_DEFINITION std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
     for (std::size_t i = 0; i < count; ++i)
         if (columns[i].rank == 0 || columns[i].extents[0] != columns[0].extents[0])
             throw shape_error("shards: column " + std::to_string(i) + " of the batch has " +
@@ -84,5 +97,6 @@ inline std::int64_t records_to_cut(const buffer_view* columns, std::size_t count
     return records;
 }
 
-} // namespace detail
-} // namespace tapegraph
+#endif
+
+} // namespace tapegraph::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/sharded/traces.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/lower.hpp>
 
 #include <algorithm>
@@ -31,7 +32,19 @@ private:
 };
 
 /// The step that computes the buffer of a node, or -1.
-inline std::vector<int> makers_of(const ir::program_view& view) {
+std::vector<int> makers_of(const ir::program_view& view);
+
+/// Orders the steps so that those that lead to a shard's gradient come as soon as their operands
+/// exist: a filter's gradient before the input's, so that it is sent while earlier layers are
+/// computed. Chains of values with the gradient's shape are included.
+std::vector<int> gradients_first(const ir::program_view& view);
+
+/// Sorts the steps by keys: the maximum of each step's own key and those of its operands.
+std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key);
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION std::vector<int> makers_of(const ir::program_view& view) {
     std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
     for (int s = 0; s < view.steps.size(); ++s) {
         const ir::step_entry& step = view.steps[s];
@@ -41,10 +54,7 @@ inline std::vector<int> makers_of(const ir::program_view& view) {
     return maker;
 }
 
-/// Orders the steps so that those that lead to a shard's gradient come as soon as their operands
-/// exist: a filter's gradient before the input's, so that it is sent while earlier layers are
-/// computed. Chains of values with the gradient's shape are included.
-inline std::vector<int> gradients_first(const ir::program_view& view) {
+TG_DEFINITION std::vector<int> gradients_first(const ir::program_view& view) {
     const std::vector<int> maker = makers_of(view);
     const int count = view.steps.size();
     const auto root = [&](int node) { return static_cast<std::size_t>(view.alias[node]); };
@@ -101,8 +111,7 @@ inline std::vector<int> gradients_first(const ir::program_view& view) {
     return order;
 }
 
-/// Sorts the steps by keys: the maximum of each step's own key and those of its operands.
-inline std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
+TG_DEFINITION std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
     const std::vector<int> maker = makers_of(view);
     std::vector<int> order;
     for (int s = 0; s < view.steps.size(); ++s) {
@@ -118,5 +127,7 @@ inline std::vector<int> ordered_by(const ir::program_view& view, std::vector<int
                      [&](int a, int b) { return key[static_cast<std::size_t>(a)] < key[static_cast<std::size_t>(b)]; });
     return order;
 }
+
+#endif
 
 } // namespace tapegraph::detail

@@ -7,6 +7,7 @@
 #include <tapegraph/cluster/sharded/rows.hpp>
 #include <tapegraph/cluster/sharded/sums.hpp>
 #include <tapegraph/cluster/sharded/turns.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/train/trainer.hpp>
 
 #include <array>
@@ -25,15 +26,7 @@ namespace tapegraph::detail {
 class rank_rows {
 public:
     /// Gathers all ranks' rows of each gradient, those of rank 0 first.
-    void gather(distributed::exchange& ranks, row_sums& rows) {
-        if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
-        for (std::size_t k = 0; k < rows.size(); ++k)
-            for (const bool of_rows : {true, false}) {
-                blocks_->start(rows.bytes(k, of_rows));
-                blocks_->wait();
-                rows.replace(k, of_rows, blocks_->blocks());
-            }
-    }
+    void gather(distributed::exchange& ranks, row_sums& rows);
 
 private:
     std::optional<distributed::block_gather> blocks_;
@@ -199,5 +192,19 @@ private:
         distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
     }
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void rank_rows::gather(distributed::exchange& ranks, row_sums& rows) {
+    if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
+    for (std::size_t k = 0; k < rows.size(); ++k)
+        for (const bool of_rows : {true, false}) {
+            blocks_->start(rows.bytes(k, of_rows));
+            blocks_->wait();
+            rows.replace(k, of_rows, blocks_->blocks());
+        }
+}
+
+#endif
 
 } // namespace tapegraph::detail

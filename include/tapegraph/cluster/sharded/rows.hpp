@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/model/variables.hpp>
 
@@ -23,26 +24,7 @@ public:
     }
     /// Appends rows [picks..., rest...] of gradient `number` and indices [picks...] to those of
     /// earlier shards.
-    void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
-        if (parts_.size() <= number) parts_.resize(number + 1);
-        part& p = parts_[number];
-        const std::int64_t count = indices.elements();
-        if (p.count == 0) {
-            p.row = rows;
-            p.row.rank = rows.rank - indices.rank + 1;
-            for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
-            p.index = indices;
-            p.index.rank = 1;
-        }
-        const auto append = [](std::vector<std::byte>& to, const buffer_view& from) {
-            const std::size_t before = to.size();
-            to.resize(before + from.bytes());
-            if (from.bytes() > 0) std::memcpy(to.data() + before, from.data, from.bytes());
-        };
-        append(p.rows, rows);
-        append(p.indices, indices);
-        p.count += count;
-    }
+    void add(std::size_t number, const buffer_view& rows, const buffer_view& indices);
     /// All rows [n, rest...] of a gradient, or their indices [n].
     buffer_view view(std::size_t number, bool rows) {
         part& p = parts_[number];
@@ -92,5 +74,30 @@ private:
     }
     std::vector<part> parts_;
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void row_sums::add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
+    if (parts_.size() <= number) parts_.resize(number + 1);
+    part& p = parts_[number];
+    const std::int64_t count = indices.elements();
+    if (p.count == 0) {
+        p.row = rows;
+        p.row.rank = rows.rank - indices.rank + 1;
+        for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
+        p.index = indices;
+        p.index.rank = 1;
+    }
+    const auto append = [](std::vector<std::byte>& to, const buffer_view& from) {
+        const std::size_t before = to.size();
+        to.resize(before + from.bytes());
+        if (from.bytes() > 0) std::memcpy(to.data() + before, from.data, from.bytes());
+    };
+    append(p.rows, rows);
+    append(p.indices, indices);
+    p.count += count;
+}
+
+#endif
 
 } // namespace tapegraph::detail

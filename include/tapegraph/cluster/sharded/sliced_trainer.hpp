@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/sharded/trainer.hpp>
 #include <tapegraph/cluster/sharded/zero_redundancy.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -103,7 +104,9 @@ private:
     bool planned_ = false, cut_ = false;
 };
 
-inline void sliced_trainer::find_runs(sliced_variable& s) const {
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void sliced_trainer::find_runs(sliced_variable& s) const {
     const variable& v = variables_.at(s.variable);
     if (!over_ranks_) {
         s.runs.push_back({0, v.size()});
@@ -125,7 +128,7 @@ inline void sliced_trainer::find_runs(sliced_variable& s) const {
     std::sort(s.runs.begin(), s.runs.end(), [](const run& a, const run& b) { return a.first < b.first; });
 }
 
-inline void sliced_trainer::plan(const ir::program_view& view) {
+TG_DEFINITION void sliced_trainer::plan(const ir::program_view& view) {
     if (planned_) return;
     for (const folded_value& f : folded_) {
         if (f.kind != ir::folded::gradient) continue;
@@ -150,7 +153,7 @@ inline void sliced_trainer::plan(const ir::program_view& view) {
 }
 
 // Each rank keeps its own slices.
-inline void sliced_trainer::cut_state() {
+TG_DEFINITION void sliced_trainer::cut_state() {
     if (cut_) return;
     for (const sliced_variable& s : slices_)
         for (const int i : s.states) {
@@ -164,7 +167,7 @@ inline void sliced_trainer::cut_state() {
 }
 
 // Gathers the whole state on all ranks, one state of each variable at a time, through the sums.
-inline void sliced_trainer::gather_state() {
+TG_DEFINITION void sliced_trainer::gather_state() {
     if (!cut_) return;
     std::size_t most = 0;
     for (const sliced_variable& s : slices_) most = std::max(most, s.states.size());
@@ -186,7 +189,7 @@ inline void sliced_trainer::gather_state() {
     cut_ = false;
 }
 
-inline void sliced_trainer::connect_slices(ir::program& p) {
+TG_DEFINITION void sliced_trainer::connect_slices(ir::program& p) {
     connect_step(p);
     feed_rows(p);
     std::size_t gradient = 0, weight = 0, sum = 0;
@@ -218,7 +221,7 @@ inline void sliced_trainer::connect_slices(ir::program& p) {
         p.set_variable(i, slices_[static_cast<std::size_t>(i - variables_.size())].next.write_on(p.device()).data);
 }
 
-inline step_result sliced_trainer::update_with(ir::program& p) {
+TG_DEFINITION step_result sliced_trainer::update_with(ir::program& p) {
     wait_for_ranks();
     plan(p.view());
     cut_state();
@@ -239,5 +242,7 @@ inline step_result sliced_trainer::update_with(ir::program& p) {
     add_metrics();
     return measured();
 }
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/sharded/trainer.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -9,7 +10,9 @@
 
 namespace tapegraph::detail {
 
-inline gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
     wait_for_ranks();
     const step_result found = measured();
     gradient_list list;
@@ -41,5 +44,7 @@ inline gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
         }
     return list;
 }
+
+#endif
 
 } // namespace tapegraph::detail

@@ -86,17 +86,7 @@ public:
     bool on_device() const { return on_.runtime != nullptr; }
     /// Begins with the first of `shards` shards, a power of two. Allocates memory for them if
     /// needed.
-    void begin(int shards) {
-        if (buffers_.empty()) place();
-        const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
-        while (buffers_.size() < wanted) { // gaps between values are added, too
-            buffers_.push_back(std::make_unique<ir::memory_block>());
-            buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
-            zero(buffers_.back()->data(), bytes_ + 1);
-        }
-        shard_ = 0;
-        shards_ = shards;
-    }
+    void begin(int shards);
     /// Where the current shard writes a value.
     std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
     /// Skips a shard without records, which adds nothing.
@@ -135,15 +125,7 @@ public:
     /// The sum, after the last shard.
     std::byte* sum() const { return partial(0); }
     /// Copies a value's sum to the CPU's memory.
-    void read(int number, void* to) const {
-        const value& v = values_[static_cast<std::size_t>(number)];
-        const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
-        if (bytes == 0) return;
-        if (on_device())
-            on_.runtime->download(to, sum(number), bytes);
-        else
-            std::memcpy(to, sum(number), bytes);
-    }
+    void read(int number, void* to) const;
     /// The offset of a value in bytes from sum().
     std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
@@ -171,51 +153,8 @@ private:
         on_.runtime->upload(to, zeros.data(), bytes);
     }
 
-    void place() {
-        std::vector<value*> order;
-        for (value& v : values_) order.push_back(&v);
-        std::stable_sort(order.begin(), order.end(),
-                         [](const value* a, const value* b) { return a->ready < b->ready; });
-        for (const dtype type : {dtype::f64, dtype::f32}) {
-            const value* first = nullptr; // of the current part
-            std::size_t begin = bytes_;
-            int others = 0, ready = 0;
-            const auto close = [&] {
-                if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
-                first = nullptr;
-                begin = bytes_;
-            };
-            for (value* v : order) {
-                if (v->type != type) continue;
-                v->offset = bytes_;
-                bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
-                others = first == nullptr ? 0 : others + 1;
-                if (first == nullptr || v->elements > first->elements) first = v; // the largest value names the part
-                ready = v->ready;
-                if (bytes_ - begin >= least_part) close();
-            }
-            close();
-            if (type == dtype::f64) doubles_ = bytes_;
-        }
-        std::stable_sort(parts_.begin(), parts_.end(),
-                         [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
-        int number = 0;
-        for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
-    }
-    void cut(const sum_part& whole, int others) {
-        const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
-        if (bytes == 0) return;
-        const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
-        for (std::size_t k = 0; k < pieces; ++k) {
-            sum_part p = whole;
-            p.begin += k * each;
-            p.end = std::min(whole.end, p.begin + each);
-            if (others > 0) p.name += " and " + std::to_string(others) + " more";
-            p.name += ")";
-            if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
-            parts_.push_back(std::move(p));
-        }
-    }
+    void place();
+    void cut(const sum_part& whole, int others);
 
     template <class T>
     void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
@@ -242,5 +181,77 @@ private:
     std::size_t doubles_ = 0, bytes_ = 0;
     int shard_ = 0, shards_ = 1;
 };
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void shard_sums::begin(int shards) {
+    if (buffers_.empty()) place();
+    const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
+    while (buffers_.size() < wanted) { // gaps between values are added, too
+        buffers_.push_back(std::make_unique<ir::memory_block>());
+        buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
+        zero(buffers_.back()->data(), bytes_ + 1);
+    }
+    shard_ = 0;
+    shards_ = shards;
+}
+
+TG_DEFINITION void shard_sums::read(int number, void* to) const {
+    const value& v = values_[static_cast<std::size_t>(number)];
+    const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
+    if (bytes == 0) return;
+    if (on_device())
+        on_.runtime->download(to, sum(number), bytes);
+    else
+        std::memcpy(to, sum(number), bytes);
+}
+
+TG_DEFINITION void shard_sums::place() {
+    std::vector<value*> order;
+    for (value& v : values_) order.push_back(&v);
+    std::stable_sort(order.begin(), order.end(), [](const value* a, const value* b) { return a->ready < b->ready; });
+    for (const dtype type : {dtype::f64, dtype::f32}) {
+        const value* first = nullptr; // of the current part
+        std::size_t begin = bytes_;
+        int others = 0, ready = 0;
+        const auto close = [&] {
+            if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
+            first = nullptr;
+            begin = bytes_;
+        };
+        for (value* v : order) {
+            if (v->type != type) continue;
+            v->offset = bytes_;
+            bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
+            others = first == nullptr ? 0 : others + 1;
+            if (first == nullptr || v->elements > first->elements) first = v; // the largest value names the part
+            ready = v->ready;
+            if (bytes_ - begin >= least_part) close();
+        }
+        close();
+        if (type == dtype::f64) doubles_ = bytes_;
+    }
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
+    int number = 0;
+    for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
+}
+
+TG_DEFINITION void shard_sums::cut(const sum_part& whole, int others) {
+    const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
+    if (bytes == 0) return;
+    const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
+    for (std::size_t k = 0; k < pieces; ++k) {
+        sum_part p = whole;
+        p.begin += k * each;
+        p.end = std::min(whole.end, p.begin + each);
+        if (others > 0) p.name += " and " + std::to_string(others) + " more";
+        p.name += ")";
+        if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
+        parts_.push_back(std::move(p));
+    }
+}
+
+#endif
 
 } // namespace tapegraph::detail

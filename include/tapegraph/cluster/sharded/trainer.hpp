@@ -5,6 +5,7 @@
 #include <tapegraph/cluster/sharded/traces.hpp>
 #include <tapegraph/cluster/sharded/values.hpp>
 #include <tapegraph/compile/graph_trainer.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 
 #include <cstring>
@@ -88,7 +89,37 @@ private:
     bool in_turns_ = false; // shards of this program wait for each other
 };
 
-inline void sharded_trainer::find_folded(const ir::program_view& view) {
+inline void sharded_trainer::add_rows(const ir::program& p) {
+    for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+        rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
+}
+
+inline std::size_t sharded_trainer::bytes_beside() const {
+    std::size_t bytes = 0;
+    for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
+    return bytes;
+}
+
+inline step_result sharded_trainer::measured() const {
+    double values[2]{};
+    std::size_t at = 0;
+    for (const folded_value& f : folded_)
+        if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
+    return {values[0], values[1]};
+}
+
+inline void sharded_trainer::feed_rows(ir::program& p) {
+    std::size_t row = 0;
+    for (int i = 0; i < p.view().inputs.size(); ++i) {
+        if (p.view().inputs[i].name != ir::folded::rows) continue;
+        p.set_input(i, rows_.view(row / 2, row % 2 == 0));
+        ++row;
+    }
+}
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void sharded_trainer::find_folded(const ir::program_view& view) {
     if (folded_in_ == &view) return;
     folded_in_ = &view;
     for (int i = 0; i < view.inputs.size(); ++i)
@@ -128,7 +159,7 @@ inline void sharded_trainer::find_folded(const ir::program_view& view) {
     std::memset(zeros_.data(), 0, metric_bytes);
 }
 
-inline void sharded_trainer::connect_shard(ir::program& p) {
+TG_DEFINITION void sharded_trainer::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
         void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
@@ -136,7 +167,7 @@ inline void sharded_trainer::connect_shard(ir::program& p) {
     }
 }
 
-inline void sharded_trainer::make_device_values(ir::program& p) {
+TG_DEFINITION void sharded_trainer::make_device_values(ir::program& p) {
     if (p.device() == nullptr || device_zeros_) return;
     device_zeros_ = std::make_unique<ir::memory_block>();
     device_zeros_->reserve(p.device(), zeros_.size(), "metrics before a shard");
@@ -144,7 +175,7 @@ inline void sharded_trainer::make_device_values(ir::program& p) {
     on_device_.make(folded_, p);
 }
 
-inline void sharded_trainer::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
     buffer_view cut[column_match::most];
     cut_columns(columns_, column_count_, range, cut);
     int next = 0;
@@ -153,12 +184,7 @@ inline void sharded_trainer::feed_shard(ir::program& p, const shard_range& range
     p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
 }
 
-inline void sharded_trainer::add_rows(const ir::program& p) {
-    for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-        rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
-}
-
-inline void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
+TG_DEFINITION void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
     find_folded(p.view());
     set_frozen(p);
     if (p.device() == nullptr) refuse_devices("and this model computes on the CPU");
@@ -178,7 +204,7 @@ inline void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
     sum_over_ranks();
 }
 
-inline void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t records) {
     const shard_range range(records, shard, shards_);
     if (range.count == 0) return sums_.skip();
     feed_shard(p, range, records);
@@ -196,7 +222,7 @@ inline void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t r
 }
 
 // The program of a shard other than the first, with the first one's numbers.
-inline ir::program& sharded_trainer::program_of(std::size_t number, ir::program& first) {
+TG_DEFINITION ir::program& sharded_trainer::program_of(std::size_t number, ir::program& first) {
     while (lanes_.size() <= number) lanes_.emplace_back();
     lane& mine = lanes_[number];
     mine.values.make(folded_, first);
@@ -210,7 +236,7 @@ inline ir::program& sharded_trainer::program_of(std::size_t number, ir::program&
 
 // Runs shards that wait for each other: each has a program, and memory for its values, and they end
 // in order.
-inline void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t records) {
     if (ranks_ != nullptr) over_ranks_->open(sums_); // channels open in the same order on a rank without records
     const std::vector<int>& live = live_shards(records);
     if (own_shards() == 1 && !live.empty())
@@ -240,14 +266,8 @@ inline void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t re
     for (; next < own_shards(); ++next) sums_.skip();
 }
 
-inline std::size_t sharded_trainer::bytes_beside() const {
-    std::size_t bytes = 0;
-    for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
-    return bytes;
-}
-
 // Runs the last shard: sums that it completes start after the call that completes them.
-inline void sharded_trainer::run_last(ir::program& p, const random_state& random) {
+TG_DEFINITION void sharded_trainer::run_last(ir::program& p, const random_state& random) {
     over_ranks_->open(sums_);
     const auto start = [this](int step, bool call_done) {
         if (call_done) over_ranks_->start_ready(sums_, step);
@@ -264,16 +284,8 @@ inline void sharded_trainer::run_last(ir::program& p, const random_state& random
     }
 }
 
-inline step_result sharded_trainer::measured() const {
-    double values[2]{};
-    std::size_t at = 0;
-    for (const folded_value& f : folded_)
-        if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
-    return {values[0], values[1]};
-}
-
 // Orders updates as sums arrive, and determines what each call awaits.
-inline const ir::program_view& sharded_trainer::awaiting(const ir::program_view& program) {
+TG_DEFINITION const ir::program_view& sharded_trainer::awaiting(const ir::program_view& program) {
     if (ranks_ == nullptr) return program;
     std::vector<std::vector<int>> of_node(static_cast<std::size_t>(program.nodes.size()));
     each_sum(program, [&](int input, const folded_value& f) {
@@ -300,7 +312,7 @@ inline const ir::program_view& sharded_trainer::awaiting(const ir::program_view&
     return update_order_->view();
 }
 
-inline void sharded_trainer::add_metrics() {
+TG_DEFINITION void sharded_trainer::add_metrics() {
     for (const folded_value& f : folded_) {
         if (f.kind != ir::folded::metric) continue;
         variable& v = variables_.at(f.of);
@@ -311,16 +323,7 @@ inline void sharded_trainer::add_metrics() {
     }
 }
 
-inline void sharded_trainer::feed_rows(ir::program& p) {
-    std::size_t row = 0;
-    for (int i = 0; i < p.view().inputs.size(); ++i) {
-        if (p.view().inputs[i].name != ir::folded::rows) continue;
-        p.set_input(i, rows_.view(row / 2, row % 2 == 0));
-        ++row;
-    }
-}
-
-inline step_result sharded_trainer::update_with(ir::program& p) {
+TG_DEFINITION step_result sharded_trainer::update_with(ir::program& p) {
     set_frozen(p);
     connect_step(p);
     feed_rows(p);
@@ -354,5 +357,7 @@ inline step_result sharded_trainer::update_with(ir::program& p) {
     add_metrics();
     return measured();
 }
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cluster/ranks/tree_sum.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/numeric_check.hpp>
 #include <tapegraph/ops/shards/shard_group.hpp>
@@ -119,8 +120,30 @@ inline shard_turns::~shard_turns() {
     for (std::thread& each : threads_) each.join();
 }
 
-inline void shard_turns::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
-                               const job& work) {
+inline void shard_turns::pass(int to) {
+    turn_ = to;
+    turned_.notify_all();
+}
+
+inline void shard_turns::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
+    turned_.wait(lock, [&] { return turn_ == k || quit_; });
+    at_work_ = k;
+}
+
+template <class T>
+void shard_turns::fold(std::size_t count) {
+    for (int step = 1; step < own_; step *= 2)
+        for (int s = 0; s < own_; s += 2 * step) {
+            T* const to = reinterpret_cast<T*>(slot(number_, s));
+            const T* const from = reinterpret_cast<const T*>(slot(number_, s + step));
+            for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+        }
+}
+
+#if TG_DEFINES_FOR_HOST(cluster)
+
+TG_DEFINITION void shard_turns::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
+                                      const job& work) {
     own_ = own;
     live_ = live;
     idle_ = idle;
@@ -144,7 +167,7 @@ inline void shard_turns::begin(int own, const std::vector<int>& live, bool idle,
 }
 
 // Runs on the thread of shard k, which has the turn.
-inline void shard_turns::run_shard(int k) {
+TG_DEFINITION void shard_turns::run_shard(int k) {
     at_work_ = k;
     if (!error_) {
         try {
@@ -162,18 +185,8 @@ inline void shard_turns::run_shard(int k) {
     ended_[static_cast<std::size_t>(k)] = 1;
 }
 
-inline void shard_turns::pass(int to) {
-    turn_ = to;
-    turned_.notify_all();
-}
-
-inline void shard_turns::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
-    turned_.wait(lock, [&] { return turn_ == k || quit_; });
-    at_work_ = k;
-}
-
 // The thread of shard k: runs in each step that has that many shards, once its first turn comes.
-inline void shard_turns::serve(int k) {
+TG_DEFINITION void shard_turns::serve(int k) {
     std::unique_lock lock(mutex_);
     for (;;) {
         wait_for_turn(lock, k);
@@ -193,26 +206,16 @@ inline void shard_turns::serve(int k) {
     }
 }
 
-inline void shard_turns::check_alike(const buffer_view& in) const {
+TG_DEFINITION void shard_turns::check_alike(const buffer_view& in) const {
     if (in.type == first_.type && in.bytes() == first_.bytes()) return;
     throw shape_error("sum_over_shards: " + std::string(name_of(first_.type)) +
                       to_string(shape(first_.rank, first_.extents)) + " and " + std::string(name_of(in.type)) +
                       to_string(shape(in.rank, in.extents)) + " of two shards");
 }
 
-template <class T>
-void shard_turns::fold(std::size_t count) {
-    for (int step = 1; step < own_; step *= 2)
-        for (int s = 0; s < own_; s += 2 * step) {
-            T* const to = reinterpret_cast<T*>(slot(number_, s));
-            const T* const from = reinterpret_cast<const T*>(slot(number_, s + step));
-            for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
-        }
-}
-
 // Called when all shards have arrived. Sums the rank's shards by the lower levels of the tree, then
 // sums over all ranks.
-inline void shard_turns::add_up(const buffer_view& in) {
+TG_DEFINITION void shard_turns::add_up(const buffer_view& in) {
     const auto count = static_cast<std::size_t>(in.elements());
     in.type == dtype::f64 ? fold<double>(count) : fold<float>(count);
     if (ranks_ == nullptr || count == 0) return;
@@ -237,7 +240,7 @@ inline void shard_turns::add_up(const buffer_view& in) {
     }
 }
 
-inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
+TG_DEFINITION void shard_turns::add(const buffer_view& in, const buffer_view& out) {
     const int k = at_work_;
     if (std::find(ended_.begin(), ended_.end(), 1) != ended_.end())
         throw argument_error("sum_over_shards: shard " + std::to_string(k) + " of the step came to sum number " +
@@ -267,7 +270,7 @@ inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
 }
 
 // After the last shard's values the turn returns to the first.
-inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
+TG_DEFINITION void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
     const runtime::device_pause others(device_);
     const bool last = arrived_ == shards_;
     if (last) {
@@ -287,5 +290,7 @@ inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::
     pass(last ? 0 : k + 1);
     wait_for_turn(lock, k);
 }
+
+#endif
 
 } // namespace tapegraph::detail

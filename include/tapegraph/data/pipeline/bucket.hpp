@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/pipeline/map.hpp>
 #include <tapegraph/data/pipeline/ragged.hpp>
 
@@ -23,19 +24,7 @@ struct bucket_options {
 
 namespace detail {
 
-inline bucket_options checked_buckets(bucket_options o) {
-    for (std::size_t i = 0; i < o.boundaries.size(); ++i)
-        if (o.boundaries[i] < 1 || (i > 0 && o.boundaries[i] <= o.boundaries[i - 1]))
-            throw argument_error("bucket_by_length: boundary " + std::to_string(i) + " is " +
-                                 std::to_string(o.boundaries[i]) + "; they rise, from 1 on");
-    if (o.batch_sizes.size() == 1) o.batch_sizes.resize(o.boundaries.size() + 1, o.batch_sizes[0]);
-    if (o.batch_sizes.size() != o.boundaries.size() + 1)
-        throw argument_error("bucket_by_length: " + std::to_string(o.batch_sizes.size()) + " batch sizes for " +
-                             std::to_string(o.boundaries.size() + 1) + " buckets");
-    for (const std::int64_t size : o.batch_sizes)
-        if (size < 1) throw argument_error("bucket_by_length: a batch size is " + std::to_string(size));
-    return o;
-}
+bucket_options checked_buckets(bucket_options o);
 
 template <class Up, class Length>
 struct bucket_stage {
@@ -109,3 +98,25 @@ struct bucket_stage {
 
 } // namespace detail
 } // namespace tapegraph::data
+
+namespace tapegraph::data::detail {
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION bucket_options checked_buckets(bucket_options o) {
+    for (std::size_t i = 0; i < o.boundaries.size(); ++i)
+        if (o.boundaries[i] < 1 || (i > 0 && o.boundaries[i] <= o.boundaries[i - 1]))
+            throw argument_error("bucket_by_length: boundary " + std::to_string(i) + " is " +
+                                 std::to_string(o.boundaries[i]) + "; they rise, from 1 on");
+    if (o.batch_sizes.size() == 1) o.batch_sizes.resize(o.boundaries.size() + 1, o.batch_sizes[0]);
+    if (o.batch_sizes.size() != o.boundaries.size() + 1)
+        throw argument_error("bucket_by_length: " + std::to_string(o.batch_sizes.size()) + " batch sizes for " +
+                             std::to_string(o.boundaries.size() + 1) + " buckets");
+    for (const std::int64_t size : o.batch_sizes)
+        if (size < 1) throw argument_error("bucket_by_length: a batch size is " + std::to_string(size));
+    return o;
+}
+
+#endif
+
+} // namespace tapegraph::data::detail

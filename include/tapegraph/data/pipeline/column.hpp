@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/data/pipeline/element.hpp>
 #include <tapegraph/data/source.hpp>
@@ -115,13 +116,7 @@ struct leaf_traits<written_values<T, Write>> {
     }
 };
 
-inline shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record) {
-    std::int64_t extents[max_rank]{rows};
-    if (record.size() + 1 > static_cast<std::size_t>(max_rank))
-        throw shape_error("batch: records of shape " + text_of(record) + " have too high a rank");
-    std::copy(record.begin(), record.end(), extents + 1);
-    return shape(static_cast<int>(record.size()) + 1, extents);
-}
+shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record);
 inline std::int64_t values_in(const std::vector<std::int64_t>& record) {
     std::int64_t size = 1;
     for (const std::int64_t e : record) size *= e;
@@ -288,3 +283,19 @@ record_shapes checked_layout(const record_shapes& given) {
 
 } // namespace detail
 } // namespace tapegraph::data
+
+namespace tapegraph::data::detail {
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record) {
+    std::int64_t extents[max_rank]{rows};
+    if (record.size() + 1 > static_cast<std::size_t>(max_rank))
+        throw shape_error("batch: records of shape " + text_of(record) + " have too high a rank");
+    std::copy(record.begin(), record.end(), extents + 1);
+    return shape(static_cast<int>(record.size()) + 1, extents);
+}
+
+#endif
+
+} // namespace tapegraph::data::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/pipeline/set.hpp>
 
 #include <algorithm>
@@ -21,17 +22,7 @@ namespace tapegraph::data {
 
 namespace detail {
 
-inline void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
-    glob_t found{};
-    struct release {
-        glob_t* held;
-        ~release() { ::globfree(held); }
-    } const owner{&found};
-    const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_MARK | flags, nullptr, &found);
-    if (result == GLOB_NOMATCH) return;
-    if (result != 0) throw data_error("files: '" + pattern + "' cannot be looked for");
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
-}
+void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names);
 
 /// Strings, with their text as origin.
 struct names_source {
@@ -148,15 +139,7 @@ struct labelled_names_source {
     std::string origin(std::int64_t i) const { return "'" + (*names)[static_cast<std::size_t>(i)] + "'"; }
 };
 
-inline bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
-    const std::size_t dot = name.rfind('.');
-    if (endings.empty()) return true;
-    if (dot == name.npos) return false;
-    std::string ending(name.substr(dot + 1));
-    for (char& c : ending)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return std::find(endings.begin(), endings.end(), ending) != endings.end();
-}
+bool has_ending(std::string_view name, const std::vector<std::string>& endings);
 
 inline std::string escaped_pattern(std::string_view path) {
     std::string text;
@@ -189,17 +172,7 @@ inline auto files(const std::string& pattern) { return files(std::vector<std::st
 
 /// Names of the subfolders of a folder, sorted by bytes: the classes of labelled_files. Throws
 /// data_error if there are none.
-inline std::vector<std::string> class_folders(const std::string& folder) {
-    std::vector<std::string> names;
-    detail::add_matches(detail::escaped_pattern(folder) + "/*/", 0, names);
-    for (std::string& n : names) {
-        n.pop_back();
-        n = n.substr(n.rfind('/') + 1);
-    }
-    std::sort(names.begin(), names.end());
-    if (names.empty()) throw data_error("'" + folder + "': no class folders");
-    return names;
-}
+std::vector<std::string> class_folders(const std::string& folder);
 
 /// (path, label) of the files in the subfolders of a folder: labels are the indices of
 /// class_folders(), and files come class by class, sorted by bytes. File extensions are in lower
@@ -230,5 +203,47 @@ inline auto text_lines(std::vector<std::string> paths, std::size_t longest = std
         std::make_shared<const std::vector<std::string>>(std::move(paths)), longest});
 }
 inline auto text_lines(std::string path) { return text_lines(std::vector<std::string>{std::move(path)}); }
+
+#if TG_DEFINES(data)
+
+namespace detail {
+
+TG_DEFINITION void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
+    glob_t found{};
+    struct release {
+        glob_t* held;
+        ~release() { ::globfree(held); }
+    } const owner{&found};
+    const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_MARK | flags, nullptr, &found);
+    if (result == GLOB_NOMATCH) return;
+    if (result != 0) throw data_error("files: '" + pattern + "' cannot be looked for");
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
+}
+
+TG_DEFINITION bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
+    const std::size_t dot = name.rfind('.');
+    if (endings.empty()) return true;
+    if (dot == name.npos) return false;
+    std::string ending(name.substr(dot + 1));
+    for (char& c : ending)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+} // namespace detail
+
+TG_DEFINITION std::vector<std::string> class_folders(const std::string& folder) {
+    std::vector<std::string> names;
+    detail::add_matches(detail::escaped_pattern(folder) + "/*/", 0, names);
+    for (std::string& n : names) {
+        n.pop_back();
+        n = n.substr(n.rfind('/') + 1);
+    }
+    std::sort(names.begin(), names.end());
+    if (names.empty()) throw data_error("'" + folder + "': no class folders");
+    return names;
+}
+
+#endif
 
 } // namespace tapegraph::data

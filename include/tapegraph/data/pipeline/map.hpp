@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/pipeline/stream.hpp>
 
@@ -24,22 +25,10 @@ struct map_options {
 
 namespace detail {
 
-inline int checked_threads(int threads, const char* who) {
-    if (threads < automatic_threads || threads > 1024)
-        throw argument_error(std::string(who) + ": " + std::to_string(threads) +
-                             " threads; 0 to 1024, or automatic_threads");
-    if (threads != automatic_threads) return threads;
-    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
-}
+int checked_threads(int threads, const char* who);
 
 /// Random numbers of one element, from its seed, the epoch and its number in it.
-inline counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
-    // Epochs of one seed must differ from those of the next one, hence the steps of splitmix64.
-    std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return counter_random(seed ^ (epoch == 0 ? 0 : x ^ (x >> 31)), number);
-}
+counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number);
 
 template <class Ticket>
 struct numbered_ticket {
@@ -143,3 +132,27 @@ struct filter_stage {
 
 } // namespace detail
 } // namespace tapegraph::data
+
+namespace tapegraph::data::detail {
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION int checked_threads(int threads, const char* who) {
+    if (threads < automatic_threads || threads > 1024)
+        throw argument_error(std::string(who) + ": " + std::to_string(threads) +
+                             " threads; 0 to 1024, or automatic_threads");
+    if (threads != automatic_threads) return threads;
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
+}
+
+TG_DEFINITION counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
+    // Epochs of one seed must differ from those of the next one, hence the steps of splitmix64.
+    std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return counter_random(seed ^ (epoch == 0 ? 0 : x ^ (x >> 31)), number);
+}
+
+#endif
+
+} // namespace tapegraph::data::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/storage.hpp>
@@ -62,20 +63,7 @@ public:
     ~worker_pool() { stop(); }
 
     /// Starts the threads, with nothing drawn. Call stop() first.
-    void start() {
-        for (slot& s : slots_) s = {};
-        opened_ = taken_ = 0;
-        current_ = held_ = none;
-        filled_ = 0;
-        ended_ = drawing_ = false;
-        stop_ = false;
-        try {
-            for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { run(); });
-        } catch (...) {
-            stop();
-            throw;
-        }
-    }
+    void start();
     /// Stops all threads; rows in progress are finished and dropped.
     void stop() {
         {
@@ -89,27 +77,7 @@ public:
 
     /// Gets the next slot and its number of rows; returns false at the end. The previous slot
     /// becomes free. Throws the exception of a row, the first by number, after the slots before it.
-    bool take(std::size_t& which, std::int64_t& count) {
-        std::unique_lock lock(mutex_);
-        release();
-        std::size_t found = none;
-        const auto settled = [&] { return (found = ready_slot()) != none || over(); };
-        if (options_.threads == 0) {
-            while (!settled()) turn(lock);
-        } else {
-            if (!settled()) ready_.wait(lock, settled);
-        }
-        if (found == none) return false;
-        slot& s = slots_[found];
-        if (s.failure) std::rethrow_exception(s.failure);
-        if (s.count == 0) return false;
-        finish(lock, found); // if a failure elsewhere ended it early
-        if (s.failure) std::rethrow_exception(s.failure);
-        held_ = which = found;
-        count = s.count;
-        ++taken_;
-        return true;
-    }
+    bool take(std::size_t& which, std::int64_t& count);
 
 private:
     static constexpr std::size_t none = ~std::size_t{0};
@@ -128,28 +96,7 @@ private:
     static bool ready(const slot& s) { return s.used && s.sealed && s.pending == 0; }
     // Loses nothing when slots are returned out of order: those with rows come before the empty one
     // at the end, and before failures.
-    std::size_t ready_slot() const {
-        if (options_.ordered) {
-            const auto next = static_cast<std::size_t>(taken_) % slots_.size();
-            return ready(slots_[next]) && slots_[next].number == taken_ ? next : none;
-        }
-        std::size_t best = none;
-        bool waiting = false;
-        for (std::size_t i = 0; i < slots_.size(); ++i) {
-            const slot& s = slots_[i];
-            if (!s.used || i == held_) continue;
-            if (!ready(s)) {
-                waiting = true;
-                continue;
-            }
-            const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
-            if (best == none || order(s) < order(slots_[best]) ||
-                (order(s) == order(slots_[best]) && slots_[best].number > s.number))
-                best = i;
-        }
-        if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
-        return best;
-    }
+    std::size_t ready_slot() const;
     bool over() const {
         if (!ended_) return false;
         for (const slot& s : slots_)
@@ -185,90 +132,12 @@ private:
     }
 
     // The remaining work of a slot after its last row is made, on whichever thread made it.
-    void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
-        slot& s = slots_[at];
-        if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
-        s.finished = true;
-        s.pending = 1;
-        const std::int64_t count = s.count;
-        lock.unlock();
-        std::exception_ptr failure;
-        try {
-            work_.finish(at, count);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        lock.lock();
-        s.pending = 0;
-        if (failure) note(s, count, std::move(failure));
-    }
+    void finish(std::unique_lock<std::mutex>& lock, std::size_t at);
 
     // Draws some rows and makes them.
-    void turn(std::unique_lock<std::mutex>& lock) {
-        const bool fresh = current_ == none;
-        if (fresh) {
-            current_ = free_slot();
-            slots_[current_] = {};
-            slots_[current_].used = true;
-            slots_[current_].number = opened_++;
-        }
-        const std::size_t at = current_;
-        slot& s = slots_[at];
-        const std::int64_t first = filled_, most = std::min(chunk_, options_.rows - filled_);
-        drawing_ = true;
-        lock.unlock();
-        std::int64_t drawn = 0;
-        std::exception_ptr failure;
-        try {
-            if (fresh) work_.open(at);
-            while (drawn < most && !stop_.load(std::memory_order_relaxed) && work_.draw(at, first + drawn)) ++drawn;
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        lock.lock();
-        filled_ += drawn;
-        s.pending += drawn;
-        if (failure) note(s, first + drawn, std::move(failure));
-        drawing_ = false;
-        if (drawn < most) ended_ = true;
-        if (ended_ || filled_ == options_.rows) seal();
-        if (ended_)
-            turn_.notify_all();
-        else
-            turn_.notify_one();
-        lock.unlock();
-        for (std::int64_t i = 0; i < drawn && !stop_.load(std::memory_order_relaxed); ++i) {
-            try {
-                work_.make(at, first + i);
-            } catch (...) {
-                failure = std::current_exception();
-                lock.lock();
-                note(s, first + i, std::move(failure));
-                lock.unlock();
-                break; // later rows no longer matter
-            }
-        }
-        lock.lock();
-        s.pending -= drawn;
-        finish(lock, at);
-        if (s.sealed && s.pending == 0) ready_.notify_one();
-    }
+    void turn(std::unique_lock<std::mutex>& lock);
 
-    void run() {
-        std::unique_lock lock(mutex_);
-        for (int turns = 0;; ++turns) {
-            turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
-            if (stop_ || ended_) return;
-            turn(lock);
-            // Elements made by one thread and freed by another would accumulate in the other's
-            // cache of buffers.
-            if (turns % 32 == 31) {
-                lock.unlock();
-                trim_memory();
-                lock.lock();
-            }
-        }
-    }
+    void run();
 
     pool_work& work_;
     pool_options options_;
@@ -282,5 +151,153 @@ private:
     std::atomic<bool> stop_{false};
     std::vector<std::thread> threads_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION void worker_pool::start() {
+    for (slot& s : slots_) s = {};
+    opened_ = taken_ = 0;
+    current_ = held_ = none;
+    filled_ = 0;
+    ended_ = drawing_ = false;
+    stop_ = false;
+    try {
+        for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { run(); });
+    } catch (...) {
+        stop();
+        throw;
+    }
+}
+
+TG_DEFINITION bool worker_pool::take(std::size_t& which, std::int64_t& count) {
+    std::unique_lock lock(mutex_);
+    release();
+    std::size_t found = none;
+    const auto settled = [&] { return (found = ready_slot()) != none || over(); };
+    if (options_.threads == 0) {
+        while (!settled()) turn(lock);
+    } else {
+        if (!settled()) ready_.wait(lock, settled);
+    }
+    if (found == none) return false;
+    slot& s = slots_[found];
+    if (s.failure) std::rethrow_exception(s.failure);
+    if (s.count == 0) return false;
+    finish(lock, found); // if a failure elsewhere ended it early
+    if (s.failure) std::rethrow_exception(s.failure);
+    held_ = which = found;
+    count = s.count;
+    ++taken_;
+    return true;
+}
+
+TG_DEFINITION std::size_t worker_pool::ready_slot() const {
+    if (options_.ordered) {
+        const auto next = static_cast<std::size_t>(taken_) % slots_.size();
+        return ready(slots_[next]) && slots_[next].number == taken_ ? next : none;
+    }
+    std::size_t best = none;
+    bool waiting = false;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const slot& s = slots_[i];
+        if (!s.used || i == held_) continue;
+        if (!ready(s)) {
+            waiting = true;
+            continue;
+        }
+        const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
+        if (best == none || order(s) < order(slots_[best]) ||
+            (order(s) == order(slots_[best]) && slots_[best].number > s.number))
+            best = i;
+    }
+    if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
+    return best;
+}
+
+TG_DEFINITION void worker_pool::finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
+    slot& s = slots_[at];
+    if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
+    s.finished = true;
+    s.pending = 1;
+    const std::int64_t count = s.count;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+        work_.finish(at, count);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    lock.lock();
+    s.pending = 0;
+    if (failure) note(s, count, std::move(failure));
+}
+
+TG_DEFINITION void worker_pool::turn(std::unique_lock<std::mutex>& lock) {
+    const bool fresh = current_ == none;
+    if (fresh) {
+        current_ = free_slot();
+        slots_[current_] = {};
+        slots_[current_].used = true;
+        slots_[current_].number = opened_++;
+    }
+    const std::size_t at = current_;
+    slot& s = slots_[at];
+    const std::int64_t first = filled_, most = std::min(chunk_, options_.rows - filled_);
+    drawing_ = true;
+    lock.unlock();
+    std::int64_t drawn = 0;
+    std::exception_ptr failure;
+    try {
+        if (fresh) work_.open(at);
+        while (drawn < most && !stop_.load(std::memory_order_relaxed) && work_.draw(at, first + drawn)) ++drawn;
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    lock.lock();
+    filled_ += drawn;
+    s.pending += drawn;
+    if (failure) note(s, first + drawn, std::move(failure));
+    drawing_ = false;
+    if (drawn < most) ended_ = true;
+    if (ended_ || filled_ == options_.rows) seal();
+    if (ended_)
+        turn_.notify_all();
+    else
+        turn_.notify_one();
+    lock.unlock();
+    for (std::int64_t i = 0; i < drawn && !stop_.load(std::memory_order_relaxed); ++i) {
+        try {
+            work_.make(at, first + i);
+        } catch (...) {
+            failure = std::current_exception();
+            lock.lock();
+            note(s, first + i, std::move(failure));
+            lock.unlock();
+            break; // later rows no longer matter
+        }
+    }
+    lock.lock();
+    s.pending -= drawn;
+    finish(lock, at);
+    if (s.sealed && s.pending == 0) ready_.notify_one();
+}
+
+TG_DEFINITION void worker_pool::run() {
+    std::unique_lock lock(mutex_);
+    for (int turns = 0;; ++turns) {
+        turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
+        if (stop_ || ended_) return;
+        turn(lock);
+        // Elements made by one thread and freed by another would accumulate in the other's
+        // cache of buffers.
+        if (turns % 32 == 31) {
+            lock.unlock();
+            trim_memory();
+            lock.lock();
+        }
+    }
+}
+
+#endif
 
 } // namespace tapegraph::data::detail

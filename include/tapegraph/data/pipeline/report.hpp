@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -62,7 +63,32 @@ private:
     double start_;
 };
 
-inline std::vector<stage_report> report_of(const report_store& store) {
+std::vector<stage_report> report_of(const report_store& store);
+
+} // namespace detail
+
+/// Measurements of a pipeline's stages since the set was created.
+struct pipeline_report {
+    std::vector<stage_report> stages;
+
+    /// The busiest stage; "step" if that is the consumer, so that more threads would not help.
+    std::string bottleneck() const;
+    /// The fraction of its time that the consumer has waited for elements.
+    double wait_share() const {
+        if (stages.empty()) return 0;
+        const stage_report& last = stages.back();
+        const double all = last.wait_seconds + last.busy_seconds;
+        return all > 0 ? last.wait_seconds / all : 0;
+    }
+    /// A table with a line per stage, and a conclusion.
+    std::string text() const;
+};
+
+#if TG_DEFINES(data)
+
+namespace detail {
+
+TG_DEFINITION std::vector<stage_report> report_of(const report_store& store) {
     std::vector<stage_report> rows;
     for (int i = 0; i < store.size; ++i) {
         const stage_counters& c = store.stages[static_cast<std::size_t>(i)];
@@ -75,41 +101,30 @@ inline std::vector<stage_report> report_of(const report_store& store) {
 
 } // namespace detail
 
-/// Measurements of a pipeline's stages since the set was created.
-struct pipeline_report {
-    std::vector<stage_report> stages;
+TG_DEFINITION std::string pipeline_report::bottleneck() const {
+    if (stages.empty()) return {};
+    const stage_report& last = stages.back();
+    if (last.wait_seconds <= 0.02 * (last.wait_seconds + last.busy_seconds)) return last.name;
+    const stage_report* most = stages.data();
+    for (const stage_report& s : stages)
+        if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
+    return most->name;
+}
 
-    /// The busiest stage; "step" if that is the consumer, so that more threads would not help.
-    std::string bottleneck() const {
-        if (stages.empty()) return {};
-        const stage_report& last = stages.back();
-        if (last.wait_seconds <= 0.02 * (last.wait_seconds + last.busy_seconds)) return last.name;
-        const stage_report* most = stages.data();
-        for (const stage_report& s : stages)
-            if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
-        return most->name;
+TG_DEFINITION std::string pipeline_report::text() const {
+    std::string table = "stage                elements      busy s   elements/s      wait s\n";
+    char line[160];
+    for (const stage_report& s : stages) {
+        std::snprintf(line, sizeof line, "%-18s %10lld %11.3f %12.0f %11.3f\n", s.name.c_str(),
+                      static_cast<long long>(s.elements), s.busy_seconds, s.rate(), s.wait_seconds);
+        table += line;
     }
-    /// The fraction of its time that the consumer has waited for elements.
-    double wait_share() const {
-        if (stages.empty()) return 0;
-        const stage_report& last = stages.back();
-        const double all = last.wait_seconds + last.busy_seconds;
-        return all > 0 ? last.wait_seconds / all : 0;
-    }
-    /// A table with a line per stage, and a conclusion.
-    std::string text() const {
-        std::string table = "stage                elements      busy s   elements/s      wait s\n";
-        char line[160];
-        for (const stage_report& s : stages) {
-            std::snprintf(line, sizeof line, "%-18s %10lld %11.3f %12.0f %11.3f\n", s.name.c_str(),
-                          static_cast<long long>(s.elements), s.busy_seconds, s.rate(), s.wait_seconds);
-            table += line;
-        }
-        if (stages.empty()) return table;
-        std::snprintf(line, sizeof line, "bottleneck: %s; %s waited %.1f%% of its time\n", bottleneck().c_str(),
-                      stages.back().name.c_str(), 100 * wait_share());
-        return table += line;
-    }
-};
+    if (stages.empty()) return table;
+    std::snprintf(line, sizeof line, "bottleneck: %s; %s waited %.1f%% of its time\n", bottleneck().c_str(),
+                  stages.back().name.c_str(), 100 * wait_share());
+    return table += line;
+}
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/pipeline/stream.hpp>
 
 #include <charconv>
@@ -24,25 +25,7 @@ struct pipeline_position {
     bool operator==(const pipeline_position&) const = default;
     std::string text() const { return "epoch " + std::to_string(epoch) + " element " + std::to_string(element); }
     /// Parses the result of text(). Throws data_error for other text.
-    static pipeline_position parse(std::string_view text) {
-        pipeline_position p;
-        const auto refuse = [&] {
-            throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
-                             "' is not a position, such as 'epoch 3 element 17'");
-        };
-        const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
-            if (!rest.starts_with(word)) refuse();
-            rest.remove_prefix(word.size());
-            const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
-            if (failure != std::errc()) refuse();
-            rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-        };
-        std::string_view rest = text;
-        number(rest, "epoch ", p.epoch);
-        number(rest, " element ", p.element);
-        if (!rest.empty() || p.element < 0) refuse();
-        return p;
-    }
+    static pipeline_position parse(std::string_view text);
 };
 
 /// Iterates over the elements of a set, like the iterators of tf.compat.v1: next() until it returns
@@ -202,5 +185,29 @@ public:
 private:
     std::shared_ptr<walk<Stage>> walk_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION pipeline_position pipeline_position::parse(std::string_view text) {
+    pipeline_position p;
+    const auto refuse = [&] {
+        throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
+                         "' is not a position, such as 'epoch 3 element 17'");
+    };
+    const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
+        if (!rest.starts_with(word)) refuse();
+        rest.remove_prefix(word.size());
+        const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
+        if (failure != std::errc()) refuse();
+        rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    };
+    std::string_view rest = text;
+    number(rest, "epoch ", p.epoch);
+    number(rest, " element ", p.element);
+    if (!rest.empty() || p.element < 0) refuse();
+    return p;
+}
+
+#endif
 
 } // namespace tapegraph::data

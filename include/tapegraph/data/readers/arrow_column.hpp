@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/element_types.hpp>
 #include <tapegraph/data/readers/arrow_interface.hpp>
 #include <tapegraph/data/source.hpp>
@@ -35,7 +36,59 @@ inline std::string arrow_name(const ArrowSchema& s) {
 }
 
 /// The element type of a primitive format. Dates and times are stored as integers.
-inline std::optional<dtype> arrow_dtype(std::string_view format) {
+std::optional<dtype> arrow_dtype(std::string_view format);
+
+/// For text and bytes, the size of an offset, 4 or 8; 0 for other types.
+inline std::size_t arrow_offset_bytes(std::string_view format) {
+    return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
+}
+
+/// The number of elements of a fixed-size list; 0 for other types.
+inline std::int64_t arrow_list_size(std::string_view format) {
+    std::int64_t size = 0;
+    if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
+    for (const char c : format.substr(3)) {
+        if (c < '0' || c > '9') return 0;
+        size = size * 10 + (c - '0');
+    }
+    return size;
+}
+
+/// The type and shape of a numeric column. Throws dtype_error for other columns.
+column_spec arrow_spec(const ArrowSchema& s);
+
+/// Throws data_error if an array lacks parts that its type needs. The length of buffers is not
+/// known, so the producer is trusted.
+void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name);
+
+inline bool arrow_bit(const void* bits, std::int64_t at) {
+    return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
+}
+/// `at` includes the array's offset.
+inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
+    return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
+}
+
+/// Converts a number to a type.
+inline void store_number(dtype type, std::byte* to, double value) {
+    visit_type(type, [&]<class T>(std::type_identity<T>) {
+        using wide = std::conditional_t<storage_type<T>, float, double>; // 16 bits are rounded from float
+        const T typed = static_cast<T>(static_cast<wide>(value));
+        std::memcpy(to, &typed, sizeof typed);
+    });
+}
+
+/// Copies value `index` of an array, including nested lists, and advances `to`; returns false for a
+/// null without a replacement.
+bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+                const std::optional<double>& null_value, std::byte*& to);
+
+/// The text at `index` of an array of text or bytes.
+std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION std::optional<dtype> arrow_dtype(std::string_view format) {
     if (format.size() == 1) switch (format[0]) {
         case 'b': return dtype::boolean;
         case 'c': return dtype::i8;
@@ -57,24 +110,7 @@ inline std::optional<dtype> arrow_dtype(std::string_view format) {
     return std::nullopt;
 }
 
-/// For text and bytes, the size of an offset, 4 or 8; 0 for other types.
-inline std::size_t arrow_offset_bytes(std::string_view format) {
-    return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
-}
-
-/// The number of elements of a fixed-size list; 0 for other types.
-inline std::int64_t arrow_list_size(std::string_view format) {
-    std::int64_t size = 0;
-    if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
-    for (const char c : format.substr(3)) {
-        if (c < '0' || c > '9') return 0;
-        size = size * 10 + (c - '0');
-    }
-    return size;
-}
-
-/// The type and shape of a numeric column. Throws dtype_error for other columns.
-inline column_spec arrow_spec(const ArrowSchema& s) {
+TG_DEFINITION column_spec arrow_spec(const ArrowSchema& s) {
     column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
     const ArrowSchema* at = &s;
     for (std::int64_t size = 0; (size = arrow_list_size(at->format)) > 0; at = at->children[0]) {
@@ -92,9 +128,8 @@ inline column_spec arrow_spec(const ArrowSchema& s) {
     return spec;
 }
 
-/// Throws data_error if an array lacks parts that its type needs. The length of buffers is not
-/// known, so the producer is trusted.
-inline void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
+TG_DEFINITION void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
+                               const std::string& name) {
     const std::string_view format = s.format;
     const bool text = arrow_offset_bytes(format) > 0;
     const bool structure = format == "+s" || arrow_list_size(format) > 0;
@@ -112,27 +147,8 @@ inline void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t 
     if ((s.dictionary == nullptr) != (a.dictionary == nullptr)) throw data_error("arrow: " + name + ": no dictionary");
 }
 
-inline bool arrow_bit(const void* bits, std::int64_t at) {
-    return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
-}
-/// `at` includes the array's offset.
-inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
-    return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
-}
-
-/// Converts a number to a type.
-inline void store_number(dtype type, std::byte* to, double value) {
-    visit_type(type, [&]<class T>(std::type_identity<T>) {
-        using wide = std::conditional_t<storage_type<T>, float, double>; // 16 bits are rounded from float
-        const T typed = static_cast<T>(static_cast<wide>(value));
-        std::memcpy(to, &typed, sizeof typed);
-    });
-}
-
-/// Copies value `index` of an array, including nested lists, and advances `to`; returns false for a
-/// null without a replacement.
-inline bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
-                       const std::optional<double>& null_value, std::byte*& to) {
+TG_DEFINITION bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+                              const std::optional<double>& null_value, std::byte*& to) {
     const std::int64_t at = index + a.offset;
     null = null || arrow_null(a, at);
     if (const std::int64_t size = arrow_list_size(s.format); size > 0) {
@@ -167,8 +183,7 @@ inline bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t i
     return true;
 }
 
-/// The text at `index` of an array of text or bytes.
-inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
+TG_DEFINITION std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
     const std::int64_t at = index + a.offset;
     const auto offset = [&](std::int64_t which) -> std::int64_t {
         if (arrow_offset_bytes(s.format) == 8) return static_cast<const std::int64_t*>(a.buffers[1])[which];
@@ -180,5 +195,7 @@ inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, st
     if (begin == end) return {};
     return {static_cast<const char*>(a.buffers[2]) + begin, static_cast<std::size_t>(end - begin)};
 }
+
+#endif
 
 } // namespace tapegraph::data::detail

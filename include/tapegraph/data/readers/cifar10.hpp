@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
 #include <tapegraph/formats/file.hpp>
@@ -23,7 +24,25 @@ enum class cifar10_part { train, test };
 
 /// Reads batch files one after the other, as floats in [0, 1], [count, 32, 32, 3]. Throws data_error naming file and
 /// record for a missing, empty or truncated file or a label above 9.
-inline labelled_images read_cifar10(std::span<const files::path> files) {
+labelled_images read_cifar10(std::span<const files::path> files);
+
+/// The same for any range of paths, including std::filesystem's.
+template <std::ranges::input_range Files>
+    requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
+             !std::convertible_to<const Files&, files::path> &&
+             !std::convertible_to<const Files&, std::span<const files::path>>)
+labelled_images read_cifar10(const Files& batches) {
+    const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
+    return read_cifar10(std::span<const files::path>(names));
+}
+
+/// Reads one batch file, or from a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as
+/// they exist (or `test_batch.bin`).
+labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION labelled_images read_cifar10(std::span<const files::path> files) {
     constexpr std::size_t plane = 32 * 32, record = 1 + 3 * plane;
     if (files.empty()) throw argument_error("read_cifar10: no files given");
     labelled_images result{{},
@@ -58,19 +77,7 @@ inline labelled_images read_cifar10(std::span<const files::path> files) {
     return result;
 }
 
-/// The same for any range of paths, including std::filesystem's.
-template <std::ranges::input_range Files>
-    requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
-             !std::convertible_to<const Files&, files::path> &&
-             !std::convertible_to<const Files&, std::span<const files::path>>)
-labelled_images read_cifar10(const Files& batches) {
-    const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
-    return read_cifar10(std::span<const files::path>(names));
-}
-
-/// Reads one batch file, or from a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as
-/// they exist (or `test_batch.bin`).
-inline labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train) {
+TG_DEFINITION labelled_images read_cifar10(const files::path& path, cifar10_part part) {
     std::error_code failure;
     std::vector<files::path> files;
     if (!files::is_directory(path, failure)) {
@@ -84,5 +91,7 @@ inline labelled_images read_cifar10(const files::path& path, cifar10_part part =
     }
     return read_cifar10(std::span<const files::path>(files));
 }
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/formats/npy.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -16,15 +17,7 @@ namespace tapegraph::data {
 namespace detail {
 
 /// Adds an array as a column; `what` is its name in errors.
-inline void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
-    if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
-    if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
-    const auto values = array.size();
-    column_spec column{name, array.type, {array.shape.begin() + 1, array.shape.end()}};
-    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(array.bytes));
-    std::shared_ptr<const std::byte> data(owner, owner->data());
-    to.add(std::move(column), std::move(data), values);
-}
+void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what);
 
 } // namespace detail
 
@@ -37,3 +30,21 @@ inline dataset from_npy(const files::path& path, const std::string& column = "x"
 }
 
 } // namespace tapegraph::data
+
+namespace tapegraph::data::detail {
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
+    if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
+    if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
+    const auto values = array.size();
+    column_spec column{name, array.type, {array.shape.begin() + 1, array.shape.end()}};
+    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(array.bytes));
+    std::shared_ptr<const std::byte> data(owner, owner->data());
+    to.add(std::move(column), std::move(data), values);
+}
+
+#endif
+
+} // namespace tapegraph::data::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/formats/csv_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -63,15 +64,7 @@ struct csv_data {
     std::int64_t filled = 0;                ///< values replaced
 
     /// The words of a category. Throws argument_error for other columns.
-    const std::vector<std::string>& words(std::string_view column) const {
-        std::string known;
-        for (const auto& each : categories) {
-            if (each.column == column) return each.words;
-            known.append(known.empty() ? "" : ", ").append(io::quoted_text(each.column));
-        }
-        throw argument_error("csv_data: no category " + io::quoted_text(column) + ", there are " +
-                             (known.empty() ? "none" : known));
-    }
+    const std::vector<std::string>& words(std::string_view column) const;
 };
 
 namespace detail {
@@ -299,5 +292,19 @@ csv_data read_csv(const files::path& path, const csv_options& options = {}) {
     }
     return result;
 }
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION const std::vector<std::string>& csv_data::words(std::string_view column) const {
+    std::string known;
+    for (const auto& each : categories) {
+        if (each.column == column) return each.words;
+        known.append(known.empty() ? "" : ", ").append(io::quoted_text(each.column));
+    }
+    throw argument_error("csv_data: no category " + io::quoted_text(column) + ", there are " +
+                         (known.empty() ? "none" : known));
+}
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/text/labelled_texts.hpp>
 #include <tapegraph/formats/csv_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -24,7 +25,11 @@ struct text_table_options {
 /// Reads a CSV file with a header: each row is one text and the name of its class. Throws
 /// data_error naming the file, and row and value if a row is malformed or a label is empty or not
 /// in `classes`; also if there are no rows.
-inline labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
+labelled_texts read_text_table(const files::path& path, const text_table_options& options);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
     io::csv_reader in(path, options.csv);
     const std::size_t text = in.column(options.text), label = in.column(options.label);
     labelled_texts result;
@@ -58,5 +63,7 @@ inline labelled_texts read_text_table(const files::path& path, const text_table_
     }
     return result;
 }
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/dataset.hpp>
 
@@ -30,35 +31,9 @@ struct series_window_options {
 namespace detail {
 
 /// The number of windows at a stride of one step.
-inline std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
-    const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
-    const auto refuse = [&](const std::string& why) {
-        throw argument_error("timeseries_dataset_from_array: " + why + "; the series has " + std::to_string(steps) +
-                             " steps");
-    };
-    if (options.sequence_length < 1 || options.sequence_stride < 1 || options.sampling_rate < 1)
-        refuse("sequence_length " + std::to_string(options.sequence_length) + ", sequence_stride " +
-               std::to_string(options.sequence_stride) + ", sampling_rate " + std::to_string(options.sampling_rate) +
-               ": each is at least 1");
-    if (options.start_index < 0 || end > steps || options.start_index >= end || options.target_offset < 0)
-        refuse("start_index " + std::to_string(options.start_index) + ", end_index " + std::to_string(end) +
-               ", target_offset " + std::to_string(options.target_offset));
-    std::int64_t reach = 0;
-    if (__builtin_mul_overflow(options.sequence_length - 1, options.sampling_rate, &reach) ||
-        reach >= end - options.start_index)
-        refuse("no window of " + std::to_string(options.sequence_length) + " steps, " +
-               std::to_string(options.sampling_rate) + " apart, lies in [" + std::to_string(options.start_index) +
-               ", " + std::to_string(end) + ")");
-    return end - options.start_index - reach;
-}
+std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options);
 
-inline std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
-    const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
-    if (features < 0 || values % each != 0)
-        throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
-                          " are not steps of " + std::to_string(features) + " features");
-    return static_cast<std::int64_t>(values / each);
-}
+std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what);
 
 } // namespace detail
 // clang-format off
@@ -124,7 +99,45 @@ dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t featur
 /// omitted: if windows overlap, use sequence_length x sampling_rate / sequence_stride, so that the
 /// two parts share no step. Throws argument_error for a fraction outside (0, 1), a negative gap and
 /// if no training record is left.
-inline split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0) {
+split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0);
+
+#if TG_DEFINES(data)
+
+namespace detail {
+
+TG_DEFINITION std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
+    const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
+    const auto refuse = [&](const std::string& why) {
+        throw argument_error("timeseries_dataset_from_array: " + why + "; the series has " + std::to_string(steps) +
+                             " steps");
+    };
+    if (options.sequence_length < 1 || options.sequence_stride < 1 || options.sampling_rate < 1)
+        refuse("sequence_length " + std::to_string(options.sequence_length) + ", sequence_stride " +
+               std::to_string(options.sequence_stride) + ", sampling_rate " + std::to_string(options.sampling_rate) +
+               ": each is at least 1");
+    if (options.start_index < 0 || end > steps || options.start_index >= end || options.target_offset < 0)
+        refuse("start_index " + std::to_string(options.start_index) + ", end_index " + std::to_string(end) +
+               ", target_offset " + std::to_string(options.target_offset));
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(options.sequence_length - 1, options.sampling_rate, &reach) ||
+        reach >= end - options.start_index)
+        refuse("no window of " + std::to_string(options.sequence_length) + " steps, " +
+               std::to_string(options.sampling_rate) + " apart, lies in [" + std::to_string(options.start_index) +
+               ", " + std::to_string(end) + ")");
+    return end - options.start_index - reach;
+}
+
+TG_DEFINITION std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
+    const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
+    if (features < 0 || values % each != 0)
+        throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
+                          " are not steps of " + std::to_string(features) + " features");
+    return static_cast<std::int64_t>(values / each);
+}
+
+} // namespace detail
+
+TG_DEFINITION split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap) {
     if (!(fraction > 0 && fraction < 1) || gap < 0)
         throw argument_error("split_in_time: fraction " + std::to_string(fraction) + ", gap " + std::to_string(gap));
     auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
@@ -137,5 +150,7 @@ inline split_datasets split_in_time(const dataset& all, double fraction, std::in
     for (std::int64_t i = all.size() - held; i < all.size(); ++i) last.push_back(i);
     return {all.take(kept), all.subset(last)};
 }
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/state.hpp>
 
@@ -47,51 +48,15 @@ public:
     }
     /// The num_bins - 1 boundaries between bins of equally many values; fewer if there were fewer
     /// values. Throws argument_error for num_bins below 1, or if there were no values.
-    std::vector<double> boundaries(std::int64_t num_bins) const {
-        if (num_bins < 1 || entries_.empty())
-            throw argument_error("quantile_summary: " + std::to_string(num_bins) + " bins of " +
-                                 (entries_.empty() ? "no values" : "values"));
-        const auto bins = compressed(1.0 / static_cast<double>(num_bins));
-        std::vector<double> result;
-        for (std::size_t i = 0; i + 1 < bins.size(); ++i) result.push_back(bins[i].value);
-        return result;
-    }
+    std::vector<double> boundaries(std::int64_t num_bins) const;
 
 private:
     struct entry {
         float value, weight; ///< `weight` is the number of values up to this one
     };
 
-    static double interpolated(double x, const std::vector<double>& from, const std::vector<double>& to) {
-        if (x < from.front()) return to.front();
-        const auto next = std::upper_bound(from.begin(), from.end(), x);
-        if (next == from.end()) return to.back();
-        const auto i = static_cast<std::size_t>(next - from.begin()) - 1;
-        if (from[i] == x) return to[i];
-        return (to[i + 1] - to[i]) / (from[i + 1] - from[i]) * (x - from[i]) + to[i];
-    }
-    std::vector<entry> compressed(double epsilon) const {
-        if (static_cast<double>(entries_.size()) * epsilon < 1) return entries_;
-        std::vector<double> values, sums, shares;
-        float sum = 0;
-        for (const entry& each : entries_) {
-            sum += each.weight;
-            values.push_back(each.value);
-            sums.push_back(sum);
-        }
-        for (const double each : sums) shares.push_back(static_cast<float>(each) / sum);
-        std::vector<entry> result;
-        double before = 0;
-        const auto count = static_cast<std::int64_t>(std::ceil(1.0 / epsilon));
-        for (std::int64_t i = 0; i < count; ++i) {
-            const double share = epsilon + static_cast<double>(i) * epsilon;
-            const double up_to = interpolated(share, shares, sums);
-            result.push_back(
-                {static_cast<float>(interpolated(share, shares, values)), static_cast<float>(up_to - before)});
-            before = up_to;
-        }
-        return result;
-    }
+    static double interpolated(double x, const std::vector<double>& from, const std::vector<double>& to);
+    std::vector<entry> compressed(double epsilon) const;
 
     double epsilon_;
     std::vector<entry> entries_;
@@ -106,15 +71,7 @@ class discretization {
 public:
     /// Uses given boundaries. Throws argument_error if they are not finite or not ascending, and
     /// for tf_idf.
-    explicit discretization(std::vector<double> boundaries, output_mode mode = output_mode::index)
-        : boundaries_(std::move(boundaries)), mode_(mode) {
-        if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
-        for (std::size_t i = 0; i < boundaries_.size(); ++i)
-            if (!std::isfinite(boundaries_[i]) || (i > 0 && boundaries_[i] < boundaries_[i - 1]))
-                throw argument_error("discretization: boundary " + std::to_string(i) + " is " +
-                                     std::to_string(boundaries_[i]) +
-                                     (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
-    }
+    explicit discretization(std::vector<double> boundaries, output_mode mode = output_mode::index);
     /// Uses bins with equal numbers of the values seen.
     discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
         : discretization(seen.boundaries(num_bins), mode) {}
@@ -160,20 +117,78 @@ public:
         state.word("mode", name_of(mode_));
         return state.text();
     }
-    static discretization from_json(std::string_view text, const std::string& origin = "discretization") {
-        std::vector<double> boundaries;
-        output_mode mode = output_mode::index;
-        detail::read_state(text, origin, "discretization", [&](const std::string& name, io::json_reader& json) {
-            if (name == "boundaries") return detail::read_numbers(json, boundaries);
-            if (name == "mode") return detail::read_mode(json, mode);
-            return false;
-        });
-        return detail::restored(origin, [&] { return discretization(std::move(boundaries), mode); });
-    }
+    static discretization from_json(std::string_view text, const std::string& origin = "discretization");
 
 private:
     std::vector<double> boundaries_;
     output_mode mode_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION std::vector<double> quantile_summary::boundaries(std::int64_t num_bins) const {
+    if (num_bins < 1 || entries_.empty())
+        throw argument_error("quantile_summary: " + std::to_string(num_bins) + " bins of " +
+                             (entries_.empty() ? "no values" : "values"));
+    const auto bins = compressed(1.0 / static_cast<double>(num_bins));
+    std::vector<double> result;
+    for (std::size_t i = 0; i + 1 < bins.size(); ++i) result.push_back(bins[i].value);
+    return result;
+}
+
+TG_DEFINITION double quantile_summary::interpolated(double x, const std::vector<double>& from,
+                                                    const std::vector<double>& to) {
+    if (x < from.front()) return to.front();
+    const auto next = std::upper_bound(from.begin(), from.end(), x);
+    if (next == from.end()) return to.back();
+    const auto i = static_cast<std::size_t>(next - from.begin()) - 1;
+    if (from[i] == x) return to[i];
+    return (to[i + 1] - to[i]) / (from[i + 1] - from[i]) * (x - from[i]) + to[i];
+}
+
+TG_DEFINITION std::vector<quantile_summary::entry> quantile_summary::compressed(double epsilon) const {
+    if (static_cast<double>(entries_.size()) * epsilon < 1) return entries_;
+    std::vector<double> values, sums, shares;
+    float sum = 0;
+    for (const entry& each : entries_) {
+        sum += each.weight;
+        values.push_back(each.value);
+        sums.push_back(sum);
+    }
+    for (const double each : sums) shares.push_back(static_cast<float>(each) / sum);
+    std::vector<entry> result;
+    double before = 0;
+    const auto count = static_cast<std::int64_t>(std::ceil(1.0 / epsilon));
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double share = epsilon + static_cast<double>(i) * epsilon;
+        const double up_to = interpolated(share, shares, sums);
+        result.push_back({static_cast<float>(interpolated(share, shares, values)), static_cast<float>(up_to - before)});
+        before = up_to;
+    }
+    return result;
+}
+
+TG_DEFINITION discretization::discretization(std::vector<double> boundaries, output_mode mode)
+    : boundaries_(std::move(boundaries)), mode_(mode) {
+    if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
+    for (std::size_t i = 0; i < boundaries_.size(); ++i)
+        if (!std::isfinite(boundaries_[i]) || (i > 0 && boundaries_[i] < boundaries_[i - 1]))
+            throw argument_error("discretization: boundary " + std::to_string(i) + " is " +
+                                 std::to_string(boundaries_[i]) +
+                                 (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
+}
+
+TG_DEFINITION discretization discretization::from_json(std::string_view text, const std::string& origin) {
+    std::vector<double> boundaries;
+    output_mode mode = output_mode::index;
+    detail::read_state(text, origin, "discretization", [&](const std::string& name, io::json_reader& json) {
+        if (name == "boundaries") return detail::read_numbers(json, boundaries);
+        if (name == "mode") return detail::read_mode(json, mode);
+        return false;
+    });
+    return detail::restored(origin, [&] { return discretization(std::move(boundaries), mode); });
+}
+
+#endif
 
 } // namespace tapegraph::data

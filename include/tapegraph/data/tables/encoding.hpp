@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 
@@ -83,14 +84,7 @@ public:
     /// Throws argument_error for num_tokens below 1 and other modes.
     template <class Mistake = no_such_option_in<options>>
     explicit category_encoding(...) = delete;
-    explicit category_encoding(options chosen) : options_(chosen) {
-        if (chosen.num_tokens < 1)
-            throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
-                                 ", at least 1 is needed");
-        if (chosen.mode == output_mode::index || chosen.mode == output_mode::tf_idf)
-            throw argument_error(std::string("category_encoding: the mode is ") + name_of(chosen.mode) +
-                                 ", one_hot, multi_hot and count are possible");
-    }
+    explicit category_encoding(options chosen);
 
     const options& settings() const { return options_; }
     /// The number of values for a record of `count` indices.
@@ -123,5 +117,18 @@ public:
 private:
     options options_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION category_encoding::category_encoding(options chosen) : options_(chosen) {
+    if (chosen.num_tokens < 1)
+        throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
+                             ", at least 1 is needed");
+    if (chosen.mode == output_mode::index || chosen.mode == output_mode::tf_idf)
+        throw argument_error(std::string("category_encoding: the mode is ") + name_of(chosen.mode) +
+                             ", one_hot, multi_hot and count are possible");
+}
+
+#endif
 
 } // namespace tapegraph::data

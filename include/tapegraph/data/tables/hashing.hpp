@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/fingerprint.hpp>
@@ -39,23 +40,11 @@ public:
     /// Throws argument_error for num_bins below 1 and for tf_idf.
     template <class Mistake = no_such_option_in<hashing_options>>
     explicit hashing(...) = delete;
-    explicit hashing(hashing_options options) : options_(std::move(options)) {
-        if (options_.num_bins < 1)
-            throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) +
-                                 ", at least 1 is needed");
-        if (options_.mode == output_mode::tf_idf) throw argument_error("hashing: tf_idf is a mode of lookups");
-    }
+    explicit hashing(hashing_options options);
 
     const hashing_options& options() const { return options_; }
     std::int64_t depth() const { return options_.num_bins; }
-    std::int64_t index_of(std::string_view word) const {
-        const bool masks = options_.mask_value && options_.num_bins > 1;
-        if (masks && word == *options_.mask_value) return 0;
-        const auto bins = static_cast<std::uint64_t>(options_.num_bins - (masks ? 1 : 0));
-        const std::uint64_t hash =
-            options_.salt ? keyed_hash(word, (*options_.salt)[0], (*options_.salt)[1]) : fingerprint64(word);
-        return static_cast<std::int64_t>(hash % bins) + (masks ? 1 : 0);
-    }
+    std::int64_t index_of(std::string_view word) const;
     std::int64_t index_of(std::integral auto number) const {
         return index_of(std::string_view(std::to_string(number)));
     }
@@ -119,25 +108,12 @@ public:
     /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
     template <class Mistake = no_such_option_in<hashed_crossing_options>>
     explicit hashed_crossing(...) = delete;
-    explicit hashed_crossing(hashed_crossing_options options) : options_(options) {
-        if (options.num_bins < 1)
-            throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
-                                 ", at least 1 is needed");
-        if (options.mode != output_mode::index && options.mode != output_mode::one_hot)
-            throw argument_error(std::string("hashed_crossing: the mode is ") + name_of(options.mode) +
-                                 ", int and one_hot are possible");
-    }
+    explicit hashed_crossing(hashed_crossing_options options);
 
     const hashed_crossing_options& options() const { return options_; }
     std::int64_t depth() const { return options_.num_bins; }
     /// The order of the columns matters. Throws argument_error for fewer than two.
-    std::int64_t index_of(std::span<const crossed_value> values) const {
-        if (values.size() < 2)
-            throw argument_error("hashed_crossing: a cross of " + std::to_string(values.size()) + " columns");
-        std::uint64_t hash = 0xDECAFCAFFE; // TensorFlow's initial value
-        for (const crossed_value& each : values) hash = combined_fingerprint(hash, each.hash());
-        return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(options_.num_bins));
-    }
+    std::int64_t index_of(std::span<const crossed_value> values) const;
     std::int64_t index_of(std::initializer_list<crossed_value> values) const {
         return index_of(std::span<const crossed_value>(values.begin(), values.size()));
     }
@@ -150,23 +126,62 @@ public:
     }
     /// The bin of every record of whole columns. Throws shape_error for columns of different
     /// lengths.
-    std::vector<std::int64_t> of_columns(const std::vector<std::vector<crossed_value>>& columns) const {
-        std::vector<std::int64_t> bins;
-        for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {
-            std::vector<crossed_value> record;
-            for (const auto& column : columns) {
-                if (column.size() != columns[0].size())
-                    throw shape_error("hashed_crossing: columns of " + std::to_string(columns[0].size()) + " and " +
-                                      std::to_string(column.size()) + " values");
-                record.push_back(column[i]);
-            }
-            bins.push_back(index_of(record));
-        }
-        return bins;
-    }
+    std::vector<std::int64_t> of_columns(const std::vector<std::vector<crossed_value>>& columns) const;
 
 private:
     hashed_crossing_options options_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION hashing::hashing(hashing_options options) : options_(std::move(options)) {
+    if (options_.num_bins < 1)
+        throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) + ", at least 1 is needed");
+    if (options_.mode == output_mode::tf_idf) throw argument_error("hashing: tf_idf is a mode of lookups");
+}
+
+TG_DEFINITION std::int64_t hashing::index_of(std::string_view word) const {
+    const bool masks = options_.mask_value && options_.num_bins > 1;
+    if (masks && word == *options_.mask_value) return 0;
+    const auto bins = static_cast<std::uint64_t>(options_.num_bins - (masks ? 1 : 0));
+    const std::uint64_t hash =
+        options_.salt ? keyed_hash(word, (*options_.salt)[0], (*options_.salt)[1]) : fingerprint64(word);
+    return static_cast<std::int64_t>(hash % bins) + (masks ? 1 : 0);
+}
+
+TG_DEFINITION hashed_crossing::hashed_crossing(hashed_crossing_options options) : options_(options) {
+    if (options.num_bins < 1)
+        throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
+                             ", at least 1 is needed");
+    if (options.mode != output_mode::index && options.mode != output_mode::one_hot)
+        throw argument_error(std::string("hashed_crossing: the mode is ") + name_of(options.mode) +
+                             ", int and one_hot are possible");
+}
+
+TG_DEFINITION std::int64_t hashed_crossing::index_of(std::span<const crossed_value> values) const {
+    if (values.size() < 2)
+        throw argument_error("hashed_crossing: a cross of " + std::to_string(values.size()) + " columns");
+    std::uint64_t hash = 0xDECAFCAFFE; // TensorFlow's initial value
+    for (const crossed_value& each : values) hash = combined_fingerprint(hash, each.hash());
+    return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(options_.num_bins));
+}
+
+TG_DEFINITION std::vector<std::int64_t>
+hashed_crossing::of_columns(const std::vector<std::vector<crossed_value>>& columns) const {
+    std::vector<std::int64_t> bins;
+    for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {
+        std::vector<crossed_value> record;
+        for (const auto& column : columns) {
+            if (column.size() != columns[0].size())
+                throw shape_error("hashed_crossing: columns of " + std::to_string(columns[0].size()) + " and " +
+                                  std::to_string(column.size()) + " values");
+            record.push_back(column[i]);
+        }
+        bins.push_back(index_of(record));
+    }
+    return bins;
+}
+
+#endif
 
 } // namespace tapegraph::data

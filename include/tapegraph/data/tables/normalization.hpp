@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/tables/state.hpp>
 
 #include <algorithm>
@@ -65,25 +66,7 @@ public:
     }
     /// Adds the statistics of another part of the records. Throws shape_error if it has other
     /// columns.
-    void merge(const column_statistics& other) {
-        if (other.count_ == 0) return;
-        if (count_ == 0) {
-            *this = other;
-            return;
-        }
-        if (other.columns() != columns())
-            throw shape_error("column_statistics: " + std::to_string(columns()) + " columns and " +
-                              std::to_string(other.columns()));
-        const auto ours = static_cast<double>(count_), theirs = static_cast<double>(other.count_), all = ours + theirs;
-        for (std::size_t c = 0; c < mean_.size(); ++c) {
-            const double distance = other.mean_[c] - mean_[c];
-            mean_[c] += distance * (theirs / all);
-            squares_[c] += other.squares_[c] + distance * distance * (ours * theirs / all);
-            minimum_[c] = std::min(minimum_[c], other.minimum_[c]);
-            maximum_[c] = std::max(maximum_[c], other.maximum_[c]);
-        }
-        count_ += other.count_;
-    }
+    void merge(const column_statistics& other);
 
 private:
     void resize(std::size_t columns) {
@@ -167,30 +150,10 @@ public:
         return state.text();
     }
     /// Throws data_error.
-    static normalization from_json(std::string_view text, const std::string& origin = "normalization") {
-        std::vector<double> mean, variance;
-        detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
-            if (name == "mean") return detail::read_numbers(json, mean);
-            if (name == "variance") return detail::read_numbers(json, variance);
-            return false;
-        });
-        return detail::restored(origin, [&] { return normalization(std::move(mean), std::move(variance)); });
-    }
+    static normalization from_json(std::string_view text, const std::string& origin = "normalization");
 
 private:
-    static std::vector<double> factors(const std::vector<double>& mean, const std::vector<double>& variance) {
-        if (mean.empty() || mean.size() != variance.size())
-            throw argument_error("normalization: " + std::to_string(mean.size()) + " means, " +
-                                 std::to_string(variance.size()) + " variances");
-        std::vector<double> result;
-        for (std::size_t c = 0; c < mean.size(); ++c) {
-            if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
-                throw argument_error("normalization: column " + std::to_string(c) + ": mean " +
-                                     std::to_string(mean[c]) + ", variance " + std::to_string(variance[c]));
-            result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
-        }
-        return result;
-    }
+    static std::vector<double> factors(const std::vector<double>& mean, const std::vector<double>& variance);
     std::vector<double> mean_, variance_;
 };
 
@@ -220,40 +183,95 @@ public:
         state.numbers("range", {low_, high_});
         return state.text();
     }
-    static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling") {
-        std::vector<double> minimum, maximum, range;
-        detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
-            if (name == "minimum") return detail::read_numbers(json, minimum);
-            if (name == "maximum") return detail::read_numbers(json, maximum);
-            if (name == "range") return detail::read_numbers(json, range);
-            return false;
-        });
-        if (range.size() != 2)
-            throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
-        return detail::restored(
-            origin, [&] { return min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
-    }
+    static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling");
 
 private:
     static std::vector<double> factors(const std::vector<double>& minimum, const std::vector<double>& maximum,
-                                       double low, double high) {
-        if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
-            throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
-                                 std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
-                                 std::to_string(high) + "]");
-        std::vector<double> result;
-        for (std::size_t c = 0; c < minimum.size(); ++c) {
-            const double range = maximum[c] - minimum[c];
-            if (!std::isfinite(range) || range < 0)
-                throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
-                                     std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
-            const double factor = (high - low) / range;
-            result.push_back(std::isfinite(factor) ? factor : high - low);
-        }
-        return result;
-    }
+                                       double low, double high);
     std::vector<double> minimum_, maximum_;
     double low_, high_;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION void column_statistics::merge(const column_statistics& other) {
+    if (other.count_ == 0) return;
+    if (count_ == 0) {
+        *this = other;
+        return;
+    }
+    if (other.columns() != columns())
+        throw shape_error("column_statistics: " + std::to_string(columns()) + " columns and " +
+                          std::to_string(other.columns()));
+    const auto ours = static_cast<double>(count_), theirs = static_cast<double>(other.count_), all = ours + theirs;
+    for (std::size_t c = 0; c < mean_.size(); ++c) {
+        const double distance = other.mean_[c] - mean_[c];
+        mean_[c] += distance * (theirs / all);
+        squares_[c] += other.squares_[c] + distance * distance * (ours * theirs / all);
+        minimum_[c] = std::min(minimum_[c], other.minimum_[c]);
+        maximum_[c] = std::max(maximum_[c], other.maximum_[c]);
+    }
+    count_ += other.count_;
+}
+
+TG_DEFINITION normalization normalization::from_json(std::string_view text, const std::string& origin) {
+    std::vector<double> mean, variance;
+    detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
+        if (name == "mean") return detail::read_numbers(json, mean);
+        if (name == "variance") return detail::read_numbers(json, variance);
+        return false;
+    });
+    return detail::restored(origin, [&] { return normalization(std::move(mean), std::move(variance)); });
+}
+
+TG_DEFINITION std::vector<double> normalization::factors(const std::vector<double>& mean,
+                                                         const std::vector<double>& variance) {
+    if (mean.empty() || mean.size() != variance.size())
+        throw argument_error("normalization: " + std::to_string(mean.size()) + " means, " +
+                             std::to_string(variance.size()) + " variances");
+    std::vector<double> result;
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+        if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
+            throw argument_error("normalization: column " + std::to_string(c) + ": mean " + std::to_string(mean[c]) +
+                                 ", variance " + std::to_string(variance[c]));
+        result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
+    }
+    return result;
+}
+
+TG_DEFINITION min_max_scaling min_max_scaling::from_json(std::string_view text, const std::string& origin) {
+    std::vector<double> minimum, maximum, range;
+    detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
+        if (name == "minimum") return detail::read_numbers(json, minimum);
+        if (name == "maximum") return detail::read_numbers(json, maximum);
+        if (name == "range") return detail::read_numbers(json, range);
+        return false;
+    });
+    if (range.size() != 2)
+        throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
+    return detail::restored(
+        origin, [&] { return min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
+}
+
+TG_DEFINITION std::vector<double> min_max_scaling::factors(const std::vector<double>& minimum,
+                                                           const std::vector<double>& maximum, double low,
+                                                           double high) {
+    if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
+        throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
+                             std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
+                             std::to_string(high) + "]");
+    std::vector<double> result;
+    for (std::size_t c = 0; c < minimum.size(); ++c) {
+        const double range = maximum[c] - minimum[c];
+        if (!std::isfinite(range) || range < 0)
+            throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
+                                 std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
+        const double factor = (high - low) / range;
+        result.push_back(std::isfinite(factor) ? factor : high - low);
+    }
+    return result;
+}
+
+#endif
 
 } // namespace tapegraph::data

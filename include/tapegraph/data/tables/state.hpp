@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/json_reader.hpp>
@@ -65,16 +66,7 @@ inline bool read_words(io::json_reader& json, std::vector<std::string>& values) 
     return true;
 }
 
-inline bool read_mode(io::json_reader& json, output_mode& mode) {
-    const std::string name = json.string();
-    for (const auto each :
-         {output_mode::index, output_mode::one_hot, output_mode::multi_hot, output_mode::count, output_mode::tf_idf})
-        if (name == name_of(each)) {
-            mode = each;
-            return true;
-        }
-    json.refuse(io::quoted_text(name) + " is not an output mode");
-}
+bool read_mode(io::json_reader& json, output_mode& mode);
 
 /// Calls `read(name, json)` for the members of a state of that kind; `read` returns false for a
 /// name that the kind does not have.
@@ -124,3 +116,22 @@ Step load_state(const files::path& path) {
 }
 
 } // namespace tapegraph::data
+
+namespace tapegraph::data::detail {
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION bool read_mode(io::json_reader& json, output_mode& mode) {
+    const std::string name = json.string();
+    for (const auto each :
+         {output_mode::index, output_mode::one_hot, output_mode::multi_hot, output_mode::count, output_mode::tf_idf})
+        if (name == name_of(each)) {
+            mode = each;
+            return true;
+        }
+    json.refuse(io::quoted_text(name) + " is not an output mode");
+}
+
+#endif
+
+} // namespace tapegraph::data::detail

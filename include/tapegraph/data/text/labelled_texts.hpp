@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <cstddef>
@@ -25,21 +26,7 @@ struct labelled_texts {
         return (origin.empty() ? "" : origin + ", ") + "row " + std::to_string(rows[text]);
     }
     /// The texts of the given numbers, in this order.
-    labelled_texts subset(const std::vector<std::int64_t>& numbers) const {
-        labelled_texts part;
-        part.class_names = class_names;
-        part.origin = origin;
-        for (const std::int64_t number : numbers) {
-            if (number < 0 || number >= size())
-                throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
-                                  std::to_string(size()));
-            const auto i = static_cast<std::size_t>(number);
-            part.texts.push_back(texts[i]);
-            part.labels.push_back(labels[i]);
-            part.rows.push_back(i < rows.size() ? rows[i] : number);
-        }
-        return part;
-    }
+    labelled_texts subset(const std::vector<std::int64_t>& numbers) const;
 };
 
 struct split_texts {
@@ -48,7 +35,27 @@ struct split_texts {
 
 /// Splits texts as train_validation_split splits records, by the same numbers. Do this before
 /// creating a vocabulary, which should only know the training texts.
-inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
+split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION labelled_texts labelled_texts::subset(const std::vector<std::int64_t>& numbers) const {
+    labelled_texts part;
+    part.class_names = class_names;
+    part.origin = origin;
+    for (const std::int64_t number : numbers) {
+        if (number < 0 || number >= size())
+            throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
+                              std::to_string(size()));
+        const auto i = static_cast<std::size_t>(number);
+        part.texts.push_back(texts[i]);
+        part.labels.push_back(labels[i]);
+        part.rows.push_back(i < rows.size() ? rows[i] : number);
+    }
+    return part;
+}
+
+TG_DEFINITION split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
     dataset numbers;
     numbers.add("label", all.labels);
     const split_datasets parts = train_validation_split(numbers, seed, fraction);
@@ -59,5 +66,7 @@ inline split_texts train_validation_split(const labelled_texts& all, std::uint64
     };
     return {texts_of(parts.train), texts_of(parts.validation)};
 }
+
+#endif
 
 } // namespace tapegraph::data

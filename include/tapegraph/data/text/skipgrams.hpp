@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/counter_random.hpp>
 
@@ -20,18 +21,7 @@ namespace tapegraph::data {
 /// frequencies by Zipf's law, 1 / (rank (ln(rank) + 0.577) + 1/2 - 1 / (12 rank)). Rank 0 counts as
 /// 1. Like Keras's make_sampling_table. Throws argument_error for a negative size and a factor that
 /// is not positive.
-inline std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5) {
-    if (size < 0 || !(sampling_factor > 0))
-        throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
-                             std::to_string(sampling_factor));
-    std::vector<double> table(static_cast<std::size_t>(size));
-    for (std::size_t i = 0; i < table.size(); ++i) {
-        const double rank = i == 0 ? 1 : static_cast<double>(i);
-        const double inverse_frequency = rank * (std::log(rank) + 0.577) + 0.5 - 1 / (12 * rank);
-        table[i] = std::min(1.0, std::sqrt(sampling_factor * inverse_frequency));
-    }
-    return table;
-}
+std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5);
 
 struct skipgram_options {
     std::int64_t window_size = 4;         ///< words on either side
@@ -51,9 +41,27 @@ struct skipgram {
 /// vocabulary_size) (label 0). Index 0 is not a word and is omitted. Random choices depend only on
 /// (seed, stream), where stream is the number of the sequence. Throws argument_error for invalid
 /// options, range_error for an index outside [0, vocabulary_size) or the sampling table.
-inline std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
-                                       const skipgram_options& options = {}, std::uint64_t seed = 0,
-                                       std::uint64_t stream = 0) {
+std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
+                                const skipgram_options& options = {}, std::uint64_t seed = 0, std::uint64_t stream = 0);
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor) {
+    if (size < 0 || !(sampling_factor > 0))
+        throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
+                             std::to_string(sampling_factor));
+    std::vector<double> table(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const double rank = i == 0 ? 1 : static_cast<double>(i);
+        const double inverse_frequency = rank * (std::log(rank) + 0.577) + 0.5 - 1 / (12 * rank);
+        table[i] = std::min(1.0, std::sqrt(sampling_factor * inverse_frequency));
+    }
+    return table;
+}
+
+TG_DEFINITION std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
+                                              const skipgram_options& options, std::uint64_t seed,
+                                              std::uint64_t stream) {
     if (vocabulary_size < 2 || options.window_size < 0 || !(options.negative_samples >= 0))
         throw argument_error("skipgrams: vocabulary_size " + std::to_string(vocabulary_size) + ", window_size " +
                              std::to_string(options.window_size) + ", negative_samples " +
@@ -94,5 +102,7 @@ inline std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, s
         for (std::size_t i = pairs.size(); i > 1; --i) std::swap(pairs[i - 1], pairs[random.below(i)]);
     return pairs;
 }
+
+#endif
 
 } // namespace tapegraph::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -45,25 +46,7 @@ inline std::string escaped_word(std::string_view word) {
     return line;
 }
 /// False for a backslash before anything but n, r or a backslash.
-inline bool unescape_word(std::string_view line, std::string& word) {
-    word.clear();
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        if (line[i] != '\\') {
-            word += line[i];
-            continue;
-        }
-        if (++i == line.size()) return false;
-        if (line[i] == 'n')
-            word += '\n';
-        else if (line[i] == 'r')
-            word += '\r';
-        else if (line[i] == '\\')
-            word += '\\';
-        else
-            return false;
-    }
-    return true;
-}
+bool unescape_word(std::string_view line, std::string& word);
 
 } // namespace detail
 
@@ -75,15 +58,7 @@ public:
 
     vocabulary() = default;
     /// words[i] gets the index i + 2. Throws argument_error for an empty word and for one that occurs twice.
-    explicit vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
-        for (std::size_t i = 0; i < words_.size(); ++i) {
-            if (words_[i].empty()) throw argument_error("vocabulary: word " + std::to_string(i) + " is empty");
-            const auto [place, added] = indices_.emplace(words_[i], static_cast<std::int32_t>(i) + first_word);
-            if (!added)
-                throw argument_error("vocabulary: words " + std::to_string(place->second - first_word) + " and " +
-                                     std::to_string(i) + " are both " + io::quoted_text(words_[i]));
-        }
-    }
+    explicit vocabulary(std::vector<std::string> words);
 
     /// The number of indices, which are all in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(words_.size()) + first_word; }
@@ -95,14 +70,7 @@ public:
     }
     /// The word of an index; padding is empty, the unknown one is "[UNK]", as in Keras. Throws
     /// range_error.
-    const std::string& word(std::int64_t index) const {
-        static const std::string empty, not_known = "[UNK]";
-        if (index < 0 || index >= size())
-            throw range_error("vocabulary: index " + std::to_string(index) + " is outside [0, " +
-                              std::to_string(size()) + ")");
-        if (index < first_word) return index == padding ? empty : not_known;
-        return words_[static_cast<std::size_t>(index) - first_word];
-    }
+    const std::string& word(std::int64_t index) const;
 
     /// Writes one word per line in the order of the indices, from 2 on, with line feeds, carriage
     /// returns and backslashes in words as \n, \r and \\. An older file is only replaced by a
@@ -116,32 +84,7 @@ public:
     }
     /// Reads the result of `save`, or any file of one word per line, with LF or CRLF. Throws
     /// data_error naming file and line for an empty line, a duplicate word and an invalid escape.
-    static vocabulary load(const files::path& path) {
-        const auto bytes = io::read_file(path);
-        const std::string file = io::detail::quoted(path);
-        std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-        if (rest.empty()) throw data_error(file + ": no words");
-        vocabulary result;
-        for (std::int64_t number = 1; !rest.empty(); ++number) {
-            const std::size_t end = std::min(rest.find('\n'), rest.size());
-            std::string_view line = rest.substr(0, end);
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-            if (line.ends_with('\r')) line.remove_suffix(1);
-            const std::string place = file + ", line " + std::to_string(number) + ": ";
-            if (line.empty()) throw data_error(place + "no word");
-            std::string word;
-            if (!detail::unescape_word(line, word))
-                throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
-            const auto [known, added] =
-                result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
-            if (!added)
-                throw data_error(place + io::quoted_text(word) + " is in line " +
-                                 std::to_string(known->second - first_word + 1) + " already");
-            result.words_.push_back(std::move(word));
-        }
-        return result;
-    }
+    static vocabulary load(const files::path& path);
 
 private:
     std::vector<std::string> words_;
@@ -163,26 +106,101 @@ public:
     /// The more frequent word has the smaller index; equally frequent ones are sorted by bytes.
     /// `max_tokens` limits the size, including padding and unknown words; 0: no limit. Throws
     /// argument_error for 1, 2 or less than 0.
-    vocabulary most_frequent(std::int64_t max_tokens = 0) const {
-        if (max_tokens < 0 || (max_tokens > 0 && max_tokens <= vocabulary::first_word))
-            throw argument_error("vocabulary: max_tokens is " + std::to_string(max_tokens) +
-                                 ": it counts padding and the unknown word, so 3 is the least");
-        std::vector<std::pair<std::int64_t, std::string_view>> order;
-        order.reserve(counts_.size());
-        for (const auto& [word, count] : counts_) order.emplace_back(count, word);
-        std::sort(order.begin(), order.end(), [](const auto& left, const auto& right) {
-            return left.first != right.first ? left.first > right.first : left.second < right.second;
-        });
-        if (max_tokens > 0)
-            order.resize(std::min(order.size(), static_cast<std::size_t>(max_tokens - vocabulary::first_word)));
-        std::vector<std::string> words;
-        words.reserve(order.size());
-        for (const auto& each : order) words.emplace_back(each.second);
-        return vocabulary(std::move(words));
-    }
+    vocabulary most_frequent(std::int64_t max_tokens = 0) const;
 
 private:
     detail::text_map<std::int64_t> counts_;
 };
+
+#if TG_DEFINES(data)
+
+namespace detail {
+
+TG_DEFINITION bool unescape_word(std::string_view line, std::string& word) {
+    word.clear();
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] != '\\') {
+            word += line[i];
+            continue;
+        }
+        if (++i == line.size()) return false;
+        if (line[i] == 'n')
+            word += '\n';
+        else if (line[i] == 'r')
+            word += '\r';
+        else if (line[i] == '\\')
+            word += '\\';
+        else
+            return false;
+    }
+    return true;
+}
+
+} // namespace detail
+
+TG_DEFINITION vocabulary::vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+        if (words_[i].empty()) throw argument_error("vocabulary: word " + std::to_string(i) + " is empty");
+        const auto [place, added] = indices_.emplace(words_[i], static_cast<std::int32_t>(i) + first_word);
+        if (!added)
+            throw argument_error("vocabulary: words " + std::to_string(place->second - first_word) + " and " +
+                                 std::to_string(i) + " are both " + io::quoted_text(words_[i]));
+    }
+}
+
+TG_DEFINITION const std::string& vocabulary::word(std::int64_t index) const {
+    static const std::string empty, not_known = "[UNK]";
+    if (index < 0 || index >= size())
+        throw range_error("vocabulary: index " + std::to_string(index) + " is outside [0, " + std::to_string(size()) +
+                          ")");
+    if (index < first_word) return index == padding ? empty : not_known;
+    return words_[static_cast<std::size_t>(index) - first_word];
+}
+
+TG_DEFINITION vocabulary vocabulary::load(const files::path& path) {
+    const auto bytes = io::read_file(path);
+    const std::string file = io::detail::quoted(path);
+    std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+    if (rest.empty()) throw data_error(file + ": no words");
+    vocabulary result;
+    for (std::int64_t number = 1; !rest.empty(); ++number) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        const std::string place = file + ", line " + std::to_string(number) + ": ";
+        if (line.empty()) throw data_error(place + "no word");
+        std::string word;
+        if (!detail::unescape_word(line, word))
+            throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
+        const auto [known, added] = result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
+        if (!added)
+            throw data_error(place + io::quoted_text(word) + " is in line " +
+                             std::to_string(known->second - first_word + 1) + " already");
+        result.words_.push_back(std::move(word));
+    }
+    return result;
+}
+
+TG_DEFINITION vocabulary word_counter::most_frequent(std::int64_t max_tokens) const {
+    if (max_tokens < 0 || (max_tokens > 0 && max_tokens <= vocabulary::first_word))
+        throw argument_error("vocabulary: max_tokens is " + std::to_string(max_tokens) +
+                             ": it counts padding and the unknown word, so 3 is the least");
+    std::vector<std::pair<std::int64_t, std::string_view>> order;
+    order.reserve(counts_.size());
+    for (const auto& [word, count] : counts_) order.emplace_back(count, word);
+    std::sort(order.begin(), order.end(), [](const auto& left, const auto& right) {
+        return left.first != right.first ? left.first > right.first : left.second < right.second;
+    });
+    if (max_tokens > 0)
+        order.resize(std::min(order.size(), static_cast<std::size_t>(max_tokens - vocabulary::first_word)));
+    std::vector<std::string> words;
+    words.reserve(order.size());
+    for (const auto& each : order) words.emplace_back(each.second);
+    return vocabulary(std::move(words));
+}
+
+#endif
 
 } // namespace tapegraph::data

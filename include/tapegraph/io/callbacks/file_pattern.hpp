@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/train/training_state.hpp>
 
 #include <cstdio>
@@ -11,7 +12,11 @@ namespace tapegraph::detail {
 /// Expands "best-{epoch:02d}-{val_loss:.3f}.safetensors" for this epoch, which counts from 1;
 /// {step} and every logged value can be used. A colon is followed by a printf format of at most
 /// nine characters. Throws argument_error for an unknown name and for an unclosed bracket.
-inline std::string file_name_of(std::string_view pattern, const training_state& s) {
+std::string file_name_of(std::string_view pattern, const training_state& s);
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION std::string file_name_of(std::string_view pattern, const training_state& s) {
     const std::string_view all = pattern;
     std::string result;
     while (!pattern.empty()) {
@@ -50,5 +55,7 @@ inline std::string file_name_of(std::string_view pattern, const training_state& 
     }
     return result;
 }
+
+#endif
 
 } // namespace tapegraph::detail

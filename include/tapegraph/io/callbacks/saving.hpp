@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/folder.hpp>
 #include <tapegraph/formats/unfinished.hpp>
 #include <tapegraph/io/callbacks/file_pattern.hpp>
@@ -33,19 +34,7 @@ struct model_checkpoint {
     std::int64_t count = 0;
     std::string due{}, surplus{}; ///< the file to write now, and the one to remove then
 
-    void on_train_begin(training_state& s) {
-        if (path.empty()) throw argument_error("model_checkpoint: path is empty");
-        detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
-        detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
-        detail::check_at_least("model_checkpoint", "keep", keep, 0);
-        constexpr double infinity = std::numeric_limits<double>::infinity();
-        best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
-        files.clear();
-        count = 0;
-        due.clear();
-        surplus.clear();
-        if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
-    }
+    void on_train_begin(training_state& s);
     void on_batch_begin(training_state& s) const {
         if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
     }
@@ -57,14 +46,7 @@ struct model_checkpoint {
         choose(s);
         if (!due.empty()) s.request_checkpoint();
     }
-    void on_checkpoint(training_state& s) {
-        if (due.empty()) return; // another callback's checkpoint
-        s.model().save(due, save);
-        due.clear();
-        std::error_code ignored; // a missing or undeletable file is no reason to end training
-        for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-            if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
-    }
+    void on_checkpoint(training_state& s);
     void on_state(state_archive& a) {
         a("best", best);
         a("files", files);
@@ -73,21 +55,7 @@ struct model_checkpoint {
 
     // Decides whether to save, and where, before on_checkpoint, so that the file contains this
     // callback's state.
-    void choose(training_state& s) {
-        if (save_best_only) {
-            const double* const value = detail::monitored(s, "model_checkpoint", monitor);
-            if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
-            best = *value;
-        }
-        due = detail::file_name_of(path, s);
-        if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // overwritten
-        files.append(due).append("\n");
-        for (++count; keep > 0 && count > keep; --count) {
-            const std::size_t end = files.find('\n') + 1;
-            surplus.append(files, 0, end); // removed once the new one exists
-            files.erase(0, end);
-        }
-    }
+    void choose(training_state& s);
 };
 
 /// Saves the complete training state at intervals, and resumes from it when the program is started
@@ -97,15 +65,7 @@ struct backup_and_restore {
     std::int64_t every_steps = 0;  ///< 0: at the end of every epoch
     bool delete_checkpoint = true; ///< once training has finished
 
-    void on_train_begin(training_state& s) {
-        if (path.empty()) throw argument_error("backup_and_restore: path is empty");
-        detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
-        if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
-        std::error_code ignored;
-        if (!files::exists(path, ignored)) return;
-        s.model().load(path, {.everything = true});
-        s.resume();
-    }
+    void on_train_begin(training_state& s);
     void on_batch_begin(training_state& s) const {
         if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
     }
@@ -129,5 +89,58 @@ struct stop_on_interrupt {
         if (s.history.interrupted && !save.empty()) s.model().save(save, {.everything = true});
     }
 };
+
+#if TG_DEFINES_FOR_HOST(io)
+
+TG_DEFINITION void model_checkpoint::on_train_begin(training_state& s) {
+    if (path.empty()) throw argument_error("model_checkpoint: path is empty");
+    detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
+    detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
+    detail::check_at_least("model_checkpoint", "keep", keep, 0);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+    files.clear();
+    count = 0;
+    due.clear();
+    surplus.clear();
+    if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
+}
+
+TG_DEFINITION void model_checkpoint::on_checkpoint(training_state& s) {
+    if (due.empty()) return; // another callback's checkpoint
+    s.model().save(due, save);
+    due.clear();
+    std::error_code ignored; // a missing or undeletable file is no reason to end training
+    for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
+        if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
+}
+
+TG_DEFINITION void model_checkpoint::choose(training_state& s) {
+    if (save_best_only) {
+        const double* const value = detail::monitored(s, "model_checkpoint", monitor);
+        if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
+        best = *value;
+    }
+    due = detail::file_name_of(path, s);
+    if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // overwritten
+    files.append(due).append("\n");
+    for (++count; keep > 0 && count > keep; --count) {
+        const std::size_t end = files.find('\n') + 1;
+        surplus.append(files, 0, end); // removed once the new one exists
+        files.erase(0, end);
+    }
+}
+
+TG_DEFINITION void backup_and_restore::on_train_begin(training_state& s) {
+    if (path.empty()) throw argument_error("backup_and_restore: path is empty");
+    detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+    if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
+    std::error_code ignored;
+    if (!files::exists(path, ignored)) return;
+    s.model().load(path, {.everything = true});
+    s.resume();
+}
+
+#endif
 
 } // namespace tapegraph
