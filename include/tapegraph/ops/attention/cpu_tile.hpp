@@ -91,7 +91,7 @@ struct where_used_body {
             for (std::int64_t j = 0; j < p->k; ++j) {
                 const T factor = p->a[i * p->a_row + j * p->a_inner], *const from = p->b + j * p->b_row;
                 if (factor == T(0)) continue;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t x = 0; x < p->n; ++x) to[x] += factor * from[x];
             }
         }
@@ -112,7 +112,7 @@ struct load_body {
         for (std::int64_t r = 0; r < rows; ++r, to += to_row, from += from_row) {
             // The processor does not prefetch rows far apart by itself.
             for (std::int64_t c = 0; c < columns; c += line) __builtin_prefetch(from + ahead * from_row + c);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) to[c] = from[c] * scale;
             for (std::int64_t c = columns; c < to_row; ++c) to[c] = T(0);
         }
@@ -128,9 +128,10 @@ struct finite_body {
         using bits = math::detail::bits_t<T>;
         constexpr bits sign = math::detail::sign_bit<T>, one = bits{1} << math::detail::traits<T>::mantissa;
         bits carried = 0;
-        for (std::int64_t r = 0; r < rows; ++r, x += row)
-#pragma omp simd reduction(| : carried)
+        for (std::int64_t r = 0; r < rows; ++r, x += row) {
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) carried |= (math::detail::to_bits(x[c]) & ~sign) + one;
+        }
         if ((carried & sign) != 0) *finite = false;
     }
 };
@@ -143,7 +144,7 @@ struct scale_rows_body {
                               std::int64_t columns, const T* factors) {
         for (std::int64_t r = 0; r < rows; ++r) {
             const T factor = factors[r];
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) to[r * to_row + c] = from[r * from_row + c] * factor;
         }
     }
@@ -158,12 +159,12 @@ struct add_bias_body {
                               std::int64_t columns) {
         for (std::int64_t k = 0; k < keys; ++k, scores += columns, bias += bias_key) {
             if (each_query) {
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < columns; ++c)
                     scores[c] = math::detail::select(bias[c] == hidden<T>, hidden<T>, scores[c] + bias[c]);
             } else {
                 const T b = *bias;
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < columns; ++c)
                     scores[c] = math::detail::select(b == hidden<T>, hidden<T>, scores[c] + b);
             }
@@ -203,7 +204,7 @@ struct raise_body {
         for (std::int64_t c = 0; c < columns; ++c) best[c] = largest[c], sum[c] = T(0);
         for (std::int64_t k = 0; k < keys; ++k) {
             const T* const row = scores + k * columns;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c)
                 best[c] = math::detail::select(row[c] > best[c], row[c], best[c]);
         }
@@ -215,7 +216,7 @@ struct raise_body {
         }
         for (std::int64_t k = 0; k < keys; ++k) {
             T* const row = scores + k * columns;
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) {
                 const T e = exp_of_negative(row[c] - best[c]);
                 row[c] = e;
@@ -231,7 +232,7 @@ template <class T>
 struct drop_body {
     template <class Isa>
     TG_INLINE static void run(T* weights, const T* drawn, std::int64_t count, T rate, T factor) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i)
             weights[i] = math::detail::select(drawn[i] >= rate, weights[i] * factor, T(0));
     }
@@ -245,7 +246,7 @@ struct slopes_body {
     TG_INLINE static void run(T* scores, T* slopes, std::int64_t keys, std::int64_t columns, const T* largest,
                               const T* inverse, const T* delta) {
         for (std::int64_t k = 0; k < keys; ++k, scores += columns, slopes += columns) {
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) {
                 const T p = exp_of_negative(scores[c] - largest[c]) * inverse[c];
                 const T d = p * (slopes[c] - delta[c]);
@@ -263,10 +264,18 @@ struct row_products_body {
     TG_INLINE static void run(const T* dy, std::int64_t dy_row, const T* y, std::int64_t y_row, std::int64_t rows,
                               std::int64_t columns, T* delta) {
         for (std::int64_t r = 0; r < rows; ++r) {
-            T sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (std::int64_t c = 0; c < columns; ++c) sum += dy[r * dy_row + c] * y[r * y_row + c];
-            delta[r] = sum;
+            const T *const a = dy + r * dy_row, *const b = y + r * y_row;
+            constexpr std::int64_t lanes = 16; // the order of the sum, whatever the vectors' width
+            T sums[lanes]{};
+            std::int64_t c = 0;
+            for (; c + lanes <= columns; c += lanes) {
+                TG_SIMD
+                for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += a[c + lane] * b[c + lane];
+            }
+            for (std::int64_t lane = 0; c < columns; ++c, ++lane) sums[lane] += a[c] * b[c];
+            for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+                for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+            delta[r] = sums[0];
         }
     }
 };

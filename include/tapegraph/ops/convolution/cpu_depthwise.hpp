@@ -153,11 +153,11 @@ struct depthwise_epilogue_body {
     TG_INLINE static void run(const T* bias, bool relu, std::int64_t pixels, std::int64_t channels, T* y) {
         for (std::int64_t j = 0; j < pixels; ++j, y += channels) {
             if (bias != nullptr) {
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < channels; ++c) y[c] += bias[c];
             }
             if (relu) {
-#pragma omp simd
+                TG_SIMD
                 for (std::int64_t c = 0; c < channels; ++c) y[c] = y[c] <= T(0) ? T(0) : y[c];
             }
         }

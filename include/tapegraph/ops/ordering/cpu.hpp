@@ -94,7 +94,7 @@ struct select_body {
         for (; i + block <= length; i += block) {
             sort_key<T> keys[block], before = 0; // a bit for each element that precedes the last one kept
             const sort_key<T> limit = best[wanted - 1].key;
-#pragma omp simd reduction(| : before)
+            TG_SIMD
             for (std::int64_t k = 0; k < block; ++k) {
                 keys[k] = key_of(x[i + k], flip);
                 before |= static_cast<sort_key<T>>(keys[k] < limit) << k;

@@ -40,7 +40,7 @@ struct raise_body {
     TG_INLINE static void run(const T* x, const double* shift, T* e, std::int64_t rows, std::int64_t length) {
         for (std::int64_t r = 0; r < rows; ++r, x += length, e += length) {
             const T by = static_cast<T>(shift[r]);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < length; ++i) e[i] = exp_of_difference(x[i] - by);
         }
     }
@@ -50,7 +50,7 @@ template <class T>
 struct raise_all_body {
     template <class Isa>
     TG_INLINE static void run(T* e, std::int64_t count) {
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) e[i] = exp_of_difference(e[i]);
     }
 };
@@ -101,7 +101,7 @@ struct losses_body {
                               std::int64_t rows, std::int64_t length, T* loss) {
         for (std::int64_t r = 0; r < rows; ++r)
             loss[r] = x[r * length + static_cast<std::int64_t>(labels[r])] - static_cast<T>(largest[r]);
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t r = 0; r < rows; ++r) loss[r] = math::log(static_cast<T>(sums[r])) - loss[r];
     }
 };
@@ -113,7 +113,7 @@ struct slopes_body {
                               std::int64_t length, T* e) {
         for (std::int64_t r = 0; r < rows; ++r, e += length) {
             const T factor = static_cast<T>(static_cast<double>(dy[r]) / sums[r]);
-#pragma omp simd
+            TG_SIMD
             for (std::int64_t i = 0; i < length; ++i) e[i] = e[i] * factor;
             e[labels[r]] = e[labels[r]] - dy[r];
         }
@@ -124,7 +124,7 @@ struct scale_body {
     template <class Isa>
     TG_INLINE static void run(double factor, std::int64_t count, T* e) {
         const T by = static_cast<T>(factor);
-#pragma omp simd
+        TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) e[i] = e[i] * by;
     }
 };
