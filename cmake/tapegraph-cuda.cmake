@@ -13,7 +13,7 @@
 if(NOT TARGET tapegraph::cuda)
     find_package(CUDAToolkit REQUIRED)
     # Targets that are linked through tapegraph::cuda from other directories must not stay private to this one.
-    foreach(target CUDA::cublasLt CUDA::cudart_static CUDA::cudart_static_deps CUDA::toolkit Threads::Threads)
+    foreach(target CUDA::cublasLt CUDA::cudart_static CUDA::cudart_static_deps CUDA::toolkit)
         if(TARGET ${target})
             get_target_property(tapegraph_imported ${target} IMPORTED)
             if(tapegraph_imported)
