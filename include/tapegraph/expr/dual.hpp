@@ -8,6 +8,15 @@
 
 namespace tapegraph {
 
+/// The directions of a scalar with derivatives by N variables. By one variable there is one direction, 1, which is not kept:
+/// nested scalars would have three parts a level in the place of two.
+template <class T, int N>
+struct dual_directions {
+    T direction[N]{}; // not std::array: g++ 12 fails on nested ones in constant evaluation
+};
+template <class T>
+struct dual_directions<T, 1> {};
+
 /// A plain scalar and its derivatives by N variables. Arithmetic on it gives such scalars again and
 /// is constexpr, so loops, branches and static_assert work. Everything is inlined. Nest it for
 /// higher derivatives.
@@ -19,10 +28,9 @@ namespace tapegraph {
 /// without branches all these marks are compile-time constants, and neither they nor the zeros
 /// leave an instruction.
 template <class T, int N>
-struct dual {
+struct dual : dual_directions<T, N> {
     T value{};
     T factor{1};
-    T direction[N]{}; // not std::array: g++ 12 fails on nested ones in constant evaluation
     bool depends[N]{};
     unsigned origin = 0;
     unsigned* origins = nullptr; // the last number assigned
@@ -38,7 +46,7 @@ struct dual {
     /// starts at N.
     TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
         dual d(number);
-        d.direction[index] = T(1);
+        if constexpr (N > 1) d.direction[index] = T(1);
         d.depends[index] = true;
         d.origin = static_cast<unsigned>(index) + 1;
         d.origins = origins;
@@ -48,7 +56,6 @@ struct dual {
     TG_INLINE static constexpr dual along(T number, T tangent) requires(N == 1) {
         dual d(number);
         d.factor = tangent;
-        d.direction[0] = T(1);
         d.depends[0] = true;
         d.origin = 1;
         return d;
@@ -56,7 +63,10 @@ struct dual {
     /// The derivative by variable `index`.
     TG_INLINE constexpr T derivative(int index) const {
         if (!depends[index]) return T(0);
-        return factor * direction[index];
+        if constexpr (N == 1)
+            return factor;
+        else
+            return factor * this->direction[index];
     }
 
     TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
@@ -140,12 +150,13 @@ TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope
     const T factor = x.factor * slope;
     if (y.origin == 0) {
         y.factor = factor;
-        ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+        if constexpr (N > 1) ((y.direction[K] = x.direction[K]), ...);
+        ((y.depends[K] = x.depends[K]), ...);
         y.origin = x.origin;
         y.origins = x.origins;
-    } else if (y.origin == x.origin) {
+    } else if (N == 1 || y.origin == x.origin) {
         y.factor = y.factor + factor;
-    } else {
+    } else if constexpr (N > 1) {
         (add_derivative<K>(y, y.factor, x, factor), ...);
         y.factor = T(1);
         y.origin = ++*y.origins;
@@ -183,7 +194,6 @@ TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool cond
     }
     ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
     if constexpr (N == 1) {
-        y.direction[0] = T(1);
         y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
     } else {
         ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
