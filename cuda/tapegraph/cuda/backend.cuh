@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
+#include <tapegraph/cuda/ops/attention/attention.cuh>
 #include <tapegraph/cuda/ops/convolution/storage.cuh>
 #include <tapegraph/cuda/ops/effect/effect.cuh>
 #include <tapegraph/cuda/ops/movement/fill.cuh>

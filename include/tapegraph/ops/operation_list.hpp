@@ -164,11 +164,11 @@
     X(reduction, computed_types, reduction, floating_types, 3, normalization_op)                                      \
     X(reduction, computed_types, reduction, floating_types, 3, normalization_sums_op)                                 \
     X(reduction, computed_types, reduction, floating_types, 0, normalization_gradient_op)                             \
-    X(product, computed_types, none, element_types<>, 0, attention_op)                                                \
-    X(product, computed_types, none, element_types<>, 0, attention_gradient_op)                                       \
-    X(product, computed_types, none, element_types<>, 0, numbers_at_op)                                               \
-    X(product, element_types<float>, none, element_types<>, 0, random_address_op<float>)                              \
-    X(product, element_types<double>, none, element_types<>, 0, random_address_op<double>)                            \
+    X(product, computed_types, reduction, computed_types, 0, attention_op)                                            \
+    X(product, computed_types, reduction, computed_types, 0, attention_gradient_op)                                   \
+    X(product, computed_types, reduction, computed_types, 0, numbers_at_op)                                           \
+    X(product, element_types<float>, reduction, element_types<float>, 0, random_address_op<float>)                    \
+    X(product, element_types<double>, reduction, element_types<double>, 0, random_address_op<double>)                 \
     X(reduction, computed_types, reduction, floating_types, 0, sparse_softmax_cross_entropy_op)                       \
     X(reduction, computed_types, reduction, floating_types, 0, sparse_softmax_cross_entropy_gradient_op)              \
     TG_FLOATING_TYPES(TG_RANDOM_OF, X)                                                                                \

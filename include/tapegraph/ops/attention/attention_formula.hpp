@@ -128,6 +128,28 @@ struct attention_second {
         const H first = of.times(x, a, transposed, 0), second = of.times(y, b, transposed, 0);
         return eval((first + second) * of.a.scale, of.where);
     }
+
+    /// By operand I of the derivative: dy, q, k, v or the bias.
+    template <int I>
+    constexpr H flow(const shape& whole) const {
+        const auto here = of.where;
+        if constexpr (I == 0) {
+            const H first = of.times(of.dropped(by_adjoint), of.v, 0, 0),
+                    more = of.times(of.dropped(of.weights), uv, 0, 0);
+            const H by_result = of.together(eval(first + more, here));
+            shape flat = no_axes(of.dims);
+            flat.push_back(shape_of(by_result).size());
+            return invoke<pad_op>(whole_slice(), &whole, here, invoke<reshape_op>({}, &flat, here, by_result));
+        } else if constexpr (I == 1) {
+            return of.together(scaled(slopes, uk, scores, of.k, 0));
+        } else if constexpr (I == 2) {
+            return of.keys_together(scaled(slopes, uq, scores, of.q, 1));
+        } else if constexpr (I == 3) {
+            return of.keys_together(of.times(of.dropped(by_adjoint), dy, 1, 0));
+        } else {
+            return of.by_bias(scores);
+        }
+    }
 };
 
 } // namespace tapegraph::detail
@@ -160,32 +182,6 @@ constexpr auto attention_gradient_op::shared(const attributes& a, const auto& u,
                                              const auto&, const auto&) {
     using H = std::remove_cvref_t<decltype(q)>;
     return detail::attention_second<H>(detail::attention_formula<H>(a, q, k, v, bias, address), u, dy, shape_of(v));
-}
-template <int I>
-    requires(I < 5)
-constexpr auto attention_gradient_op::flow(const attributes&, const auto& terms, const auto&, const auto& dy,
-                                           const auto&, const auto&, const auto&, const auto&, const auto&, const auto&,
-                                           const auto&) {
-    using H = std::remove_cvref_t<decltype(dy)>;
-    const auto& of = terms.of;
-    const auto here = of.where;
-    if constexpr (I == 0) {
-        const H first = of.times(of.dropped(terms.by_adjoint), of.v, 0, 0),
-                second = of.times(of.dropped(of.weights), terms.uv, 0, 0);
-        const H by_result = of.together(eval(first + second, here));
-        shape flat = detail::no_axes(of.dims);
-        flat.push_back(shape_of(by_result).size());
-        const shape whole = shape_of(dy);
-        return invoke<pad_op>(detail::whole_slice(), &whole, here, invoke<reshape_op>({}, &flat, here, by_result));
-    } else if constexpr (I == 1) {
-        return of.together(terms.scaled(terms.slopes, terms.uk, terms.scores, of.k, 0));
-    } else if constexpr (I == 2) {
-        return of.keys_together(terms.scaled(terms.slopes, terms.uq, terms.scores, of.q, 1));
-    } else if constexpr (I == 3) {
-        return of.keys_together(of.times(of.dropped(terms.by_adjoint), terms.dy, 1, 0));
-    } else {
-        return of.by_bias(terms.scores);
-    }
 }
 
 } // namespace tapegraph

@@ -139,9 +139,9 @@ struct attention_gradient_op {
                                  const auto& v, const auto& bias, const auto& address, const auto&, const auto&);
     template <int I>
         requires(I < 5)
-    static constexpr auto flow(const attributes& a, const auto& terms, const auto& u, const auto& dy, const auto& q,
-                               const auto& k, const auto& v, const auto& bias, const auto& address, const auto&,
-                               const auto&);
+    static constexpr auto flow(const attributes&, const auto& terms, const auto&, const auto& dy, const auto&...) {
+        return terms.template flow<I>(shape_of(dy));
+    }
     template <int I>
         requires(I < 5)
     static constexpr auto vjp(const attributes& a, auto u, auto... rest) {
