@@ -8,9 +8,9 @@
 /// multiply, so lanes are channels, and every pass is a sum of elementwise products over a grid of
 /// two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
-/// Up to eight outputs with the same taps share what is read of the filter. The
-/// filter's gradient is summed row by row, all taps of a kernel row at once, in parts of the rows
-/// that follow from the shape and are added up in double.
+/// Up to eight outputs with the same taps share what is read of the filter. The filter's gradient is
+/// summed row by row, the taps of a kernel row at once, in parts of the rows that follow from the
+/// shape and are added up in double.
 
 namespace tapegraph::cpu::detail {
 
@@ -59,21 +59,6 @@ inline depthwise_outputs outputs_within(std::int64_t first, std::int64_t last, s
     return {first, std::clamp<std::int64_t>(last, first, outputs)};
 }
 
-template <class V, bool Whole, class T>
-TG_INLINE void load_vector(typename V::type& value, const T* p, int lanes) {
-    if constexpr (Whole)
-        V::load(value, p);
-    else
-        V::load_first(value, p, lanes);
-}
-template <class V, bool Whole, class T>
-TG_INLINE void store_vector(T* p, const typename V::type& value, int lanes) {
-    if constexpr (Whole)
-        V::store(p, value);
-    else
-        V::store_first(p, value, lanes);
-}
-
 /// `Outputs` outputs of `pixel` channels with the same taps, `apart` elements from one another; a
 /// begins `next` elements later for each.
 template <class T, int Outputs>
@@ -82,37 +67,43 @@ struct depthwise_body {
     TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
                               const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
                               T* out) {
-        using v = vector<T, Isa::vector_bytes>;
-        for (std::int64_t c = 0; c < pixel; c += v::lanes) {
-            if (c + v::lanes > pixel && pixel >= v::lanes) c = pixel - v::lanes; // once more, with the same values
-            const int lanes = static_cast<int>(std::min<std::int64_t>(v::lanes, pixel - c));
-            constexpr auto outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>{};
-            if (lanes == v::lanes)
-                sums<v, true>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, lanes, outputs);
-            else
-                sums<v, false>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, lanes, outputs);
-        }
+        with_vectors<Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
     }
 
 private:
+    // Vectors that are no wider than the channels; the last one may overlap the one before.
+    template <int Bytes>
+    TG_INLINE static void with_vectors(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+                                       std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+                                       std::int64_t next, std::int64_t apart, T* out) {
+        using v = vector<T, Bytes>;
+        constexpr auto outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>{};
+        if constexpr (v::lanes > 1)
+            if (pixel < v::lanes)
+                return with_vectors<Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+        for (std::int64_t c = 0; c < pixel; c += v::lanes) {
+            if (c + v::lanes > pixel) c = pixel - v::lanes; // once more, with the same values
+            sums<v>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, outputs);
+        }
+    }
     // Packs, because g++ does not unroll loops over vectors everywhere.
-    template <class V, bool Whole, std::size_t... K>
+    template <class V, std::size_t... K>
     TG_INLINE static void sums(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
                                std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
-                               std::int64_t next, std::int64_t apart, T* out, int lanes, std::index_sequence<K...>) {
+                               std::int64_t next, std::int64_t apart, T* out, std::index_sequence<K...>) {
         typename V::type sum[Outputs] = {}, x[Outputs], y;
         for (std::int64_t i = 0; i < rows.count; ++i) {
             const T* p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel;
             const T* q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel;
             for (std::int64_t j = 0; j < columns.count; ++j) {
-                load_vector<V, Whole>(y, q, lanes);
-                (load_vector<V, Whole>(x[K], p + static_cast<std::int64_t>(K) * next, lanes), ...);
+                V::load(y, q);
+                (V::load(x[K], p + static_cast<std::int64_t>(K) * next), ...);
                 ((sum[K] += x[K] * y), ...);
                 p += columns.step_a * pixel;
                 q += columns.step_b * pixel;
             }
         }
-        (store_vector<V, Whole>(out + static_cast<std::int64_t>(K) * apart, sum[K], lanes), ...);
+        (V::store(out + static_cast<std::int64_t>(K) * apart, sum[K]), ...);
     }
 };
 
@@ -207,14 +198,20 @@ struct depthwise_taps_body {
         using v = vector<T, Isa::vector_bytes>;
         const convolution_geometry& g = *geometry;
         std::int64_t c = 0;
-        for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
-            strip<v, 2, true>(g, tap, x + c, dy + c, sums + c, v::lanes);
-        for (; c + v::lanes <= g.in_channels; c += v::lanes)
-            strip<v, 1, true>(g, tap, x + c, dy + c, sums + c, v::lanes);
-        if (c < g.in_channels) strip<v, 1, false>(g, tap, x + c, dy + c, sums + c, static_cast<int>(g.in_channels - c));
+        for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) strip<v, 2>(g, tap, x + c, dy + c, sums + c);
+        rest<Isa::vector_bytes>(g, tap, c, x, dy, sums);
     }
 
 private:
+    // The channels from c on, by vectors and then by narrower ones.
+    template <int Bytes>
+    TG_INLINE static void rest(const convolution_geometry& g, std::int64_t tap, std::int64_t c, const T* x, const T* dy,
+                               T* sums) {
+        using v = vector<T, Bytes>;
+        for (; c + v::lanes <= g.in_channels; c += v::lanes) strip<v, 1>(g, tap, x + c, dy + c, sums + c);
+        if constexpr (v::lanes > 1) rest<Bytes / 2>(g, tap, c, x, dy, sums);
+    }
+
     using all_taps = std::make_index_sequence<static_cast<std::size_t>(Taps)>;
 
     /// Vectors of one tap of the channels' strip: their sums, x for output 0, and the outputs that it has.
@@ -224,26 +221,25 @@ private:
         const T* x;
         depthwise_outputs outputs;
     };
-    template <class V, int Vectors, bool Whole, std::size_t... K>
-    TG_INLINE static void read(typename V::type* to, const T* from, int lanes, std::index_sequence<K...>) {
-        (load_vector<V, Whole>(to[K], from + static_cast<std::int64_t>(K) * V::lanes, lanes), ...);
+    template <class V, int Vectors, std::size_t... K>
+    TG_INLINE static void read(typename V::type* to, const T* from, std::index_sequence<K...>) {
+        (V::load(to[K], from + static_cast<std::int64_t>(K) * V::lanes), ...);
     }
-    template <class V, int Vectors, bool Whole, std::size_t... K>
-    TG_INLINE static void add(tap_sums<V, Vectors>& tap, std::int64_t at, const typename V::type* dy, int lanes,
+    template <class V, int Vectors, std::size_t... K>
+    TG_INLINE static void add(tap_sums<V, Vectors>& tap, std::int64_t at, const typename V::type* dy,
                               std::index_sequence<K...> all) {
         typename V::type x[Vectors];
-        read<V, Vectors, Whole>(x, tap.x + at, lanes, all);
+        read<V, Vectors>(x, tap.x + at, all);
         ((tap.sum[K] += dy[K] * x[K]), ...);
     }
-    template <class V, int Vectors, bool Whole>
-    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums,
-                                int lanes) {
-        strip<V, Vectors, Whole>(g, tap, x, dy, sums, lanes, all_taps{},
-                                 std::make_index_sequence<static_cast<std::size_t>(Vectors)>{});
+    template <class V, int Vectors>
+    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums) {
+        strip<V, Vectors>(g, tap, x, dy, sums, all_taps{},
+                          std::make_index_sequence<static_cast<std::size_t>(Vectors)>{});
     }
-    template <class V, int Vectors, bool Whole, std::size_t... I, std::size_t... K>
+    template <class V, int Vectors, std::size_t... I, std::size_t... K>
     TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums,
-                                int lanes, std::index_sequence<I...>, std::index_sequence<K...> all) {
+                                std::index_sequence<I...>, std::index_sequence<K...> all) {
         const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
         tap_sums<V, Vectors> t[Taps];
         depthwise_outputs common{0, g.out_width};
@@ -255,25 +251,24 @@ private:
             t[i].x = x + at * channels;
         }
         common.last = std::max(common.first, common.last);
-        (read<V, Vectors, Whole>(t[I].sum, sums + static_cast<std::int64_t>(I) * channels, lanes, all), ...);
+        (read<V, Vectors>(t[I].sum, sums + static_cast<std::int64_t>(I) * channels, all), ...);
         typename V::type q[Vectors];
         for (std::int64_t j = common.first; j < common.last; ++j) {
-            read<V, Vectors, Whole>(q, dy + j * channels, lanes, all);
-            (add<V, Vectors, Whole>(t[I], j * step, q, lanes, all), ...);
+            read<V, Vectors>(q, dy + j * channels, all);
+            (add<V, Vectors>(t[I], j * step, q, all), ...);
         }
-        const auto rest = [&](tap_sums<V, Vectors> & one)
+        const auto at_border = [&](tap_sums<V, Vectors> & one)
             __attribute__((always_inline)) { // what a border leaves of a tap
             for (std::int64_t j = one.outputs.first; j < one.outputs.last; ++j) {
                 if (j == common.first) j = common.last;
                 if (j >= one.outputs.last) break;
-                read<V, Vectors, Whole>(q, dy + j * channels, lanes, all);
-                add<V, Vectors, Whole>(one, j * step, q, lanes, all);
+                read<V, Vectors>(q, dy + j * channels, all);
+                add<V, Vectors>(one, j * step, q, all);
             }
         };
-        (rest(t[I]), ...);
+        (at_border(t[I]), ...);
         const auto keep = [&](std::int64_t i, tap_sums<V, Vectors> & one) __attribute__((always_inline)) {
-            (store_vector<V, Whole>(sums + i * channels + static_cast<std::int64_t>(K) * V::lanes, one.sum[K], lanes),
-             ...);
+            (V::store(sums + i * channels + static_cast<std::int64_t>(K) * V::lanes, one.sum[K]), ...);
         };
         (keep(static_cast<std::int64_t>(I), t[I]), ...);
     }
