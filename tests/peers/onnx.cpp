@@ -20,12 +20,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
-// onnx FOLDER: every model as FOLDER/name.onnx, and what it gives for some inputs. The list goes to stdout:
+// onnx FOLDER [OPSET [int8]]: every model as FOLDER/name.onnx, and what it gives for some inputs. The list goes to stdout:
 //     model NAME TRANSPOSES       (at most so many Transpose; -1: not counted)
 //     input FILE TYPE DIMS...     (one for each input)
 //     output FILE TYPE DIMS...    (ends a case)
@@ -35,6 +36,8 @@ namespace {
 namespace tg = tapegraph;
 std::string folder;
 int files = 0;
+std::int64_t opset = 17;
+bool int8_weights = false;
 
 template <class T>
 void put(const char* what, const tg::tensor<T>& x) {
@@ -78,7 +81,9 @@ void disturb(Model& model) {
 
 template <class Spec, class Model>
 void model(const char* name, const Model&, const std::vector<tg::shape>& inputs, int below = 2, int transposes = -1,
-           const tg::io::onnx_options& options = {}) {
+           tg::io::onnx_options options = {}) {
+    options.opset = opset;
+    options.int8_weights = int8_weights;
     using T = typename Spec::element_type;
     auto m = tg::compile<tg::eager>(Model{}, Spec{});
     static_assert(tg::onnx::exportable<decltype(m)>);
@@ -205,8 +210,10 @@ struct scattered {
 
 } // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
     folder = arguments[1];
+    if (count > 2) opset = std::atoll(arguments[2]);
+    int8_weights = count > 3;
     using series30 = tg::spec<float, tg::dyn, tg::dim<"time">, 30>;
     using words = tg::spec<std::int32_t, tg::dyn, tg::dim<"time">>;
     model<tg::spec<float, tg::dyn, 50, 50, 3>>("cats_and_dogs", models::cats_and_dogs{},
