@@ -70,7 +70,7 @@ struct reversed_op : tg::custom_op<1> {
     static constexpr auto vjp(const attributes&, auto dy, auto, auto);
 };
 template <tg::handle X>
-constexpr auto reversed(const X& x, std::source_location where = std::source_location::current()) {
+constexpr X reversed(const X& x, std::source_location where = std::source_location::current()) {
     return tg::invoke<reversed_op>({}, nullptr, where, x);
 }
 template <int I>
