@@ -237,6 +237,18 @@ TEST_CASE("one error names everything that cannot be imported, and attributes th
     CHECK(refusal(folder,
                   model(node("MatMul", {"x", "w"}, {"y"}) + initializer<float>("w", f32, {3, 1}, {1, 2, 3}) + ends))
               .find("MatMul 'the MatMul'") != std::string::npos);
+    // Integers that become doubles here, and would lose their last bit.
+    const std::string whole = value(11, "x", i64, {"2"}) + value(12, "y", i64, {"n"});
+    const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+    const auto number = [](const char* name, std::int64_t n) { return initializer<std::int64_t>(name, i64, {}, {n}); };
+    const auto amounts = initializer<std::int64_t>("p", i64, {2}, {1, 1});
+    CHECK(refusal(folder, model(node("Pad", {"x", "p", "v"}, {"y"}) + amounts + number("v", odd) + whole))
+              .find("Pad 'the Pad': a value of 9007199254740993, beyond 2^53") != std::string::npos);
+    CHECK(refusal(folder, model(node("Pad", {"x", "p", "v"}, {"y"}) + amounts + number("v", odd - 1) + whole)) ==
+          "none");
+    CHECK(refusal(folder, model(node("Range", {"a", "b", "d"}, {"r"}) + node("Add", {"r", "x"}, {"y"}) +
+                                number("a", odd) + number("b", odd + 4) + number("d", 2) + whole))
+              .find("Range 'the Range': of 9007199254740993, beyond 2^53") != std::string::npos);
 }
 
 TEST_CASE("a damaged file is refused by its name, wherever it is damaged") {

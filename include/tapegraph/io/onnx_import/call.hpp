@@ -62,11 +62,15 @@ public:
             refuse_symbols(std::string(what) + " that depend on the extents of inputs");
         return extents(i, what);
     }
-    /// A number that must be known.
+    /// A number that must be known. Integers that double does not hold are refused.
     double scalar(int i, const char* what) const {
         if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
         if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
         if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
+        constexpr std::int64_t exact = std::int64_t{1} << 53;
+        if (is_integer(known(i)->type()))
+            if (const std::int64_t n = known(i)->integer(0); n > exact || n < -exact)
+                refuse(std::string(what) + " of " + std::to_string(n) + ", beyond 2^53");
         return known(i)->number(0);
     }
     int axis(std::int64_t a, int rank) const {

@@ -43,6 +43,9 @@ inline void range_rule(call& c) {
         const extent begin(item(0), table), end(item(1), table);
         const std::int64_t step = c.integers(2, "steps").at(0);
         if (step == 0 || !begin.known()) refuse_symbols("from a place that is computed");
+        constexpr std::int64_t exact = std::int64_t{1} << 53; // arange counts in double
+        for (const std::int64_t n : {begin.value, end.known() ? end.value : 0, step})
+            if (n > exact || n < -exact) refuse("of " + std::to_string(n) + ", beyond 2^53");
         const extent span = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
         extent count = (span + (stride - 1)) / stride.value;
         if (count.known() && count.value < 0) count = 0;
@@ -68,7 +71,7 @@ inline void eye_like(call& c) {
 }
 inline void trilu(call& c) {
     const bool upper = c.integer("upper", 1) != 0;
-    const auto k = static_cast<std::int64_t>(c.has(1) ? c.scalar(1, "a diagonal") : 0);
+    const std::int64_t k = c.has(1) ? c.integers(1, "a diagonal").at(0) : 0;
     const node x = c.plain(0);
     const shape s = x.shape();
     const auto number =
