@@ -147,7 +147,7 @@ struct attention_second {
         } else if constexpr (I == 3) {
             return of.keys_together(of.times(of.dropped(by_adjoint), dy, 1, 0));
         } else {
-            return of.by_bias(scores);
+            return of.a.biased != 0 ? of.by_bias(scores) : of.bias;
         }
     }
 };
@@ -170,6 +170,7 @@ constexpr auto attention_op::flow(const attributes& a, const auto& slopes, const
     } else if constexpr (I == 2) {
         return detail::attention_part(slopes, of_q.size() + of_k.size(), of_v, here);
     } else {
+        if (a.biased == 0) return bias; // zeros, which nobody reads: a tape asks all the same
         const detail::attention_formula<H> of(a, q, k, v, bias, address);
         const H adjoint =
             of.apart(detail::attention_part(dy, extent(0, of_q.table()), detail::attention_result(of_q, of_v), here));
