@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes single_include/tapegraph: tapegraph.hpp, which has most of tapegraph/nn.hpp (models and
-training) with all of its library headers inlined; data.hpp, which includes it and has data sets and
-the parts of nn.hpp that LATER names; and all.hpp, which includes both and has the rest of
-tapegraph/all.hpp: files, reports on a run, graphs made at run time, numbers that record.
+"""Writes single_include/tapegraph, whose files include one another, with all library headers
+inlined: tensor.hpp, tensors and derivatives; tapegraph.hpp, which has tapegraph/nn.hpp (graphs,
+models and training); data.hpp, data sets; and all.hpp, the rest of tapegraph/all.hpp: files,
+reports on a run, graphs made at run time, numbers that record.
 
 usage: single_header.py [--check] [--output FOLDER]
 
@@ -29,14 +29,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 # Each file, and its parts; the later one includes the earlier.
-SINGLE = {"tapegraph/tapegraph.hpp": "tapegraph/nn.hpp", "tapegraph/data.hpp": "tapegraph/data.hpp",
+SINGLE = {"tapegraph/tensor.hpp": "tapegraph/tensor.hpp", "tapegraph/tapegraph.hpp": "tapegraph/nn.hpp", "tapegraph/data.hpp": "tapegraph/data.hpp",
           "tapegraph/all.hpp": "tapegraph/all.hpp"}
-FIRST = "tapegraph/tapegraph.hpp"
-# The parts of nn.hpp that are in the second file, so that the first one stays below the limit.
-LATER = ("tapegraph/nn/optimizers/all.hpp", "tapegraph/nn/losses/all.hpp", "tapegraph/nn/metrics/all.hpp",
-         "tapegraph/nn/layers/augmentation.hpp", "tapegraph/nn/layers/affine_augmentation.hpp", "tapegraph/nn/layers/noise.hpp",
-         "tapegraph/nn/layers/resizing.hpp", "tapegraph/nn/layers/weight_normalization.hpp",
-         "tapegraph/compile/features.hpp", "tapegraph/compile/instance.hpp", "tapegraph/compile/training_step.hpp", "tapegraph/nn/scan.hpp", "tapegraph/eager/searching.hpp", "tapegraph/graph/dot.hpp", "tapegraph/graph/explain.hpp")
+FIRST = "tapegraph/tensor.hpp"
 OUTPUT = ROOT / "single_include"
 
 PREAMBLE = """\
@@ -70,7 +65,7 @@ FORWARDER = """\
 #pragma once
 #include "{target}" // which has this
 """
-FORWARDED = {"tapegraph/nn.hpp": "data.hpp", "tapegraph/io.hpp": "all.hpp", "tapegraph/data/synthetic.hpp": "../data.hpp"}
+FORWARDED = {"tapegraph/nn.hpp": "tapegraph.hpp", "tapegraph/io.hpp": "all.hpp", "tapegraph/data/synthetic.hpp": "../data.hpp"}
 
 NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")
@@ -185,8 +180,6 @@ class Inliner:
         self.stack.pop()
 
     def line(self, name, number, line):
-        if name == "tapegraph/nn.hpp" and any(f"<{later}>" in line for later in LATER):
-            return
         self.age += bool(line) and not COMMENT.match(line)
         # A namespace of a line or two, whose end has no name: functions end after an indented line.
         if line == "}" and self.namespaces and self.age in (2, 3) and not self.out[-1].startswith(" "):
@@ -268,9 +261,6 @@ def inlined(repeated, count):
     lines, there = {}, frozenset()
     for name, source in SINGLE.items():
         inliner = Inliner(repeated, there, count)
-        for later in LATER if name != FIRST else ():
-            if later not in there:
-                inliner.inline(later)
         inliner.inline(source)
         there = frozenset(inliner.scopes[0])
         lines[name] = inliner.out

@@ -1896,8 +1896,72 @@ private:
 }
 // -- tapegraph/scalar/structures.hpp
 
-/// Arguments and results of functions of numbers: numbers, vectors, arrays and spans of these, and results of several
-/// parts.
+// -- tapegraph/scalar/aggregates.hpp
+
+/// The members of aggregates, which are structures without constructors, in order: of up to 16 members, without base classes.
+
+namespace tapegraph::scalars {
+template <std::size_t>
+struct any_member {
+ template <class M>
+ constexpr operator M() const;
+};
+template <class S, std::size_t... I>
+concept braced = requires {
+ S{any_member<I>{}...};
+};
+template <class S, std::size_t... I>
+constexpr bool takes_initializers(std::index_sequence<I...>) {
+ return braced<S, I...>;
+}
+inline constexpr std::size_t most_members = 16;
+template <class S, std::size_t Count = most_members>
+constexpr std::size_t member_count() {
+ if constexpr (!std::is_aggregate_v<S> || Count == 0)
+  return 0;
+ else if constexpr (takes_initializers<S>(std::make_index_sequence<Count>{}))
+  return Count == most_members && takes_initializers<S>(std::make_index_sequence<Count + 1>{}) ? 0 : Count;
+ else
+  return member_count<S, Count - 1>();
+}
+template <class S, class F>
+constexpr decltype(auto) with_members(S& s, const F& f) {
+ constexpr std::size_t count = member_count<std::remove_const_t<S>>();
+ static_assert(count > 0, "a structure of 1 to 16 members, without constructors and base classes");
+#define TG_MEMBERS(number, ...) \
+ if constexpr (count == number) { \
+  auto& [__VA_ARGS__] = s; \
+  return f(__VA_ARGS__); \
+ } else
+ TG_MEMBERS(1, a)
+ TG_MEMBERS(2, a, b)
+ TG_MEMBERS(3, a, b, c)
+ TG_MEMBERS(4, a, b, c, d)
+ TG_MEMBERS(5, a, b, c, d, e)
+ TG_MEMBERS(6, a, b, c, d, e, g)
+ TG_MEMBERS(7, a, b, c, d, e, g, h)
+ TG_MEMBERS(8, a, b, c, d, e, g, h, i)
+ TG_MEMBERS(9, a, b, c, d, e, g, h, i, j)
+ TG_MEMBERS(10, a, b, c, d, e, g, h, i, j, k)
+ TG_MEMBERS(11, a, b, c, d, e, g, h, i, j, k, l)
+ TG_MEMBERS(12, a, b, c, d, e, g, h, i, j, k, l, m)
+ TG_MEMBERS(13, a, b, c, d, e, g, h, i, j, k, l, m, n)
+ TG_MEMBERS(14, a, b, c, d, e, g, h, i, j, k, l, m, n, o)
+ TG_MEMBERS(15, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p)
+ TG_MEMBERS(16, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q)
+ return;
+#undef TG_MEMBERS
+}
+struct list_of_types {
+ template <class... M>
+ std::tuple<M...> operator()(M&...) const;
+};
+template <class S>
+using member_types = decltype(with_members(std::declval<S&>(), list_of_types{}));
+}
+
+/// Arguments and results of functions of numbers: numbers, vectors, arrays and spans of these, structures whose number type
+/// is a template argument, and results of several parts.
 
 namespace tapegraph::scalars {
 template <class T>
@@ -1928,6 +1992,57 @@ concept sequence = requires {
 };
 template <class R>
 concept number_sequence = sequence<R> && plain_number<typename sequence_of<R>::element>;
+template <class N>
+inline constexpr bool is_number = plain_number<N> || differential_number<N>;
+template <class X>
+struct number_type_of {
+ using type = std::conditional_t<is_number<X>, X, void>;
+};
+template <class... A>
+struct first_number {
+ using type = void;
+};
+template <class First, class... Rest>
+struct first_number<First, Rest...> : std::conditional_t<std::is_void_v<typename number_type_of<First>::type>,
+              first_number<Rest...>, number_type_of<First>> {};
+template <sequence X>
+struct number_type_of<X> : number_type_of<typename sequence_of<X>::element> {};
+template <template <class...> class S, class... A>
+ requires(!sequence<S<A...>> && !is_number<S<A...>>)
+struct number_type_of<S<A...>> : first_number<A...> {};
+template <class X, class T, class V>
+struct rebound {
+ using type = X;
+};
+template <class T, class V>
+struct rebound<T, T, V> {
+ using type = V;
+};
+template <class X, class T, class V>
+ requires(sequence<X> && !std::is_same_v<X, T>)
+struct rebound<X, T, V> {
+ using type = typename sequence_of<X>::template with<typename rebound<typename sequence_of<X>::element, T, V>::type>;
+};
+template <template <class...> class S, class... A, class T, class V>
+ requires(!sequence<S<A...>> && !std::is_same_v<S<A...>, T> && !is_number<S<A...>>)
+struct rebound<S<A...>, T, V> {
+ using type = S<typename rebound<A, T, V>::type...>;
+};
+template <class S>
+concept structure =
+ !sequence<S> && !is_number<S> && !detail::is_tuple<S> && std::is_aggregate_v<S> && !requires(const S& s) {
+ s.parts();
+}
+&&!std::is_void_v<typename number_type_of<S>::type>;
+template <class X>
+concept number_argument = (sequence<X> || structure<X>)&&plain_number<typename number_type_of<X>::type>;
+template <structure S, std::size_t I>
+constexpr bool holds_numbers() {
+ using T = typename number_type_of<S>::type;
+ using other = std::conditional_t<std::is_same_v<T, real<double>>, real<float>, real<double>>;
+ return !std::is_same_v<std::tuple_element_t<I, member_types<S>>,
+      std::tuple_element_t<I, member_types<typename rebound<S, T, other>::type>>>;
+}
 template <sequence R>
 constexpr std::size_t length(const R& r) {
  return static_cast<std::size_t>(r.size());
@@ -1936,12 +2051,35 @@ template <class R, class Make>
 auto mapped_sequence(const R& like, const Make& make) {
  using V = std::remove_cvref_t<decltype(make(like[0]))>;
  typename sequence_of<R>::template with<V> result{};
- if constexpr (requires { result.resize(like.size()); }) result.resize(like.size());
+ if constexpr (requires { result.resize_like(like); })
+  result.resize_like(like);
+ else if constexpr (requires { result.resize(like.size()); })
+  result.resize(like.size());
  for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
  return result;
 }
 template <class Make, class R>
 auto mapped_structure(const Make& make, const R& r);
+template <class Make, structure R>
+using made_number =
+ std::remove_cvref_t<decltype(std::declval<const Make&>()(std::declval<const typename number_type_of<R>::type&>()))>;
+template <class Make, structure R>
+auto mapped_aggregate(const Make& make, const R& r) {
+ using T = typename number_type_of<R>::type;
+ using result = typename rebound<R, T, made_number<Make, R>>::type;
+ return with_members(r, [&](const auto&... members) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
+    if constexpr (holds_numbers<R, K>())
+     return mapped_structure(make, m);
+    else
+     return m;
+   };
+   return result{member(std::integral_constant<std::size_t, I>{}, members)...};
+  }
+  (std::index_sequence_for<decltype(members)...>{});
+ });
+}
 template <class Make, class... R>
 auto mapped_structure(const Make& make, const std::tuple<R...>& r) {
  return std::apply(
@@ -1961,6 +2099,8 @@ template <class Make, class R>
 auto mapped_structure(const Make& make, const R& r) {
  if constexpr (sequence<R>)
   return mapped_sequence(r, [&](const auto& each) { return mapped_structure(make, each); });
+ else if constexpr (structure<R>)
+  return mapped_aggregate(make, r);
  else
   return make(r);
 }
@@ -1972,6 +2112,16 @@ void for_each_number(const F& f, const R& r) {
   std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
  else if constexpr (requires { r.parts(); })
   for_each_number(f, r.parts());
+ else if constexpr (structure<R>)
+  with_members(r, [&](const auto&... members) {
+   [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
+     if constexpr (holds_numbers<R, K>()) for_each_number(f, m);
+    };
+    (member(std::integral_constant<std::size_t, I>{}, members), ...);
+   }
+   (std::index_sequence_for<decltype(members)...>{});
+  });
  else
   f(r);
 }
@@ -1981,14 +2131,6 @@ std::size_t count_numbers(const R& r) {
  for_each_number([&](const auto&) { ++count; }, r);
  return count;
 }
-template <class X>
-struct number_in {
- using type = X;
-};
-template <sequence X>
-struct number_in<X> {
- using type = typename number_in<typename sequence_of<X>::element>::type;
-};
 inline void require_as_many(std::size_t given, std::size_t expected, const char* what) {
  if (given != expected)
   throw shape_error(std::string(what) + " of " + std::to_string(given) + " numbers, expected " +
@@ -1996,7 +2138,7 @@ inline void require_as_many(std::size_t given, std::size_t expected, const char*
 }
 }
 
-/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays and spans of numbers. The function
+/// gradient, jacobian, hessian, vjp, jvp and hvp of functions of vectors, arrays, spans and structures of numbers. The function
 /// objects are those of expr/derivatives.hpp; sequences of numbers have a mode of their own here, whose derivatives are
 /// taken by jets and by the tape.
 
@@ -2005,7 +2147,7 @@ namespace tapegraph {
 /// The mode of functions of sequences of numbers.
 struct number_mode;
 
-template <scalars::number_sequence R>
+template <scalars::number_argument R>
 struct detail::mode_of<R> {
  using type = number_mode;
 };
@@ -2015,18 +2157,15 @@ template <class... X>
 struct common_number;
 template <class First, class... Rest>
 struct common_number<First, Rest...> : common_number<Rest...> {};
-template <number_sequence First, class... Rest>
+template <number_argument First, class... Rest>
 struct common_number<First, Rest...> {
- using type = typename sequence_of<First>::element;
+ using type = typename number_type_of<First>::type;
 };
 template <class T, class Make, class... X>
 auto converted(const Make& make, const X&... x) {
  std::size_t index = 0;
  const auto each = [&](const auto& argument) {
-  if constexpr (sequence<std::remove_cvref_t<decltype(argument)>>)
-   return mapped_sequence(argument, [&](const auto& number) { return make(T(number), index++); });
-  else
-   return make(T(argument), index++);
+  return mapped_structure([&](const auto& number) { return make(T(number), index++); }, argument);
  };
  return std::tuple<decltype(each(x))...>{each(x)...};
 }
@@ -4501,10 +4640,13 @@ template <class T>
 struct symbol_truth;
 
 namespace scalars {
-enum class program_code : std::uint16_t {
+enum class program_code : std::uint8_t {
  end,
  call,
  guard,
+ guard_less,
+ guard_less_equal,
+ guard_equal,
  add,
  subtract,
  multiply,
@@ -4525,8 +4667,21 @@ enum class program_code : std::uint16_t {
  add_subtract,
  subtract_sum,
  add_multiply,
- subtract_multiply
+ subtract_multiply,
+ multiply_unless_zero,
+ divide_unless_zero,
+ distance,
+ add_products,
+ subtract_products,
+ multiply_products,
+ add_add_product,
+ subtract_add_product,
+ add_subtract_product,
+ product_subtract_sum,
+ sum_product,
+ difference_product
 };
+constexpr bool is_guard(program_code code) { return code >= program_code::guard && code <= program_code::guard_equal; }
 inline constexpr int program_block_bytes = 64;
 template <class T>
 inline constexpr int program_lanes = program_block_bytes / static_cast<int>(sizeof(T));
@@ -4597,7 +4752,7 @@ struct operation_lanes {
  template <class Isa>
  TG_INLINE static void run(T* y, const T* a, const T* b, const T* c) {
   constexpr auto places = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
-#pragma omp simd
+  TG_SIMD
   for (int i = 0; i < program_lanes<T>; ++i) y[i] = one(places, a[i], b[i], c[i]);
  }
  static void dispatched(T* y, const T* a, const T* b, const T* c) {
@@ -4777,7 +4932,10 @@ private:
   case program_code::choose:
    if (b == c) return b;
    return is_constant(a) ? (constant_value(a) != T(0) ? b : c) : 0;
-  case program_code::unless_zero: return is_constant(a) ? (constant_value(a) == T(0) ? constant(T(0)) : b) : 0;
+  case program_code::unless_zero:
+   if (is_constant(a)) return constant_value(a) == T(0) ? constant(T(0)) : b;
+   if (is_negated(b)) return operation<negate_op>(operation<unless_zero_op>(a, under(b)));
+   return 0;
   default: break;
   }
   if (&op == &row_of<pow_op, T>) {
@@ -5302,11 +5460,15 @@ void for_influences(const symbol_graph<T>& graph, const std::vector<std::uint32_
 namespace tapegraph::scalars {
 struct program_instruction {
  program_code code;
+ std::uint8_t entry;
  std::uint16_t extra;
  std::uint32_t out;
- std::uint32_t a, b, c;
+ std::uint32_t a, b, c, d;
 };
-inline constexpr unsigned operand_shift = 8, operand_mask = (1u << operand_shift) - 1;
+constexpr std::uint8_t program_entry(program_code code, unsigned last) {
+ return static_cast<std::uint8_t>(static_cast<unsigned>(code) * 5 + last);
+}
+inline constexpr unsigned guard_expects = 1, guard_exchanges = 2;
 template <class T>
 struct compiled_program {
  std::vector<program_instruction> instructions;
@@ -5329,7 +5491,31 @@ constexpr program_code joined_code(program_code first, program_code second, int 
   if (first == multiply) return side == 0 ? multiply_subtract : subtract_product;
   if (first == add) return side == 0 ? add_subtract : subtract_sum;
   return call;
+ case unless_zero:
+  if (side == 0) return call;
+  return first == multiply ? multiply_unless_zero : first == divide ? divide_unless_zero : call;
+ case magnitude: return first == subtract ? distance : call;
  default: return call;
+ }
+}
+struct joined_product {
+ program_code code = program_code::call;
+ bool exchanged = false;
+};
+constexpr joined_product with_product(program_code code) {
+ using enum program_code;
+ switch (code) {
+ case multiply_add: return {add_products};
+ case multiply_subtract: return {subtract_products};
+ case subtract_product: return {subtract_products, true};
+ case multiply_twice: return {multiply_products};
+ case add_twice: return {add_add_product};
+ case subtract_add: return {subtract_add_product};
+ case add_subtract: return {add_subtract_product};
+ case subtract_sum: return {product_subtract_sum};
+ case add_multiply: return {sum_product};
+ case subtract_multiply: return {difference_product};
+ default: return {};
  }
 }
 template <class T>
@@ -5353,7 +5539,7 @@ private:
   last_.assign(graph_.size(), 0);
   for (const std::uint32_t at : results) uses_[at] += 2, last_[at] = nothing;
   for (const program_guard& guard : graph_.guards()) {
-   uses_[guard.condition] += 2;
+   if (comparison_of(guard).code == program_code::guard) uses_[guard.condition] += 2;
    const node& n = graph_[guard.condition];
    for (std::size_t i = 0; i < operands_of(n); ++i) uses_[n.operand[i]] += 2;
   }
@@ -5368,16 +5554,24 @@ private:
   for (std::size_t i = graph_.size(); i-- > 1;) {
    const auto at = static_cast<std::uint32_t>(i);
    const node& n = graph_[at];
-   if (uses_[at] == 0 || operands_of(n) != 2 || part_of_[at] != 0) continue;
-   for (int side = 0; side < 2; ++side) {
+   if (uses_[at] == 0 || operands_of(n) > 2 || part_of_[at] != 0) continue;
+   for (int side = 0; side < static_cast<int>(operands_of(n)); ++side) {
     const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
     const node& f = graph_[first];
     if (uses_[first] != 1 || operands_of(f) != 2) continue;
-    if (joined_code(f.operation->code, n.operation->code, side) == program_code::call) continue;
+    const program_code code = joined_code(f.operation->code, n.operation->code, side);
+    if (code == program_code::call) continue;
     part_of_[first] = at;
+    const std::uint32_t other = n.operand[static_cast<std::size_t>(1 - side)];
+    if (with_product(code).code != program_code::call && other != first && is_single_product(other))
+     part_of_[other] = at;
     break;
    }
   }
+ }
+ bool is_single_product(std::uint32_t at) const {
+  const node& n = graph_[at];
+  return uses_[at] == 1 && n.operation != nullptr && n.operation->code == program_code::multiply;
  }
  void place_leaves() {
   slot_.assign(graph_.size(), nothing);
@@ -5391,15 +5585,45 @@ private:
    }
   program_.slots = program_.inputs + program_.constants.size();
  }
+ struct guard_kind {
+  program_code code;
+  bool negated = false, exchanged = false;
+ };
+ guard_kind comparison_of(const program_guard& guard) const {
+  const operation_row<T>* const row = graph_[guard.condition].operation;
+  if (row == &row_of<less_op, T>) return {program_code::guard_less};
+  if (row == &row_of<less_equal_op, T>) return {program_code::guard_less_equal};
+  if (row == &row_of<greater_op, T>) return {program_code::guard_less, false, true};
+  if (row == &row_of<greater_equal_op, T>) return {program_code::guard_less_equal, false, true};
+  if (row == &row_of<equal_op, T>) return {program_code::guard_equal};
+  if (row == &row_of<not_equal_op, T>) return {program_code::guard_equal, true};
+  return {program_code::guard};
+ }
+ program_instruction guard_instruction(std::uint32_t index) const {
+  const program_guard& guard = graph_.guards()[index];
+  const node& n = graph_[guard.condition];
+  const guard_kind kind = comparison_of(guard);
+  const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : guard.condition; };
+  const auto extra = static_cast<std::uint16_t>((guard.expected != kind.negated ? guard_expects : 0u) |
+             (kind.exchanged ? guard_exchanges : 0u));
+  if (kind.code == program_code::guard)
+   return {kind.code, 0, extra, index, guard.condition, operand(0), operand(1), 0};
+  return {kind.code, 0, extra, index, operand(kind.exchanged ? 1 : 0), operand(kind.exchanged ? 0 : 1), 0, 0};
+ }
  program_instruction operands(std::uint32_t at) const {
   const node& n = graph_[at];
-  program_instruction x{n.operation->code, 0, at, n.operand[0], n.operand[1], n.operand[2]};
-  for (int side = 0; side < 2 && operands_of(n) == 2; ++side) {
+  program_instruction x{n.operation->code, 0, 0, at, n.operand[0], n.operand[1], n.operand[2], 0};
+  for (int side = 0; side < static_cast<int>(operands_of(n)) && operands_of(n) <= 2; ++side) {
    const std::uint32_t first = n.operand[static_cast<std::size_t>(side)];
    if (part_of_[first] != at) continue;
    const node& f = graph_[first];
    x.code = joined_code(f.operation->code, n.operation->code, side);
    x.a = f.operand[0], x.b = f.operand[1], x.c = n.operand[static_cast<std::size_t>(1 - side)];
+   if (x.c == first || part_of_[x.c] != at) break;
+   const node& product = graph_[x.c];
+   const joined_product joined = with_product(x.code);
+   x.code = joined.code, x.c = product.operand[0], x.d = product.operand[1];
+   if (joined.exchanged) std::swap(x.a, x.c), std::swap(x.b, x.d);
    break;
   }
   return x;
@@ -5412,33 +5636,30 @@ private:
    if (uses_[at] != 0 && graph_[at].operation != nullptr && part_of_[at] == 0) all.push_back(operands(at));
    for (; next_guard < guard_order.size(); ++next_guard) {
     const std::uint32_t index = guard_order[next_guard];
-    const program_guard& guard = graph_.guards()[index];
-    if (guard.condition != at) break;
-    const node& n = graph_[at];
-    const auto operand = [&](std::size_t i) { return i < operands_of(n) ? n.operand[i] : at; };
-    all.push_back({program_code::guard, guard.expected, index, at, operand(0), operand(1)});
+    if (graph_.guards()[index].condition != at) break;
+    all.push_back(guard_instruction(index));
    }
   }
   bring_equals_together();
   for (std::size_t i = 0; i < all.size(); ++i)
-   for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c})
+   for (const std::uint32_t x : {all[i].a, all[i].b, all[i].c, all[i].d})
     if (x != 0 && last_[x] != nothing) last_[x] = static_cast<std::uint32_t>(i);
   std::vector<std::uint32_t> free;
   std::uint32_t last_out = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
    program_instruction& x = all[i];
    const std::uint32_t at = x.out;
-   const std::array<std::uint32_t, 3> read{x.a, x.b, x.c};
-   if (x.code < program_code::multiply_add && x.code != program_code::guard)
-    x.extra = function(*graph_[at].operation);
-   if (i > 0 && all[i - 1].code != program_code::guard) mark_last(x, last_out);
-   for (std::uint32_t* const place : {&x.a, &x.b, &x.c}) *place = *place == 0 ? 0 : slot_[*place];
-   for (std::size_t k = 0; k < 3; ++k) {
+   const std::array<std::uint32_t, 4> read{x.a, x.b, x.c, x.d};
+   if (x.code < program_code::multiply_add && !is_guard(x.code)) x.extra = function(*graph_[at].operation);
+   x.entry = program_entry(x.code, place_of_last(x, last_out));
+   for (std::uint32_t* const place : {&x.a, &x.b, &x.c, &x.d}) *place = *place == 0 ? 0 : slot_[*place];
+   for (std::size_t k = 0; k < read.size(); ++k) {
     const std::uint32_t r = read[k];
-    if (r == 0 || last_[r] != i || (k > 0 && r == read[0]) || (k > 1 && r == read[1])) continue;
+    if (r == 0 || last_[r] != i || std::find(read.begin(), read.begin() + k, r) != read.begin() + k)
+     continue;
     free.push_back(slot_[r]);
    }
-   if (x.code == program_code::guard) continue;
+   if (is_guard(x.code)) continue;
    last_out = at;
    if (free.empty()) {
     slot_[at] = static_cast<std::uint32_t>(program_.slots++);
@@ -5449,7 +5670,7 @@ private:
    x.out = slot_[at];
   }
   if (program_.slots == 0) program_.slots = 1;
-  all.push_back({program_code::end, 0, 0, 0, 0, 0});
+  all.push_back({program_code::end, program_entry(program_code::end, 0), 0, 0, 0, 0, 0, 0});
  }
  void bring_equals_together() {
   constexpr std::size_t window = 1024, least_mean = 3;
@@ -5465,13 +5686,13 @@ private:
    order.clear();
    for (std::size_t i = first; i < end; ++i) {
     const program_instruction& x = all[i];
-    const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c]}) + std::uint64_t{1};
+    const std::uint64_t own = std::max({level[x.a], level[x.b], level[x.c], level[x.d]}) + std::uint64_t{1};
     const std::uint64_t kind = x.code == program_code::call ? function(*graph_[x.out].operation) : 0;
-    if (x.code != program_code::guard) level[x.out] = static_cast<std::uint32_t>(own);
+    if (!is_guard(x.code)) level[x.out] = static_cast<std::uint32_t>(own);
     order.push_back({own << 32 | static_cast<std::uint64_t>(x.code) << 16 | kind, x});
    }
    for (const staged& x : order)
-    if (x.instruction.code != program_code::guard) level[x.instruction.out] = 0;
+    if (!is_guard(x.instruction.code)) level[x.instruction.out] = 0;
    std::stable_sort(order.begin(), order.end(),
        [](const staged& x, const staged& y) { return x.order < y.order; });
    std::size_t runs = 1;
@@ -5481,14 +5702,14 @@ private:
    for (std::size_t i = first; i < end; ++i) all[i] = order[i - first].instruction;
   }
  }
- static void mark_last(program_instruction& x, std::uint32_t last) {
-  const auto code = static_cast<unsigned>(x.code);
-  if (x.code == program_code::call || x.code == program_code::guard || x.code == program_code::choose) return;
+ static unsigned place_of_last(const program_instruction& x, std::uint32_t last) {
+  if (last == 0 || x.code == program_code::call || is_guard(x.code) || x.code == program_code::choose) return 0;
   const bool one =
    x.code == program_code::negate || x.code == program_code::square_root || x.code == program_code::magnitude;
-  const bool three = x.code >= program_code::multiply_add;
-  const unsigned which = x.a == last ? 1u : !one && x.b == last ? 2u : three && x.c == last ? 3u : 0u;
-  x.code = static_cast<program_code>(code | which << operand_shift);
+  const bool three = x.code >= program_code::multiply_add, four = x.code >= program_code::add_products;
+  if (x.a == last) return 1;
+  if (!one && x.b == last) return 2;
+  return three && x.c == last ? 3u : four && x.d == last ? 4u : 0u;
  }
  std::vector<std::uint32_t> guards_in_order() const {
   std::vector<std::uint32_t> order(graph_.guards().size());
@@ -5544,38 +5765,51 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
  using enum program_code;
  broken_guard<T> broken;
  const operation_row<T>* const* const functions = p.functions.data();
-#define TG_READS(flag, word, u, v, w, ...) \
- case (flag << operand_shift) | static_cast<unsigned>(program_code::word): \
+#define TG_READS(word, from, u, v, w, x, ...) \
+ case program_entry(word, from): \
   do { \
-   [[maybe_unused]] const T a = u, b = v, c = w; \
+   [[maybe_unused]] const T a = u, b = v, c = w, d = x; \
    last = __VA_ARGS__; \
    s[i->out] = last; \
    ++i; \
-  } while (static_cast<unsigned>(i->code) == \
-    ((flag << operand_shift) | static_cast<unsigned>(program_code::word))); \
+  } while (i->entry == program_entry(word, from)); \
   break;
 #define TG_ONE(word, ...) \
- TG_READS(0u, word, s[i->a], T(0), T(0), __VA_ARGS__) \
- TG_READS(1u, word, last, T(0), T(0), __VA_ARGS__)
+ TG_READS(word, 0, s[i->a], T(0), T(0), T(0), __VA_ARGS__) \
+ TG_READS(word, 1, last, T(0), T(0), T(0), __VA_ARGS__)
 #define TG_TWO(word, ...) \
- TG_READS(0u, word, s[i->a], s[i->b], T(0), __VA_ARGS__) \
- TG_READS(1u, word, last, s[i->b], T(0), __VA_ARGS__) \
- TG_READS(2u, word, s[i->a], last, T(0), __VA_ARGS__)
+ TG_READS(word, 0, s[i->a], s[i->b], T(0), T(0), __VA_ARGS__) \
+ TG_READS(word, 1, last, s[i->b], T(0), T(0), __VA_ARGS__) \
+ TG_READS(word, 2, s[i->a], last, T(0), T(0), __VA_ARGS__)
 #define TG_THREE(word, ...) \
- TG_READS(0u, word, s[i->a], s[i->b], s[i->c], __VA_ARGS__) \
- TG_READS(1u, word, last, s[i->b], s[i->c], __VA_ARGS__) \
- TG_READS(2u, word, s[i->a], last, s[i->c], __VA_ARGS__) \
- TG_READS(3u, word, s[i->a], s[i->b], last, __VA_ARGS__)
+ TG_READS(word, 0, s[i->a], s[i->b], s[i->c], T(0), __VA_ARGS__) \
+ TG_READS(word, 1, last, s[i->b], s[i->c], T(0), __VA_ARGS__) \
+ TG_READS(word, 2, s[i->a], last, s[i->c], T(0), __VA_ARGS__) \
+ TG_READS(word, 3, s[i->a], s[i->b], last, T(0), __VA_ARGS__)
+#define TG_FOUR(word, ...) \
+ TG_READS(word, 0, s[i->a], s[i->b], s[i->c], s[i->d], __VA_ARGS__) \
+ TG_READS(word, 1, last, s[i->b], s[i->c], s[i->d], __VA_ARGS__) \
+ TG_READS(word, 2, s[i->a], last, s[i->c], s[i->d], __VA_ARGS__) \
+ TG_READS(word, 3, s[i->a], s[i->b], last, s[i->d], __VA_ARGS__) \
+ TG_READS(word, 4, s[i->a], s[i->b], s[i->c], last, __VA_ARGS__)
+#define TG_GUARD(word, condition, first, second) \
+ case program_entry(word, 0): \
+  if ((condition) != ((i->extra & guard_expects) != 0) && i->out < broken.guard) { \
+   broken = {i->out, s[first], s[second]}; \
+   if ((i->extra & guard_exchanges) != 0) std::swap(broken.left, broken.right); \
+  } \
+  ++i; \
+  break;
  T last = T(0);
  for (const program_instruction* i = p.instructions.data();;) {
-  switch (static_cast<unsigned>(i->code)) {
-  case static_cast<unsigned>(program_code::end):
+  switch (i->entry) {
+  case program_entry(end, 0):
    return broken;
-   TG_READS(0u, call, s[i->a], s[i->b], s[i->c], functions[i->extra]->value(a, b, c))
-  case static_cast<unsigned>(program_code::guard):
-   if ((s[i->a] != T(0)) != (i->extra != 0) && i->out < broken.guard) broken = {i->out, s[i->b], s[i->c]};
-   ++i;
-   break;
+   TG_READS(call, 0, s[i->a], s[i->b], s[i->c], T(0), functions[i->extra]->value(a, b, c))
+   TG_GUARD(guard, s[i->a] != T(0), i->b, i->c)
+   TG_GUARD(guard_less, s[i->a] < s[i->b], i->a, i->b)
+   TG_GUARD(guard_less_equal, s[i->a] <= s[i->b], i->a, i->b)
+   TG_GUARD(guard_equal, s[i->a] == s[i->b], i->a, i->b)
    TG_TWO(add, a + b)
    TG_TWO(subtract, a - b)
    TG_TWO(multiply, product(a, b))
@@ -5583,7 +5817,7 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
    TG_ONE(negate, -a)
    TG_ONE(square_root, std::sqrt(a))
    TG_ONE(magnitude, std::fabs(a))
-   TG_READS(0u, choose, s[i->a], s[i->b], s[i->c], a != T(0) ? b : c)
+   TG_READS(choose, 0, s[i->a], s[i->b], s[i->c], T(0), a != T(0) ? b : c)
    TG_TWO(unless_zero, a == T(0) ? T(0) : b)
    TG_TWO(less, static_cast<T>(a < b))
    TG_TWO(less_equal, static_cast<T>(a <= b))
@@ -5597,13 +5831,27 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
    TG_THREE(subtract_sum, c - (a + b))
    TG_THREE(add_multiply, product(a + b, c))
    TG_THREE(subtract_multiply, product(a - b, c))
+   TG_THREE(multiply_unless_zero, c == T(0) ? T(0) : product(a, b))
+   TG_THREE(divide_unless_zero, c == T(0) ? T(0) : a / b)
+   TG_TWO(distance, std::fabs(a - b))
+   TG_FOUR(add_products, product(a, b) + product(c, d))
+   TG_FOUR(subtract_products, product(a, b) - product(c, d))
+   TG_FOUR(multiply_products, product(product(a, b), product(c, d)))
+   TG_FOUR(add_add_product, a + b + product(c, d))
+   TG_FOUR(subtract_add_product, a - b + product(c, d))
+   TG_FOUR(add_subtract_product, a + b - product(c, d))
+   TG_FOUR(product_subtract_sum, product(c, d) - (a + b))
+   TG_FOUR(sum_product, product(a + b, product(c, d)))
+   TG_FOUR(difference_product, product(a - b, product(c, d)))
   default: __builtin_unreachable();
   }
  }
 #undef TG_READS
+#undef TG_GUARD
 #undef TG_ONE
 #undef TG_TWO
 #undef TG_THREE
+#undef TG_FOUR
 }
 template <class T>
 struct program_block {
@@ -5617,15 +5865,17 @@ struct program_block {
    const T* const a = slots + std::size_t{i.a} * lanes;
    const T* const b = slots + std::size_t{i.b} * lanes;
    const T* const c = slots + std::size_t{i.c} * lanes;
+   const T* const d = slots + std::size_t{i.d} * lanes;
 #define TG_LANES(code, ...) \
  case code: \
   each<Isa>( \
-   y, a, b, c, [](auto& r, const auto& u, const auto& v, const auto& w) __attribute__((always_inline)) { \
-    static_cast<void>(w), static_cast<void>(v); \
+   y, a, b, c, d, \
+   [](auto& r, const auto& u, const auto& v, const auto& w, const auto& x) __attribute__((always_inline)) { \
+    static_cast<void>(x), static_cast<void>(w), static_cast<void>(v); \
     __VA_ARGS__; \
    }); \
   break;
-   switch (static_cast<program_code>(static_cast<unsigned>(i.code) & operand_mask)) {
+   switch (i.code) {
    case end:
     return;
     TG_LANES(add, r = u + v)
@@ -5643,26 +5893,52 @@ struct program_block {
     TG_LANES(subtract_sum, r = w - (u + v))
     TG_LANES(add_multiply, r = (u + v) * w)
     TG_LANES(subtract_multiply, r = (u - v) * w)
+    TG_LANES(add_products, r = u * v; const auto t = w * x; r = r + t)
+    TG_LANES(subtract_products, r = u * v; const auto t = w * x; r = r - t)
+    TG_LANES(multiply_products, r = (u * v) * (w * x))
+    TG_LANES(add_add_product, r = w * x; const auto t = u + v; r = t + r)
+    TG_LANES(subtract_add_product, r = w * x; const auto t = u - v; r = t + r)
+    TG_LANES(add_subtract_product, r = w * x; const auto t = u + v; r = t - r)
+    TG_LANES(product_subtract_sum, r = w * x; r = r - (u + v))
+    TG_LANES(sum_product, r = (u + v) * (w * x))
+    TG_LANES(difference_product, r = (u - v) * (w * x))
 #undef TG_LANES
-   case guard:
-    for (int lane = 0; lane < lanes; ++lane)
-     if ((a[lane] != T(0)) != (i.extra != 0) && i.out < broken[lane].guard)
-      broken[lane] = {i.out, b[lane], c[lane]};
+   case multiply_unless_zero:
+    for (int lane = 0; lane < lanes; ++lane) y[lane] = c[lane] == T(0) ? T(0) : a[lane] * b[lane];
     break;
+   case divide_unless_zero:
+    for (int lane = 0; lane < lanes; ++lane) y[lane] = c[lane] == T(0) ? T(0) : a[lane] / b[lane];
+    break;
+   case distance:
+    for (int lane = 0; lane < lanes; ++lane) y[lane] = std::fabs(a[lane] - b[lane]);
+    break;
+   case guard: check(i, broken, b, c, [=](int lane) { return a[lane] != T(0); }); break;
+   case guard_less: check(i, broken, a, b, [=](int lane) { return a[lane] < b[lane]; }); break;
+   case guard_less_equal: check(i, broken, a, b, [=](int lane) { return a[lane] <= b[lane]; }); break;
+   case guard_equal: check(i, broken, a, b, [=](int lane) { return a[lane] == b[lane]; }); break;
    default: functions[i.extra]->lanes(y, a, b, c);
    }
   }
  }
 private:
+ template <class F>
+ TG_INLINE static void check(const program_instruction& i, broken_guard<T>* broken, const T* left, const T* right,
+        const F& truth) {
+  if ((i.extra & guard_exchanges) != 0) std::swap(left, right);
+  for (int lane = 0; lane < lanes; ++lane)
+   if (truth(lane) != ((i.extra & guard_expects) != 0) && i.out < broken[lane].guard)
+    broken[lane] = {i.out, left[lane], right[lane]};
+ }
  template <class Isa, class F>
- TG_INLINE static void each(T* y, const T* a, const T* b, const T* c, const F& f) {
+ TG_INLINE static void each(T* y, const T* a, const T* b, const T* c, const T* d, const F& f) {
   using pack = cpu::vector<T, Isa::vector_bytes>;
   for (int k = 0; k < lanes; k += pack::lanes) {
-   typename pack::type u, v, w, r;
+   typename pack::type u, v, w, x, r;
    pack::load(u, a + k);
    pack::load(v, b + k);
    pack::load(w, c + k);
-   f(r, u, v, w);
+   pack::load(x, d + k);
+   f(r, u, v, w, x);
    pack::store(y + k, r);
   }
  }
@@ -5957,25 +6233,20 @@ struct recorded_number {
  using type = std::conditional_t<std::is_integral_v<common>, double, common>;
 };
 template <class... X>
- requires(number_sequence<X> || ...)
+ requires(number_argument<X> || ...)
 struct recorded_number<X...> {
  template <class First, class... Rest>
- struct first_sequence : first_sequence<Rest...> {};
- template <number_sequence First, class... Rest>
- struct first_sequence<First, Rest...> {
-  using type = typename sequence_of<First>::element;
+ struct first_argument : first_argument<Rest...> {};
+ template <number_argument First, class... Rest>
+ struct first_argument<First, Rest...> {
+  using type = typename number_type_of<First>::type;
  };
- using type = typename first_sequence<X...>::type;
+ using type = typename first_argument<X...>::type;
 };
 template <class T, class X>
 auto symbols_for(symbol_graph<T>& graph, const X& x) {
- const auto one = [&](const auto& value) {
-  return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number());
- };
- if constexpr (sequence<X>)
-  return mapped_sequence(x, one);
- else
-  return one(x);
+ return mapped_structure(
+  [&](const auto& value) { return symbol<T>(static_cast<T>(value), graph.add_input(), graph.number()); }, x);
 }
 template <class T, class... X>
 std::vector<T> flat_numbers(const X&... x) {
@@ -5985,9 +6256,9 @@ std::vector<T> flat_numbers(const X&... x) {
 }
 }
 
-/// The program of f, which runs once, at x: numbers, and vectors, arrays and spans of them, whose numbers become symbols.
-/// f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence of numbers, or a tuple of
-/// such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
+/// The program of f, which runs once, at x: numbers, and vectors, arrays, spans and structures of them, whose numbers become
+/// symbols. f is a template of its arguments' types (`const auto& x`) and returns a number, a sequence or structure of
+/// numbers, or a tuple of such. Numbers that are no arguments are constants of the program, as is whatever f reads elsewhere. Throws what f
 /// throws, and argument_error for symbols of other recordings.
 template <class F, class... X>
 auto record(const F& f, const X&... x) {
@@ -6011,6 +6282,8 @@ auto record(const F& f, const X&... x) {
  return number_program<T>(std::move(graph), std::move(results));
 }
 }
+// -- tapegraph/scalar/sparse/bicolouring.hpp
+
 // -- tapegraph/scalar/sparse/colouring.hpp
 
 // -- tapegraph/scalar/sparse/pattern.hpp
@@ -6250,6 +6523,79 @@ inline colouring colour_acyclic(const sparsity_pattern& p) {
    });
  });
 }
+}
+
+/// Colourings of rows and columns together, for matrices with a few full rows and a few full columns, which rows or columns
+/// alone cannot compress. Coleman and Verma, The Efficient Computation of Sparse Jacobian Matrices Using Automatic
+/// Differentiation, SIAM Journal on Scientific Computing 19 (1998).
+
+namespace tapegraph {
+
+/// Colours of rows, which reverse mode computes together, and of columns, which forward mode does. A nonzero is read from its
+/// row if the row has a colour, otherwise from its column; with `columns_first` the other way round. Where it is read, no
+/// other row (column) of the colour has a nonzero.
+struct bicolouring {
+ colouring rows, columns;
+ bool columns_first = false;
+
+ std::int32_t count() const { return rows.count + columns.count; }
+ bool by_row(std::size_t row, std::size_t column) const {
+  return columns_first ? columns.colours[column] < 0 : rows.colours[row] >= 0;
+ }
+};
+
+namespace scalars {
+inline sparsity_pattern with_rows(const sparsity_pattern& p, const std::vector<bool>& kept) {
+ sparsity_pattern part{p.row_count, p.column_count, {0}, {}};
+ for (std::size_t i = 0; i < p.row_count; ++i) {
+  const auto row = row_of_pattern(p, static_cast<std::int32_t>(i));
+  if (kept[i]) part.columns.insert(part.columns.end(), row.begin(), row.end());
+  part.starts.push_back(static_cast<std::int32_t>(part.columns.size()));
+ }
+ return part;
+}
+template <class Found>
+void split_by_length(const sparsity_pattern& p, std::int32_t& least, const Found& found) {
+ const auto size = [&](std::int32_t row) { return static_cast<std::int32_t>(row_of_pattern(p, row).size()); };
+ std::vector<std::int32_t> order(p.row_count);
+ std::iota(order.begin(), order.end(), 0);
+ std::stable_sort(order.begin(), order.end(), [&](std::int32_t x, std::int32_t y) { return size(x) > size(y); });
+ std::vector<bool> is_long(p.row_count, false);
+ int limits = 0;
+ for (std::size_t k = 1; k < order.size() && limits < 32; ++k) {
+  is_long[static_cast<std::size_t>(order[k - 1])] = true;
+  const std::int32_t next = size(order[k]);
+  if (next == size(order[k - 1])) continue;
+  if (next == 0) break;
+  ++limits;
+  if (next + 1 >= least) continue;
+  const colouring rows = colour_rows(with_rows(p, is_long));
+  if (rows.count + next >= least) continue;
+  std::vector<bool> is_short = is_long;
+  is_short.flip();
+  const colouring columns = colour_columns(with_rows(p, is_short));
+  if (rows.count + columns.count >= least) continue;
+  least = rows.count + columns.count;
+  found(rows, columns);
+ }
+}
+}
+
+/// The colouring with the fewest colours that is found: of columns alone, of rows alone, or of both.
+inline bicolouring colour_rows_and_columns(const sparsity_pattern& p) {
+ const colouring no_rows{std::vector<std::int32_t>(p.row_count, -1), 0};
+ const colouring no_columns{std::vector<std::int32_t>(p.column_count, -1), 0};
+ bicolouring best{no_rows, colour_columns(p), false};
+ if (colouring rows = colour_rows(p); rows.count < best.count()) best = {std::move(rows), no_columns, false};
+ std::int32_t least = best.count();
+ scalars::split_by_length(p, least, [&](const colouring& rows, const colouring& columns) {
+  best = {rows, columns, false};
+ });
+ scalars::split_by_length(transposed(p), least, [&](const colouring& columns, const colouring& rows) {
+  best = {rows, columns, true};
+ });
+ return best;
+}
 
 // -- tapegraph/scalar/sparse/sparse_derivatives.hpp
 
@@ -6357,16 +6703,15 @@ std::vector<std::uint32_t> recovered(symbol_graph<T>& graph, const sparsity_patt
 }
 }
 
-/// The plan of a program's Jacobian: columns together in forward mode, or rows in reverse mode, whichever needs fewer
-/// colours.
+/// The plan of a program's Jacobian: columns together in forward mode, rows in reverse mode, or some of each, whichever needs
+/// the fewest colours.
 template <class T>
 sparse_derivative<T> sparse_jacobian(const number_program<T>& f) {
  sparsity_pattern p = jacobian_pattern(f);
- const colouring columns = colour_columns(p), rows = colour_rows(p);
+ const bicolouring colours = colour_rows_and_columns(p);
  auto graph = std::make_shared<scalars::symbol_graph<T>>(*f.graph(), false);
  scalars::graph_differentiation<T> derivatives(*graph);
- const std::uint32_t zero = graph->constant(T(0));
- std::vector<std::uint32_t> values(p.nonzeros(), zero);
+ std::vector<std::uint32_t> values(p.nonzeros(), graph->constant(T(0)));
  const auto take = [&](const auto& has_colour, const auto& at) {
   for (std::size_t i = 0; i < p.row_count; ++i)
    for (auto k = static_cast<std::size_t>(p.starts[i]); k < static_cast<std::size_t>(p.starts[i + 1]); ++k) {
@@ -6374,23 +6719,20 @@ sparse_derivative<T> sparse_jacobian(const number_program<T>& f) {
     if (has_colour(i, j) && at(i, j) != 0) values[k] = at(i, j);
    }
  };
- if (columns.count <= rows.count) {
-  scalars::for_directions(derivatives, *graph, columns, [&](std::int32_t c, const auto& tangents) {
-   take([&](std::size_t, std::size_t j) { return columns.colours[j] == c; },
-    [&](std::size_t i, std::size_t) { return tangents[f.nodes()[i]]; });
-  });
- } else {
-  const std::uint32_t one = graph->constant(T(1));
-  for (std::int32_t c = 0; c < rows.count; ++c) {
-   std::vector<std::uint32_t> adjoints = derivatives.seeds();
-   for (std::size_t i = 0; i < p.row_count; ++i)
-    if (rows.colours[i] == c) adjoints[f.nodes()[i]] = one;
-   derivatives.backward(adjoints);
-   take([&](std::size_t i, std::size_t) { return rows.colours[i] == c; },
-    [&](std::size_t, std::size_t j) { return adjoints[graph->inputs()[j]]; });
-  }
+ scalars::for_directions(derivatives, *graph, colours.columns, [&](std::int32_t c, const auto& tangents) {
+  take([&](std::size_t i, std::size_t j) { return !colours.by_row(i, j) && colours.columns.colours[j] == c; },
+   [&](std::size_t i, std::size_t) { return tangents[f.nodes()[i]]; });
+ });
+ const std::uint32_t one = graph->constant(T(1));
+ for (std::int32_t c = 0; c < colours.rows.count; ++c) {
+  std::vector<std::uint32_t> adjoints = derivatives.seeds();
+  for (std::size_t i = 0; i < p.row_count; ++i)
+   if (colours.rows.colours[i] == c) adjoints[f.nodes()[i]] = one;
+  derivatives.backward(adjoints);
+  take([&](std::size_t i, std::size_t j) { return colours.by_row(i, j) && colours.rows.colours[i] == c; },
+   [&](std::size_t, std::size_t j) { return adjoints[graph->inputs()[j]]; });
  }
- return {std::move(p), number_program<T>(std::move(graph), std::move(values)), std::min(columns.count, rows.count)};
+ return {std::move(p), number_program<T>(std::move(graph), std::move(values)), colours.count()};
 }
 
 /// The plan of the second derivatives of a program's one result. The pattern, both triangles, is that of the gradient's
@@ -6426,6 +6768,682 @@ template <class F, class First, class... X>
 auto sparse_hessian(const F& f, const First& first, const X&... x) {
  using T = typename scalars::recorded_number<First, X...>::type;
  return sparse_hessian(record(f, first, x...))(scalars::flat_numbers<T>(first, x...));
+}
+}
+// -- tapegraph/number_tensor.hpp
+
+/// Numbers that record and tensors in one program: tensors whose elements are such numbers, functions of tensors in code of
+/// numbers, and functions of numbers in code of tensors. docs/number_tensors.md is its page.
+
+// -- tapegraph/scalar/tensors/number_tensor.hpp
+
+namespace tapegraph {
+namespace scalars {
+template <class N>
+struct plain_number_in {
+ using type = N;
+};
+template <class T>
+struct plain_number_in<real<T>> : plain_number_in<T> {};
+template <class T, int N>
+struct plain_number_in<jet<T, N>> : plain_number_in<T> {};
+template <class Op, class T, class... X>
+struct plain_number_in<statement<Op, T, X...>> : plain_number_in<T> {};
+template <class N>
+using plain_number_in_t = typename plain_number_in<N>::type;
+template <class N>
+constexpr auto innermost_value(const N& x) {
+ if constexpr (recording<N>)
+  return innermost_value(x.value());
+ else if constexpr (is_jet<N>)
+  return innermost_value(x.value);
+ else
+  return x;
+}
+}
+
+/// Numbers with a tensor's shape, in row-major order: the elements of a tensor for code of single numbers, each of which
+/// can be a number that records (`tg::real_tensor<>`), a jet, or a plain number. It is an argument and a result of
+/// gradient, jacobian, minimize and so on, as std::vector is.
+template <class Number>
+class number_tensor {
+public:
+ using value_type = Number;
+
+ /// Without numbers, shape [0].
+ number_tensor() : dims_{0} {}
+ /// Zeros.
+ explicit number_tensor(const tapegraph::shape& dims) : dims_(dims), numbers_(count_of(dims)) {}
+ /// Throws shape_error where the shape has another number of elements.
+ number_tensor(const tapegraph::shape& dims, std::vector<Number> numbers)
+  : dims_(dims), numbers_(std::move(numbers)) {
+  if (count_of(dims) != numbers_.size())
+   throw shape_error("number_tensor: " + std::to_string(numbers_.size()) + " numbers for shape " +
+       to_string(dims));
+ }
+ /// The elements of a tensor, which are constants until they are watched.
+ template <class T>
+  requires(arithmetic<T>&& std::constructible_from<Number, T>)
+ explicit number_tensor(const tensor<T>& t) : dims_(t.shape()), numbers_(t.values().begin(), t.values().end()) {}
+
+ const tapegraph::shape& shape() const { return dims_; }
+ int rank() const { return dims_.rank(); }
+ std::size_t size() const { return numbers_.size(); }
+ /// The values as a tensor, which are constants. Their derivatives by a tape are in adjoints().
+ auto values() const {
+  using T = scalars::plain_number_in_t<Number>;
+  auto result = tensor<T>::uninitialized(dims_);
+  T* to = result.mutable_data();
+  for (const Number& x : numbers_) *to++ = scalars::innermost_value(x);
+  return result;
+ }
+
+ /// One number, by one index per axis from 0. Throws shape_error for another number of indices, range_error for an
+ /// index outside its axis.
+ template <std::integral... Index>
+ Number& operator()(Index... index) {
+  return numbers_[offset(index...)];
+ }
+ template <std::integral... Index>
+ const Number& operator()(Index... index) const {
+  return numbers_[offset(index...)];
+ }
+ /// The number of a number_tensor that has one; throws shape_error for others.
+ const Number& item() const {
+  if (size() != 1) throw shape_error("number_tensor::item: the shape is " + to_string(dims_));
+  return numbers_[0];
+ }
+ /// The numbers one after the other.
+ Number& operator[](std::size_t i) { return numbers_[i]; }
+ const Number& operator[](std::size_t i) const { return numbers_[i]; }
+ auto begin() { return numbers_.begin(); }
+ auto end() { return numbers_.end(); }
+ auto begin() const { return numbers_.begin(); }
+ auto end() const { return numbers_.end(); }
+
+ template <class Other>
+ void resize_like(const number_tensor<Other>& like) {
+  dims_ = like.shape();
+  numbers_.resize(like.size());
+ }
+
+private:
+ static std::size_t count_of(const tapegraph::shape& dims) {
+  for (int i = 0; i < dims.rank(); ++i)
+   if (dims[i].value < 0) throw shape_error("number_tensor: negative extent in shape " + to_string(dims));
+  return static_cast<std::size_t>(dims.elements());
+ }
+ template <class... Index>
+ std::size_t offset(Index... index) const {
+  if (sizeof...(index) != static_cast<std::size_t>(rank()))
+   throw shape_error("number_tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+       to_string(dims_));
+  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+  std::int64_t flat = 0;
+  for (int i = 0; i < rank(); ++i) {
+   if (at[i] < 0 || at[i] >= dims_[i].value) detail::throw_index(at[i], i, dims_);
+   flat = flat * dims_[i].value + at[i];
+  }
+  return static_cast<std::size_t>(flat);
+ }
+
+ tapegraph::shape dims_;
+ std::vector<Number> numbers_;
+};
+template <class T>
+number_tensor(const tensor<T>&) -> number_tensor<T>;
+
+template <class T = double>
+using real_tensor = number_tensor<real<T>>;
+
+template <class N>
+struct scalars::sequence_of<number_tensor<N>> {
+ using element = N;
+ template <class V>
+ using with = number_tensor<V>;
+};
+
+/// The derivatives by the numbers of x of what the tape has swept (real_tape::backward), as a tensor of x's shape.
+template <class T>
+tensor<T> adjoints(const real_tape<T>& tape, const number_tensor<real<T>>& x) {
+ auto result = tensor<T>::uninitialized(x.shape());
+ T* to = result.mutable_data();
+ for (const real<T>& each : x) *to++ = tape.adjoint(each);
+ return result;
+}
+}
+// -- tapegraph/scalar/tensors/with_numbers.hpp
+
+/// Functions of numbers in code of tensors: one operation of eager mode, whose derivatives the tape of numbers takes.
+
+namespace tapegraph {
+namespace scalars {
+template <class T, class Y>
+tensor<T> result_tensor(const Y& y) {
+ if constexpr (sequence<Y>) {
+  shape dims{static_cast<std::int64_t>(length(y))};
+  if constexpr (requires { y.shape(); }) dims = y.shape();
+  auto t = tensor<T>::uninitialized(dims);
+  T* const to = t.mutable_data();
+  for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(y[i]);
+  return t;
+ } else {
+  static_assert(arithmetic<Y>, "with_numbers: the function returns a number, or a sequence of numbers");
+  return tensor<T>(static_cast<T>(y));
+ }
+}
+template <class T, class... Y>
+tensor<T> flat_tensor(const Y&... y) {
+ std::vector<T> all;
+ (for_each_number([&](const auto& number) { all.push_back(static_cast<T>(number)); }, y), ...);
+ return tensor<T>(all);
+}
+template <class T, class... Like>
+auto parted(const tensor<T>& flat, const Like&... like) {
+ std::int64_t next = 0;
+ const auto take = [&](const any_tensor& x) {
+  const std::int64_t first = next;
+  next += x.size();
+  const tensor<T> part = slice(flat, {{first, next}});
+  return tensor<T>(reshape(part, x.shape()));
+ };
+ return std::tuple<std::conditional_t<true, tensor<T>, Like>...>{take(like)...};
+}
+template <class F>
+struct first_pull {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& u, const X&... x) const {
+  return flat_tensor<T>(vjp_of<F>{f}(number_tensor<T>(u), number_tensor<T>(x)...).gradient);
+ }
+};
+template <class F>
+struct second_pull {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& w, const tensor<T>& u, const X&... x) const {
+  const std::tuple points{number_tensor<T>(x)...};
+  const auto along = numbers_of(parted(w, x...));
+  return flat_tensor<T>(jvp_of<F>{f}(points, along).tangent, push_of_pull(f, u, points, along));
+ }
+ template <class T, class... X>
+ static auto numbers_of(const std::tuple<tensor<T>, X...>& parts) {
+  return std::apply([](const auto&... each) { return std::tuple{number_tensor<T>(each)...}; }, parts);
+ }
+ template <class T, class Points, class Along>
+ static auto push_of_pull(const F& f, const tensor<T>& u, const Points& points, const Along& along) {
+  const number_tensor<T> weights(u);
+  const auto pull = [&](const auto&... at) { return vjp_of<F>{f}(weights, at...).gradient; };
+  return jvp_of<decltype(pull)>{pull}(points, along).tangent;
+ }
+};
+template <class F>
+struct third_pull {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& adjoint, const tensor<T>& w, const tensor<T>& u, const X&... x) const {
+  using second = second_pull<F>;
+  const std::tuple points{number_tensor<T>(x)...};
+  const auto parts = parted(adjoint, u, x...);
+  const tensor<T> z0 = std::get<0>(parts);
+  const auto z =
+   std::apply([](const auto&, const auto&... each) { return std::tuple{number_tensor<T>(each)...}; }, parts);
+  const auto along = second::numbers_of(parted(w, x...));
+  const auto pushed = [&](const auto&... at) { return jvp_of<F>{f}(std::tuple{at...}, along).tangent; };
+  const number_tensor<T> weights(u);
+  const auto pull = [&](const auto&... at) { return vjp_of<F>{f}(weights, at...).gradient; };
+  const auto both = [&](const auto&... at) {
+   return jvp_of<decltype(pull)>{pull}(std::tuple{at...}, along).tangent;
+  };
+  const tensor<T> by_w = first_pull<F>{f}(z0, x...) + flat_tensor<T>(second::push_of_pull(f, u, points, z));
+  const tensor<T> by_x = flat_tensor<T>(second::push_of_pull(f, z0, points, along)) +
+       flat_tensor<T>(jvp_of<decltype(both)>{both}(points, z).tangent);
+  return flat_tensor<T>(number_tensor(by_w), jvp_of<decltype(pushed)>{pushed}(points, z).tangent,
+       number_tensor(by_x));
+ }
+};
+struct no_further_derivative {
+ template <class T, class... X>
+ auto operator()(const tensor<T>&, const tensor<T>&, const X&...) const {
+  throw argument_error("with_numbers: third derivatives are not taken; write the function with tensors");
+  return std::tuple<X...>{};
+ }
+};
+template <class F>
+struct third_backward {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& adjoint, const tensor<T>&, const tensor<T>& w, const X&... u_and_x) const {
+  return parted(custom_gradient(third_pull<F>{f}, no_further_derivative{})(adjoint, w, u_and_x...), w,
+     u_and_x...);
+ }
+};
+template <class F>
+struct second_backward {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& w, const tensor<T>&, const tensor<T>& u, const X&... x) const {
+  return parted(custom_gradient(second_pull<F>{f}, third_backward<F>{f})(w, u, x...), u, x...);
+ }
+};
+template <class F>
+struct first_backward {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& u, const tensor<T>&, const X&... x) const {
+  return parted(custom_gradient(first_pull<F>{f}, second_backward<F>{f})(u, x...), x...);
+ }
+};
+template <class F>
+struct values_of_numbers {
+ F f;
+ template <class T, class... X>
+ auto operator()(const tensor<T>& first, const X&... x) const {
+  return result_tensor<T>(f(number_tensor<T>(first), number_tensor<T>(x)...));
+ }
+};
+}
+
+/// with_numbers(f) as a function object.
+template <class F>
+struct with_numbers_of {
+ F f;
+
+ template <tensor_like First, tensor_like... X>
+ auto operator()(const First& first, const X&... x) const {
+  static_assert(std::is_same_v<mode_of_t<First, X...>, eager>,
+     "with_numbers: a function of numbers runs in eager mode; in graph mode write it with tensors");
+  using T = typename decltype(eval(first))::element_type;
+  static_assert(std::floating_point<T> && (std::is_same_v<typename decltype(eval(x))::element_type, T> && ...),
+     "with_numbers: arguments are tensors of double, or of float");
+  return custom_gradient(scalars::values_of_numbers<F>{f}, scalars::first_backward<F>{f})(first, x...);
+ }
+};
+
+/// with_numbers(f)(x...): a function of numbers, called with tensors in eager mode. f is a template of its arguments
+/// (`const auto& a`): each is a number_tensor of plain numbers, and when derivatives are taken, of tg::real or jets. It
+/// returns a number (a tensor of rank 0) or a sequence of numbers (its shape, or rank 1). The call is one record of a
+/// gradient_tape, whose first and second derivatives, forward and reverse, are those of gradient, jvp and vjp of numbers.
+/// f must do the same whenever it is called, and is kept with the tape.
+template <class F>
+constexpr auto with_numbers(F f) {
+ return with_numbers_of<F>{std::move(f)};
+}
+}
+// -- tapegraph/scalar/tensors/with_tensors.hpp
+
+// -- tapegraph/scalar/tensors/bound_function.hpp
+
+/// The arguments of with_tensors, of which those without numbers are bound.
+
+namespace tapegraph::scalars {
+template <class X>
+concept tensor_argument = std::is_base_of_v<any_tensor, X> || expression<X>;
+template <class X>
+struct argument_number {
+ using type = void;
+};
+template <class X>
+ requires(recording<X>)
+struct argument_number<X> {
+ using type = real<typename recorded_value<X>::type>;
+};
+template <class X>
+ requires(is_jet<X> || std::floating_point<X>)
+struct argument_number<X> {
+ using type = X;
+};
+template <sequence X>
+struct argument_number<X> : argument_number<typename sequence_of<X>::element> {};
+template <class X>
+using argument_number_t = typename argument_number<X>::type;
+template <class Plain, class... N>
+struct call_number {
+ using type = Plain;
+};
+template <class Plain, class First, class... Rest>
+struct call_number<Plain, First, Rest...>
+ : std::conditional_t<differential_number<First>, std::type_identity<First>,
+      call_number<std::conditional_t<std::is_void_v<Plain>, First, Plain>, Rest...>> {};
+template <class N, class X>
+number_tensor<N> shaped(const X& x) {
+ if constexpr (sequence<X>) {
+  std::vector<N> numbers;
+  numbers.reserve(length(x));
+  for (std::size_t i = 0; i < length(x); ++i) numbers.push_back(N(x[i]));
+  if constexpr (requires { x.shape(); })
+   return {x.shape(), std::move(numbers)};
+  else
+   return {shape{static_cast<std::int64_t>(numbers.size())}, std::move(numbers)};
+ } else {
+  return {shape{}, std::vector<N>{N(x)}};
+ }
+}
+template <class T, class F, class... X>
+struct bound_function {
+ F f;
+ std::tuple<X...> kept;
+ template <class... H>
+ auto operator()(const H&... numbers) const {
+  const std::tuple<const H&...> all{numbers...};
+  const auto y = [&]<std::size_t... I>(std::index_sequence<I...>) { return f(argument<I>(all)...); }
+  (std::index_sequence_for<X...>{});
+  if constexpr (detail::is_tuple<std::remove_cvref_t<decltype(y)>>)
+   return std::apply([](const auto&... each) { return std::tuple{checked(each)...}; }, y);
+  else
+   return std::tuple{checked(y)};
+ }
+private:
+ template <std::size_t I, class All>
+ const auto& argument(const All& all) const {
+  if constexpr (std::is_base_of_v<any_tensor, std::tuple_element_t<I, std::tuple<X...>>>)
+   return std::get<I>(kept);
+  else
+   return std::get<place<I>()>(all);
+ }
+ template <std::size_t I>
+ static constexpr std::size_t place() {
+  constexpr bool is_tensor[]{std::is_base_of_v<any_tensor, X>...};
+  std::size_t before = 0;
+  for (std::size_t k = 0; k < I; ++k) before += is_tensor[k] ? 0u : 1u;
+  return before;
+ }
+ template <class Y>
+ static tensor<T> checked(const Y& y) {
+  static_assert(tensor_argument<Y>, "with_tensors: the function returns a tensor, or a std::tuple of tensors");
+  if constexpr (tensor_argument<Y>) {
+   static_assert(std::is_same_v<typename decltype(eval(y))::element_type, T>,
+      "with_tensors: results have the element type of the numbers; use cast");
+   return eval(y);
+  }
+ }
+};
+}
+
+/// Functions of tensors in code of numbers that record: one external function on the tape of numbers.
+
+namespace tapegraph {
+namespace scalars {
+template <class T>
+tensor<T> as_tensor(const number_tensor<T>& x) {
+ return x.values();
+}
+template <class T, class It>
+tensor<T> tensor_at(It& from, const shape& dims) {
+ auto t = tensor<T>::uninitialized(dims);
+ T* const to = t.mutable_data();
+ std::copy_n(from, t.size(), to);
+ from += t.size();
+ return t;
+}
+template <std::size_t, class T>
+using tensor_numbered = tensor<T>;
+template <class F>
+struct pushed_function {
+ F f;
+ template <class... H>
+ auto operator()(const H&... values_and_directions) const {
+  const auto y = jvp_of<F>{f}(values_and_directions...);
+  return std::tuple_cat(y.value, y.tangent);
+ }
+};
+template <class F, std::size_t Results>
+struct pulled_function {
+ F f;
+ template <class... H>
+ auto operator()(const H&... cotangents_and_values) const {
+  const std::tuple<H...> all{cotangents_and_values...};
+  return [&]<std::size_t... U, std::size_t... I>(std::index_sequence<U...>, std::index_sequence<I...>) {
+   const auto y = vjp_of<F>{f}(std::tuple{std::get<U>(all)...}, std::get<Results + I>(all)...);
+   if constexpr (sizeof...(I) == 1)
+    return std::tuple{y.gradient};
+   else
+    return y.gradient;
+  }
+  (std::make_index_sequence<Results>{}, std::make_index_sequence<sizeof...(H) - Results>{});
+ }
+};
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tensor_argument(std::size_t argument, const char* what) {
+ throw argument_error("with_tensors: a number of argument " + std::to_string(argument) + " was recorded by " + what +
+      "; a constant is x.value()");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_followed_tensor(const shape& dims) {
+ throw argument_error("with_tensors: a gradient_tape follows a result of shape " + to_string(dims) +
+      ", and numbers are not on that tape; pass x.detach(), or use with_numbers");
+}
+template <class N>
+struct tensor_call;
+template <std::floating_point T>
+struct tensor_call<T> {
+ template <class F>
+ static auto run(const F& f, const auto&... x) {
+  return std::apply(
+   [](const auto&... y) {
+    (refuse_followed(y), ...);
+    return std::tuple{number_tensor<T>(y)...};
+   },
+   f(as_tensor(x)...));
+ }
+ static void refuse_followed(const any_tensor& y) {
+  if (detail::tape_storage::instance().tracks(y)) refuse_followed_tensor(y.shape());
+ }
+};
+template <class V, int Directions>
+struct tensor_call<jet<V, Directions>> {
+ using number = jet<V, Directions>;
+ template <class F, class... X>
+ static auto run(const F& f, const X&... x) {
+  std::vector<std::int64_t> drawn;
+  if constexpr (std::floating_point<V>) {
+   using whole = detail::linearization<eager, F, std::conditional_t<true, tensor<V>, X>...>;
+   whole at(f, as_tensor(part(x, [](const number& v) { return v.value; }))...);
+   auto y =
+    std::apply([](const auto&... each) { return std::tuple{number_tensor<number>(each)...}; }, at.value);
+   for (int k = 0; k < Directions; ++k) {
+    const auto along = [k](const number& v) { return v.derivative[k]; };
+    const auto directions = std::tuple{as_tensor(part(x, along))...};
+    const auto tangents = at.push(directions, "with_tensors");
+    add_direction(y, tangents, k);
+   }
+   return y;
+  } else {
+   const auto once = [&](int k) {
+    const detail::checkpointed_run run_with(drawn, k > 0);
+    return tensor_call<V>::run(pushed_function<F>{f}, part(x, [](const number& v) { return v.value; })...,
+          part(x, [k](const number& v) { return v.derivative[k]; })...);
+   };
+   const auto first = once(0);
+   constexpr std::size_t results = std::tuple_size_v<std::remove_cvref_t<decltype(first)>> / 2;
+   auto y = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple{with_zeros(std::get<I>(first))...};
+   }
+   (std::make_index_sequence<results>{});
+   for (int k = 0; k < Directions; ++k) {
+    const auto both = k == 0 ? first : once(k);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+     add_direction(y, std::tie(std::get<results + I>(both)...), k);
+    }
+    (std::make_index_sequence<results>{});
+   }
+   return y;
+  }
+ }
+private:
+ template <class Get>
+ static number_tensor<V> part(const number_tensor<number>& x, const Get& get) {
+  std::vector<V> numbers;
+  numbers.reserve(x.size());
+  for (const number& each : x) numbers.push_back(get(each));
+  return {x.shape(), std::move(numbers)};
+ }
+ static number_tensor<number> with_zeros(const number_tensor<V>& values) {
+  return {values.shape(), std::vector<number>(values.begin(), values.end())};
+ }
+ template <class Y, class Tangents>
+ static void add_direction(Y& y, const Tangents& tangents, int k) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (set_direction(std::get<I>(y), std::get<I>(tangents), k), ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<Y>>{});
+ }
+ static void set_direction(number_tensor<number>& y, const tensor<V>& tangent,
+       int k) requires(std::floating_point<V>) {
+  const V* from = tangent.data();
+  for (number& each : y) each.derivative[k] = *from++;
+ }
+ static void set_direction(number_tensor<number>& y, const number_tensor<V>& tangent, int k) {
+  for (std::size_t i = 0; i < y.size(); ++i) y[i].derivative[k] = tangent[i];
+ }
+};
+template <class V>
+struct tensor_call<real<V>> {
+ using number = real<V>;
+ template <class F, class... X>
+ static auto run(const F& f, const X&... x) {
+  real_tape<V>* const tape = tape_of(x...);
+  if (tape == nullptr) return constants(tensor_call<V>::run(f, values(x)...));
+  std::vector<number> inputs;
+  (inputs.insert(inputs.end(), x.begin(), x.end()), ...);
+  auto drawn = std::make_shared<std::vector<std::int64_t>>();
+  const auto y = [&] {
+   const detail::checkpointed_run first(*drawn, false);
+   return tensor_call<V>::run(f, values(x)...);
+  }();
+  std::vector<V> flat;
+  std::apply([&](const auto&... each) { (flat.insert(flat.end(), each.begin(), each.end()), ...); }, y);
+  const std::vector<shape> shapes =
+   std::apply([](const auto&... each) { return std::vector<shape>{each.shape()...}; }, y);
+  using results = std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(y)>>>;
+  const std::vector<number> on_tape = tape->external(
+   std::span<const number>(inputs), std::span<const V>(flat),
+   [f, at = std::tuple{values(x)...}, shapes, drawn](std::span<const V> of_results, std::span<V> of_inputs) {
+    const detail::checkpointed_run second(*drawn, true);
+    std::apply([&](const auto&... each) { pull(results{}, f, shapes, of_results, of_inputs, each...); },
+      at);
+   });
+  std::size_t next = 0;
+  return std::apply(
+   [&](const auto&... each) {
+    const auto take = [&](const auto& like) {
+     const auto first = on_tape.begin() + static_cast<std::ptrdiff_t>(next);
+     next += like.size();
+     return number_tensor<number>(
+      like.shape(), std::vector<number>(first, first + static_cast<std::ptrdiff_t>(like.size())));
+    };
+    return std::tuple<decltype(take(each))...>{take(each)...};
+   },
+   y);
+ }
+private:
+ static number_tensor<V> values(const number_tensor<number>& x) {
+  std::vector<V> numbers;
+  numbers.reserve(x.size());
+  for (const number& each : x) numbers.push_back(each.value());
+  return {x.shape(), std::move(numbers)};
+ }
+ template <class Y>
+ static auto constants(const Y& y) {
+  return std::apply(
+   [](const auto&... each) {
+    return std::tuple{
+     number_tensor<number>(each.shape(), std::vector<number>(each.begin(), each.end()))...};
+   },
+   y);
+ }
+ template <class... X>
+ static real_tape<V>* tape_of(const X&... x) {
+  const auto* const end = &recorder_of<V>;
+  auto* const tape = static_cast<real_tape<V>*>(end->owner);
+  std::size_t argument = 0;
+  bool depends = false;
+  const auto check = [&](const number_tensor<number>& numbers) {
+   ++argument;
+   for (const number& each : numbers) {
+    if (!each.on_a_tape()) continue;
+    if (tape == nullptr) refuse_tensor_argument(argument, "a tape that has ended");
+    if (each.place.tape != end->tape)
+     refuse_tensor_argument(argument,
+          "another tape than the active one, or before this one was cleared");
+    depends = true;
+   }
+  };
+  (check(x), ...);
+  return depends && !tape->paused() ? tape : nullptr;
+ }
+ template <std::size_t... U, class F, class... X>
+ static void pull(std::index_sequence<U...>, const F& f, const std::vector<shape>& shapes,
+     std::span<const V> of_results, std::span<V> of_inputs, const X&... x) {
+  auto from = of_results.begin();
+  auto to = of_inputs.begin();
+  if constexpr (std::floating_point<V>) {
+   detail::linearization<eager, F, std::conditional_t<true, tensor<V>, X>...> at(f, as_tensor(x)...);
+   const std::tuple<tensor_numbered<U, V>...> cotangents{tensor_at<V>(from, shapes[U])...};
+   std::apply([&](const auto&... flow) { ((to = std::copy_n(flow.data(), flow.size(), to)), ...); },
+     at.pull(cotangents, "with_tensors"));
+  } else {
+   const auto take = [&](const shape& dims) {
+    const auto first = from;
+    from += dims.elements();
+    return number_tensor<V>(dims, std::vector<V>(first, from));
+   };
+   const std::tuple<decltype(take(shapes[U]))...> cotangents{take(shapes[U])...};
+   std::apply([&](const auto&... flow) { ((to = std::copy(flow.begin(), flow.end(), to)), ...); },
+     tensor_call<V>::run(pulled_function<F, sizeof...(U)>{f}, std::get<U>(cotangents)..., x...));
+  }
+ }
+};
+}
+
+/// with_tensors(f) as a function object.
+template <class F>
+struct with_tensors_of {
+ F f;
+
+ template <class... X>
+ auto operator()(const X&... x) const {
+  static_assert(
+   ((scalars::tensor_argument<X> || !std::is_void_v<scalars::argument_number_t<X>>)&&...),
+   "with_tensors: arguments are tensors, numbers, and vectors, arrays and number_tensors of numbers of a "
+   "floating-point type, which may be tg::real or tg::jet");
+  using N = typename scalars::call_number<void, scalars::argument_number_t<X>...>::type;
+  if constexpr (std::is_void_v<N>) {
+   return f(x...);
+  } else {
+   using T = scalars::plain_number_in_t<N>;
+   const scalars::bound_function<T, F, decltype(kept(x))...> bound{f, {kept(x)...}};
+   auto y = std::apply([&](const auto&... numbers) { return scalars::tensor_call<N>::run(bound, numbers...); },
+        std::tuple_cat(numbers_of<N>(x)...));
+   return detail::unwrapped(std::move(y));
+  }
+ }
+
+private:
+ template <class X>
+ static auto kept(const X& x) {
+  if constexpr (scalars::tensor_argument<X>)
+   return eval(x);
+  else
+   return 0;
+ }
+ template <class N, class X>
+ static auto numbers_of(const X& x) {
+  if constexpr (scalars::tensor_argument<X>)
+   return std::tuple<>{};
+  else
+   return std::tuple{scalars::shaped<N>(x)};
+ }
+};
+
+/// with_tensors(f)(x...): a function of tensors, called with numbers: a number is a tensor of rank 0, a vector, array or span
+/// of rank 1, a number_tensor has a shape; tensors are constants. Numbers may be tg::real (the call is one external
+/// function on their tape), tg::jet, either of the other, or plain. Of a tensor the result is a number_tensor, of a tuple of
+/// tensors a tuple of these.
+///
+/// f is a template of its arguments (`const auto& a`), must do the same whenever it is called, and is kept with the
+/// values of the arguments until the tape is cleared. It runs again for each sweep. Random numbers are the same in each run.
+template <class F>
+constexpr auto with_tensors(F f) {
+ return with_tensors_of<F>{std::move(f)};
 }
 }
 // -- tapegraph/traced.hpp
@@ -6554,7 +7572,10 @@ namespace tapegraph::runtime {
 struct interpreted_kernel : cpu::interpreted_region {
  several_results sums;
 };
-inline void run_interpreted_map(const kernel_call& call) { cpu::run_map(&cpu::interpret_tile, call); }
+inline void run_interpreted_map(const kernel_call& call) {
+ const cpu::tile_function whole = call.region->whole;
+ cpu::run_map(whole != nullptr ? whole : &cpu::interpret_tile, call);
+}
 template <class T>
 struct interpreted_sums {
  static void run(const kernel_call& call) {
@@ -6567,7 +7588,6 @@ struct interpreted_sums {
  }
 };
 }
-#include <shared_mutex>
 namespace tapegraph::ir {
 struct program_view;
 struct scan_table;
@@ -6577,52 +7597,7 @@ struct registered_kernel {
  runtime::kernel_functions fused{};
  void (*trace_step)(const program_view& outer, int node, trace& t, scan_table& slots) = nullptr;
 };
-class region_key {
-public:
- region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
-  begin(code.slots(), code.instructions(), results.size());
-  for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
-  for (int i = 0; i < code.instructions(); ++i) {
-   const region_instruction step = code.instruction(i);
-   add(ops[step.op], step.type, step.operand);
-  }
-  for (const int r : results) add(static_cast<std::uint64_t>(r));
- }
- template <dtype... Slots, int... Results, class... Instructions>
- explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
-  begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
-  (add(Slots), ...);
-  (add(Instructions{}), ...);
-  (add(static_cast<std::uint64_t>(Results)), ...);
- }
- bool operator==(const region_key&) const = default;
- std::size_t hash() const {
-  std::uint64_t h = 0xcbf29ce484222325;
-  for (const std::uint64_t word : words_) h = (h ^ word) * 0x100000001b3;
-  return static_cast<std::size_t>(h ^ h >> 32);
- }
-private:
- void add(std::uint64_t word) { words_.push_back(word); }
- void add(dtype type) { add(static_cast<std::uint64_t>(type)); }
- void add(const operation* op, dtype type, const int (&operands)[4]) {
-  add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(op)));
-  add(type);
-  for (const int o : operands) add(static_cast<std::uint64_t>(o));
- }
- template <class Op, dtype Result, int A, int B, int C, int D>
- void add(instruction<Op, Result, A, B, C, D>) {
-  static_assert(operation_binding<Op>::bound);
-  add(&descriptor_of<Op>, Result, {A, B, C, D});
- }
- void begin(std::size_t slots, std::size_t instructions, std::size_t results) {
-  words_.reserve(3 + slots + 6 * instructions + results);
-  words_ = {slots, instructions, results};
- }
- void begin(int slots, int instructions, std::size_t results) {
-  begin(static_cast<std::size_t>(slots), static_cast<std::size_t>(instructions), results);
- }
- std::vector<std::uint64_t> words_;
-};
+class region_key;
 class waiting_registration {
 public:
  constexpr waiting_registration(const operation* op, int variant, void (*function)())
@@ -6663,55 +7638,16 @@ inline constinit std::atomic<waiting_registration*> waiting_registration::first_
 class kernel_registry {
 public:
  static kernel_registry& instance();
- void add(const operation* op, dtype type, const registered_kernel& k) {
-  const std::unique_lock lock(mutex_);
-  kernels_[{op, type}] = k;
- }
- void add(const region_key& code, cpu::tile_function whole) {
-  const std::unique_lock lock(mutex_);
-  regions_[code] = whole;
- }
- cpu::tile_function find(const region_key& code) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = regions_.find(code);
-  return found == regions_.end() ? nullptr : found->second;
- }
- const operation* named(std::string_view name) const {
-  const std::shared_lock lock(mutex_);
-  const operation* found = nullptr;
-  for (const auto& [registered, kernel] : kernels_) {
-   if (registered.op->name != name || registered.op == found) continue;
-   if (found != nullptr) return nullptr;
-   found = registered.op;
-  }
-  return found;
- }
- const registered_kernel* find(const operation* op, dtype type) const {
-  const registered_kernel* found = look_up(op, type);
-  return found == nullptr && waiting_registration::run(op) ? look_up(op, type) : found;
- }
+ void add(const operation* op, dtype type, const registered_kernel& k);
+ void add(const region_key& code, cpu::tile_function whole);
+ cpu::tile_function find(const region_key& code) const;
+ const operation* named(std::string_view name) const;
+ const registered_kernel* find(const operation* op, dtype type) const;
 private:
- const registered_kernel* look_up(const operation* op, dtype type) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = kernels_.find({op, type});
-  return found == kernels_.end() ? nullptr : &found->second;
- }
- struct key {
-  const operation* op;
-  dtype type;
-  bool operator==(const key&) const = default;
- };
- struct hash_of_key {
-  std::size_t operator()(const key& k) const {
-   return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
-  }
- };
- struct hash_of_region {
-  std::size_t operator()(const region_key& k) const { return k.hash(); }
- };
- mutable std::shared_mutex mutex_;
- std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
- std::unordered_map<key, registered_kernel, hash_of_key> kernels_;
+ struct tables;
+ kernel_registry();
+ ~kernel_registry();
+ tables& tables_;
 };
 namespace detail {
 template <class Op, class T, class = std::make_integer_sequence<int, Op::arity>>
@@ -6791,7 +7727,6 @@ void register_kernels() {
  (ir::detail::register_kernel<Op, T>(ir::kernel_registry::instance()), ...);
 }
 }
-#include <deque>
 namespace tapegraph::ir {
 struct scan_cells;
 namespace detail {
@@ -6816,6 +7751,7 @@ constexpr auto stages_of() {
  return stages;
 }
 }
+void trace_alone(model_trace& t, detail::trace_builder build);
 class traced_program {
 public:
  template <class Builder>
@@ -6863,13 +7799,63 @@ private:
  schedule schedule_;
  std::vector<runtime::kernel_pair> functions_;
  std::vector<const cpu::interpreted_region*> interpreted_;
- std::deque<runtime::interpreted_kernel> regions_;
+ std::vector<std::unique_ptr<runtime::interpreted_kernel>> regions_;
  struct scan_step;
  std::vector<std::unique_ptr<scan_step>> scans_;
  model_view view_;
 };
 
 // -- tapegraph/graph/library_kernels.hpp
+// -- tapegraph/graph/region_key.hpp
+class region_key {
+public:
+ region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
+  begin(code.slots(), code.instructions(), results.size());
+  for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
+  for (int i = 0; i < code.instructions(); ++i) {
+   const region_instruction step = code.instruction(i);
+   add(ops[step.op], step.type, step.operand);
+  }
+  for (const int r : results) add(static_cast<std::uint64_t>(r));
+ }
+ template <dtype... Slots, int... Results, class... Instructions>
+ explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
+  begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
+  (add(Slots), ...);
+  (add(Instructions{}), ...);
+  (add(static_cast<std::uint64_t>(Results)), ...);
+ }
+ bool operator==(const region_key&) const = default;
+ std::size_t hash() const {
+  std::uint64_t h = 0xcbf29ce484222325;
+  for (const std::uint64_t word : words_) h = (h ^ word) * 0x100000001b3;
+  return static_cast<std::size_t>(h ^ h >> 32);
+ }
+private:
+ void add(std::uint64_t word) { words_.push_back(word); }
+ void add(dtype type) { add(static_cast<std::uint64_t>(type)); }
+ void add(const operation* op, dtype type, const int (&operands)[4]) {
+  add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(op)));
+  add(type);
+  for (const int o : operands) add(static_cast<std::uint64_t>(o));
+ }
+ template <class Op, dtype Result, int A, int B, int C, int D>
+ void add(instruction<Op, Result, A, B, C, D>) {
+  static_assert(operation_binding<Op>::bound);
+  add(&descriptor_of<Op>, Result, {A, B, C, D});
+ }
+ void begin(std::size_t slots, std::size_t instructions, std::size_t results) {
+  words_.reserve(3 + slots + 6 * instructions + results);
+  words_ = {slots, instructions, results};
+ }
+ void begin(int slots, int instructions, std::size_t results) {
+  begin(static_cast<std::size_t>(slots), static_cast<std::size_t>(instructions), results);
+ }
+ std::vector<std::uint64_t> words_;
+};
+}
+#include <shared_mutex>
+namespace tapegraph::ir {
 namespace detail {
 template <class Op, class... T>
 void register_for(kernel_registry& to, element_types<T...>) {
@@ -6894,6 +7880,58 @@ void register_region(kernel_registry& to) {
 }
 void add_library_instructions(kernel_registry& to);
 void add_library_kernels(kernel_registry& to);
+struct kernel_registry::tables {
+ struct key {
+  const operation* op;
+  dtype type;
+  bool operator==(const key&) const = default;
+ };
+ struct hash_of_key {
+  std::size_t operator()(const key& k) const {
+   return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
+  }
+ };
+ struct hash_of_region {
+  std::size_t operator()(const region_key& k) const { return k.hash(); }
+ };
+ std::shared_mutex mutex;
+ std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions;
+ std::unordered_map<key, registered_kernel, hash_of_key> kernels;
+ const registered_kernel* look_up(const operation* op, dtype type) {
+  const std::shared_lock lock(mutex);
+  const auto found = kernels.find({op, type});
+  return found == kernels.end() ? nullptr : &found->second;
+ }
+};
+TG_DEFINITION kernel_registry::kernel_registry() : tables_(*new tables) {}
+TG_DEFINITION kernel_registry::~kernel_registry() { delete &tables_; }
+TG_DEFINITION void kernel_registry::add(const operation* op, dtype type, const registered_kernel& k) {
+ const std::unique_lock lock(tables_.mutex);
+ tables_.kernels[{op, type}] = k;
+}
+TG_DEFINITION void kernel_registry::add(const region_key& code, cpu::tile_function whole) {
+ const std::unique_lock lock(tables_.mutex);
+ tables_.regions[code] = whole;
+}
+TG_DEFINITION cpu::tile_function kernel_registry::find(const region_key& code) const {
+ const std::shared_lock lock(tables_.mutex);
+ const auto found = tables_.regions.find(code);
+ return found == tables_.regions.end() ? nullptr : found->second;
+}
+TG_DEFINITION const operation* kernel_registry::named(std::string_view name) const {
+ const std::shared_lock lock(tables_.mutex);
+ const operation* found = nullptr;
+ for (const auto& [registered, kernel] : tables_.kernels) {
+  if (registered.op->name != name || registered.op == found) continue;
+  if (found != nullptr) return nullptr;
+  found = registered.op;
+ }
+ return found;
+}
+TG_DEFINITION const registered_kernel* kernel_registry::find(const operation* op, dtype type) const {
+ const registered_kernel* found = tables_.look_up(op, type);
+ return found == nullptr && waiting_registration::run(op) ? tables_.look_up(op, type) : found;
+}
 TG_DEFINITION kernel_registry& kernel_registry::instance() {
  static kernel_registry registry;
  static std::once_flag filled;
@@ -7104,6 +8142,11 @@ TG_DEFINITION std::string error_line(const trace& t) {
  return text;
 }
 }
+TG_DEFINITION void trace_alone(model_trace& t, detail::trace_builder build) {
+ scan_cells cells;
+ const scan_cells_now recorded(cells, t);
+ build(t);
+}
 struct traced_program::scan_step {
  traced_program program;
  traced_scan scan;
@@ -7227,7 +8270,7 @@ TG_DEFINITION const registered_kernel& traced_program::registered(const operatio
 }
 TG_DEFINITION runtime::interpreted_kernel& traced_program::assemble(const region_view& code,
                  const std::vector<int>& wanted) {
- runtime::interpreted_kernel& k = regions_.emplace_back();
+ runtime::interpreted_kernel& k = *regions_.emplace_back(std::make_unique<runtime::interpreted_kernel>());
  k.whole = kernel_registry::instance().find(region_key(code, schedule_.ops.begin(), wanted));
  if (k.whole == nullptr) detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
  interpreted_.back() = &k;
@@ -7248,10 +8291,13 @@ bool has_places(const ir::program_view& traced);
 bool has_devices(const ir::program_view& traced);
 class traced_parts {
 public:
- traced_parts() = default;
+ traced_parts();
+ traced_parts(traced_parts&&) noexcept;
+ traced_parts& operator=(traced_parts&&) noexcept;
+ ~traced_parts();
  explicit traced_parts(std::unique_ptr<ir::traced_program> whole);
  bool made() const { return whole_ != nullptr; }
- std::span<const compiled_part> all() const { return parts_; }
+ std::span<const compiled_part> all() const;
  const ir::program_view& view() const { return whole_->view(); }
 private:
  std::unique_ptr<ir::traced_program> whole_;
@@ -7268,6 +8314,11 @@ TG_DEFINITION bool has_devices(const ir::program_view& traced) {
   if (e.place != place::anywhere) return true;
  return false;
 }
+TG_DEFINITION traced_parts::traced_parts() = default;
+TG_DEFINITION traced_parts::traced_parts(traced_parts&&) noexcept = default;
+TG_DEFINITION traced_parts& traced_parts::operator=(traced_parts&&) noexcept = default;
+TG_DEFINITION traced_parts::~traced_parts() = default;
+TG_DEFINITION std::span<const compiled_part> traced_parts::all() const { return parts_; }
 TG_DEFINITION traced_parts::traced_parts(std::unique_ptr<ir::traced_program> whole) : whole_(std::move(whole)) {
  list<part_place> places{part_place{}};
  if (has_places(whole_->view())) {
@@ -7353,8 +8404,25 @@ struct traced_gradient {
   const std::lock_guard one_at_a_time(making);
   return {&made_once<ir::input_gradient_trace<Forward>>(program, f).view(), nullptr};
  }
- static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g) { return {g, &g->pool}; }
+ static std::shared_ptr<traced_gradient> make();
+ static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g);
 };
+struct traced_model_programs {
+ std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
+ std::shared_ptr<traced_gradient> by_inputs = traced_gradient::make();
+ placed_part_programs placed_training, placed_evaluation, placed_prediction;
+ std::mutex predicting;
+ traced_model_programs();
+ traced_model_programs(const traced_model_programs&) = delete;
+ traced_model_programs& operator=(const traced_model_programs&) = delete;
+ ~traced_model_programs();
+};
+TG_DEFINITION std::shared_ptr<traced_gradient> traced_gradient::make() { return std::make_shared<traced_gradient>(); }
+TG_DEFINITION std::shared_ptr<program_pool> traced_gradient::pool_of(const std::shared_ptr<traced_gradient>& g) {
+ return {g, &g->pool};
+}
+TG_DEFINITION traced_model_programs::traced_model_programs() = default;
+TG_DEFINITION traced_model_programs::~traced_model_programs() = default;
 template <class T>
 tensor<T> typed_result(any_tensor&& value, const char* who) {
  if (value.type() != dtype_of<T>)
@@ -7441,17 +8509,15 @@ public:
  const Model& definition() const { return model_; }
  void trace_prediction(ir::model_trace& t) const {
   const traced_now<Model> now(model_);
-  ir::scan_cells cells;
-  const ir::scan_cells_now recorded(cells, t);
   static_assert(ir::detail::count_stages<prediction>() == 1);
-  prediction::build(t);
+  ir::trace_alone(t, [](ir::model_trace& to) { prediction::build(to); });
   if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));
  }
 protected:
  using value_type = typename value_type_of<Spec>::type;
  step_result measure_once(batch_columns columns) {
   using evaluation = ir::evaluation_trace<model, Spec, Loss>;
-  if (placed_) return run_placed<evaluation>(parts_->evaluation, columns, false);
+  if (placed_) return run_placed<evaluation>(programs_->placed_evaluation, columns, false);
   ir::program& p = this->evaluation_program_of(made_once<evaluation>(programs_->evaluation, model_).view());
   base::set_numbers(p, "loss", this->numbers_of_loss());
   return this->measure_with(p, columns);
@@ -7492,7 +8558,7 @@ protected:
   const std::lock_guard one_at_a_time(programs_->predicting);
   std::vector<buffer_view> columns;
   for (const any_tensor& each : x) columns.push_back(each.view());
-  placed_part_programs& in_parts = parts_->prediction;
+  placed_part_programs& in_parts = programs_->placed_prediction;
   run_parts(in_parts.programs, in_parts.of<prediction>(model_), this->template run_in_parts<placed_run>(false),
     columns.data(), [](ir::program&) {});
   copy_results(in_parts.programs, to);
@@ -7501,18 +8567,9 @@ protected:
   const std::lock_guard one_at_a_time(programs_->predicting);
   return made_once<prediction>(programs_->prediction, model_);
  }
- struct placed_programs {
-  placed_part_programs training, evaluation, prediction;
- };
- struct programs {
-  std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
-  std::shared_ptr<traced_gradient> by_inputs = std::make_shared<traced_gradient>();
-  std::mutex predicting;
- };
  Model model_;
  Optimizer optimizer_;
- std::unique_ptr<programs> programs_ = std::make_unique<programs>();
- std::unique_ptr<placed_programs> parts_ = std::make_unique<placed_programs>();
+ std::unique_ptr<traced_model_programs> programs_ = std::make_unique<traced_model_programs>();
  bool placed_ = false, on_devices_ = false;
 };
 }
@@ -7543,7 +8600,7 @@ private:
  }
  step_result step_once(detail::batch_columns columns) {
   if (!this->placed_) return this->run_step(next_step(), columns);
-  return this->template run_placed<training>(this->parts_->training, columns, true);
+  return this->template run_placed<training>(this->programs_->placed_training, columns, true);
  }
  bool launches() const { return !this->placed_; }
  detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
@@ -8471,24 +9528,7 @@ class mapped_file {
 public:
  /// Throws data_error naming the file if it is missing, is not a regular file or cannot be
  /// mapped.
- explicit mapped_file(const files::path& path, file_access access = file_access::random) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-   (void)detail::file_size_of(path);
-   fail(path, "cannot be opened", errno);
-  }
-  struct ::stat known {};
-  const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
-  size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
-  void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-  const int reason = errno;
-  ::close(file);
-  if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
-  if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
-  data_ = static_cast<const std::byte*>(place);
-  if (data_ == nullptr || access == file_access::random) return;
-  (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL);
- }
+ explicit mapped_file(const files::path& path, file_access access = file_access::random);
  mapped_file(mapped_file&& other) noexcept
   : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
  mapped_file& operator=(mapped_file&& other) noexcept {
@@ -8512,10 +9552,29 @@ private:
  const std::byte* data_ = nullptr;
  std::size_t size_ = 0;
 };
+
+TG_DEFINITION mapped_file::mapped_file(const files::path& path, file_access access) {
+ const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+ if (file < 0) {
+  (void)detail::file_size_of(path);
+  fail(path, "cannot be opened", errno);
+ }
+ struct ::stat known {};
+ const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
+ size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
+ void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+ const int reason = errno;
+ ::close(file);
+ if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
+ if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
+ data_ = static_cast<const std::byte*>(place);
+ if (data_ == nullptr || access == file_access::random) return;
+ (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL);
+}
 }
 // -- tapegraph/formats/safetensors_header.hpp
 #if !defined(TG_WEIGHTS_DEFINITION)
-#define TG_WEIGHTS_DEFINITION inline
+#define TG_WEIGHTS_DEFINITION TG_DEFINITION
 #endif
 namespace tapegraph::io::detail {
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
@@ -8550,7 +9609,7 @@ struct safetensors_header {
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
 }
-#if !defined(TG_WEIGHTS_COMPILED)
+#if 1 && !defined(TG_WEIGHTS_COMPILED)
 // -- tapegraph/formats/safetensors_json.hpp
 #include <algorithm>
 #include <cstdint>
@@ -8558,8 +9617,8 @@ std::string safetensors_header_text(const safetensors_header& header, const std:
 #include <utility>
 #include <vector>
 namespace tapegraph::io::detail {
-inline safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
-           const std::string& file) {
+TG_DEFINITION safetensors_place safetensors_place_of(json_reader& json, const std::string& name,
+             std::uint64_t data_bytes, const std::string& file) {
  const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
  constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
  const auto numbers = [&](const char* what) {
@@ -8686,8 +9745,40 @@ struct safetensors_view {
  std::vector<unread_value> unread{};
 };
 namespace detail {
-inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
-         const std::string& file) {
+void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+       const std::string& file);
+}
+safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin);
+safetensors_file read_safetensors_file(const files::path& path);
+inline std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
+ return read_safetensors_file(path).tensors;
+}
+namespace detail {
+struct safetensors_layout {
+ std::string header;
+ std::vector<const safetensors_entry*> order;
+ std::vector<std::uint64_t> bytes;
+};
+safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
+         const std::map<std::string, std::string>& metadata);
+template <class Write>
+void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
+ write(layout.header.data(), layout.header.size());
+ for (std::size_t i = 0; i < layout.order.size(); ++i)
+  if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
+}
+}
+inline void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
+         const std::map<std::string, std::string>& metadata = {}) {
+ const auto layout =
+  detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
+ atomic_file out(path);
+ detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
+ out.commit();
+}
+namespace detail {
+TG_DEFINITION void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+           const std::string& file) {
  std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
   return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
  });
@@ -8704,7 +9795,7 @@ inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std
   throw data_error(file + ": " + std::to_string(data_bytes - at) + " bytes after the last tensor");
 }
 }
-inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
+TG_DEFINITION safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
  if (bytes.size() < 8)
   throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are not a safetensors file");
  std::uint64_t header_bytes = 0;
@@ -8735,7 +9826,7 @@ inline safetensors_view view_safetensors(std::span<const std::byte> bytes, const
  }
  return result;
 }
-inline safetensors_file read_safetensors_file(const files::path& path) {
+TG_DEFINITION safetensors_file read_safetensors_file(const files::path& path) {
  const mapped_file file(path, file_access::sequential);
  safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
  safetensors_file result{{}, std::move(view.metadata), std::move(view.unread)};
@@ -8743,18 +9834,10 @@ inline safetensors_file read_safetensors_file(const files::path& path) {
   result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
  return result;
 }
-inline std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
- return read_safetensors_file(path).tensors;
-}
 namespace detail {
-struct safetensors_layout {
- std::string header;
- std::vector<const safetensors_entry*> order;
- std::vector<std::uint64_t> bytes;
-};
-inline safetensors_layout lay_out_safetensors(const std::string& operation,
-           const std::vector<safetensors_entry>& entries,
-           const std::map<std::string, std::string>& metadata) {
+TG_DEFINITION safetensors_layout lay_out_safetensors(const std::string& operation,
+             const std::vector<safetensors_entry>& entries,
+             const std::map<std::string, std::string>& metadata) {
  safetensors_layout result;
  for (const auto& entry : entries) result.order.push_back(&entry);
  std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
@@ -8783,20 +9866,6 @@ inline safetensors_layout lay_out_safetensors(const std::string& operation,
  result.header += text;
  return result;
 }
-template <class Write>
-void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
- write(layout.header.data(), layout.header.size());
- for (std::size_t i = 0; i < layout.order.size(); ++i)
-  if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
-}
-}
-inline void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
-         const std::map<std::string, std::string>& metadata = {}) {
- const auto layout =
-  detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
- atomic_file out(path);
- detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
- out.commit();
 }
 
 // -- tapegraph/formats/safetensors_shards.hpp
@@ -8812,7 +9881,46 @@ struct shard_index {
  std::vector<std::string> parts;
  std::map<std::string, slices> sliced;
 };
-inline shard_index parse_shard_index(std::string_view text, const std::string& origin) {
+shard_index parse_shard_index(std::string_view text, const std::string& origin);
+inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
+}
+class safetensors_reader {
+public:
+ explicit safetensors_reader(const files::path& path, file_access access = file_access::random);
+ const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
+ const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
+ const std::vector<unread_value>& unread() const { return contents_.unread; }
+ const safetensors_view& contents() const { return contents_; }
+ bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
+ const array_view& at(const std::string& name) const;
+ std::shared_ptr<const void> owner() const { return opened_; }
+private:
+ struct opened {
+  std::vector<mapped_file> files;
+  std::vector<std::vector<std::byte>> joined;
+ };
+ bool take_unread(std::vector<unread_value>& from, const std::string& name) {
+  for (unread_value& value : from)
+   if (value.name == name) {
+    contents_.unread.push_back(std::move(value));
+    from.erase(from.begin() + (&value - from.data()));
+    return true;
+   }
+  return false;
+ }
+ void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
+     const std::string& part) const;
+ void join(const std::string& name, const detail::shard_index::slices& whole);
+ safetensors_view view_of(const files::path& path, file_access access) {
+  opened_->files.emplace_back(path, access);
+  return view_safetensors(opened_->files.back().bytes(), detail::quoted(path));
+ }
+ std::string origin_;
+ std::shared_ptr<opened> opened_;
+ safetensors_view contents_;
+};
+namespace detail {
+TG_DEFINITION shard_index parse_shard_index(std::string_view text, const std::string& origin) {
  json_reader json(text, origin);
  shard_index result;
  bool mapped = false;
@@ -8875,135 +9983,108 @@ inline shard_index parse_shard_index(std::string_view text, const std::string& o
  if (!mapped) throw data_error(origin + ": has no weight_map");
  return result;
 }
-inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
 }
-class safetensors_reader {
-public:
- explicit safetensors_reader(const files::path& path, file_access access = file_access::random)
-  : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
-  if (!detail::is_shard_index(path)) {
-   contents_ = view_of(path, access);
-   return;
-  }
-  const auto bytes = read_file(path);
-  auto index = detail::parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin_);
-  contents_.metadata = std::move(index.metadata);
-  std::map<std::string, safetensors_view> shards;
-  for (std::size_t r = 0; r < index.parts.size(); ++r) {
-   const auto part = path.parent_path() / index.parts[r];
-   const std::string whose =
-    "the part of rank " + std::to_string(r) + " of " + std::to_string(index.parts.size());
-   try {
-    shards.emplace(index.parts[r], view_of(part, access));
-   } catch (const data_error& e) {
-    throw data_error(std::string(e.what()) + " (" + whose + ")");
-   }
-   check_part(shards[index.parts[r]].metadata, r, detail::quoted(part) + ", " + whose);
-  }
-  for (const auto& [name, file] : index.files)
-   if (shards.find(file) == shards.end()) shards.emplace(file, view_of(path.parent_path() / file, access));
-  for (const auto& [name, file] : index.files) {
-   auto& shard = shards[file].tensors;
-   const auto found = shard.find(name);
-   if (found == shard.end() && take_unread(shards[file].unread, name)) continue;
-   if (found == shard.end())
-    throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
-        ", where it should be");
-   contents_.tensors.insert(shard.extract(found));
-  }
-  for (auto& [file, shard] : shards) {
-   if (!shard.tensors.empty() || !shard.unread.empty())
-    throw data_error(
-     origin_ + ": " + quoted_text(file) + " holds tensor " +
-     quoted_text(shard.tensors.empty() ? shard.unread.front().name : shard.tensors.begin()->first) +
-     ", which the index does not name there");
-   contents_.metadata.merge(shard.metadata);
-  }
-  for (const auto& [name, whole] : index.sliced) join(name, whole);
+TG_DEFINITION safetensors_reader::safetensors_reader(const files::path& path, file_access access)
+ : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
+ if (!detail::is_shard_index(path)) {
+  contents_ = view_of(path, access);
+  return;
  }
- const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
- const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
- const std::vector<unread_value>& unread() const { return contents_.unread; }
- const safetensors_view& contents() const { return contents_; }
- bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
- const array_view& at(const std::string& name) const {
-  const auto found = contents_.tensors.find(name);
-  if (found == contents_.tensors.end()) {
-   for (const unread_value& value : contents_.unread)
-    if (value.name == name)
-     throw data_error(origin_ + ": tensor " + quoted_text(name) + ": " + value.reason);
-   throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
-       std::to_string(contents_.tensors.size()));
+ const auto bytes = read_file(path);
+ auto index = detail::parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin_);
+ contents_.metadata = std::move(index.metadata);
+ std::map<std::string, safetensors_view> shards;
+ for (std::size_t r = 0; r < index.parts.size(); ++r) {
+  const auto part = path.parent_path() / index.parts[r];
+  const std::string whose = "the part of rank " + std::to_string(r) + " of " + std::to_string(index.parts.size());
+  try {
+   shards.emplace(index.parts[r], view_of(part, access));
+  } catch (const data_error& e) {
+   throw data_error(std::string(e.what()) + " (" + whose + ")");
   }
-  return found->second;
+  check_part(shards[index.parts[r]].metadata, r, detail::quoted(part) + ", " + whose);
  }
- std::shared_ptr<const void> owner() const { return opened_; }
-private:
- struct opened {
-  std::vector<mapped_file> files;
-  std::vector<std::vector<std::byte>> joined;
+ for (const auto& [name, file] : index.files)
+  if (shards.find(file) == shards.end()) shards.emplace(file, view_of(path.parent_path() / file, access));
+ for (const auto& [name, file] : index.files) {
+  auto& shard = shards[file].tensors;
+  const auto found = shard.find(name);
+  if (found == shard.end() && take_unread(shards[file].unread, name)) continue;
+  if (found == shard.end())
+   throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
+       ", where it should be");
+  contents_.tensors.insert(shard.extract(found));
+ }
+ for (auto& [file, shard] : shards) {
+  if (!shard.tensors.empty() || !shard.unread.empty())
+   throw data_error(
+    origin_ + ": " + quoted_text(file) + " holds tensor " +
+    quoted_text(shard.tensors.empty() ? shard.unread.front().name : shard.tensors.begin()->first) +
+    ", which the index does not name there");
+  contents_.metadata.merge(shard.metadata);
+ }
+ for (const auto& [name, whole] : index.sliced) join(name, whole);
+}
+TG_DEFINITION const array_view& safetensors_reader::at(const std::string& name) const {
+ const auto found = contents_.tensors.find(name);
+ if (found == contents_.tensors.end()) {
+  for (const unread_value& value : contents_.unread)
+   if (value.name == name) throw data_error(origin_ + ": tensor " + quoted_text(name) + ": " + value.reason);
+  throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
+      std::to_string(contents_.tensors.size()));
+ }
+ return found->second;
+}
+TG_DEFINITION void safetensors_reader::check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
+            const std::string& part) const {
+ const auto expect = [&](const char* field, const std::string& expected) {
+  const auto found = metadata.find(field);
+  const std::string& is = found == metadata.end() ? std::string() : found->second;
+  if (is != expected)
+   throw data_error(part + ": " + field + " is " + quoted_text(is) + ", expected " + quoted_text(expected) +
+       " by " + origin_);
  };
- bool take_unread(std::vector<unread_value>& from, const std::string& name) {
-  for (unread_value& value : from)
-   if (value.name == name) {
-    contents_.unread.push_back(std::move(value));
-    from.erase(from.begin() + (&value - from.data()));
-    return true;
-   }
-  return false;
+ expect("rank", std::to_string(rank));
+ const auto saved = contents_.metadata.find("saved");
+ if (saved != contents_.metadata.end()) expect("saved", saved->second);
+}
+TG_DEFINITION void safetensors_reader::join(const std::string& name, const detail::shard_index::slices& whole) {
+ const auto refuse = [&](const std::string& why) {
+  throw data_error(origin_ + ": tensor " + quoted_text(name) + " in slices: " + why);
+ };
+ array_view result{dtype::f32, whole.shape, {}};
+ std::vector<std::byte>& bytes = opened_->joined.emplace_back();
+ for (const std::string& part : whole.parts) {
+  const auto found = contents_.tensors.find(part);
+  if (found == contents_.tensors.end()) refuse("there is no " + quoted_text(part));
+  const array_view& slice = found->second;
+  if (&part == &whole.parts.front()) result.type = slice.type;
+  if (slice.type != result.type)
+   refuse(quoted_text(part) + " is " + name_of(slice.type) + ", those before it " + name_of(result.type));
+  bytes.insert(bytes.end(), slice.bytes.begin(), slice.bytes.end());
+  contents_.tensors.erase(found);
  }
- void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
-     const std::string& part) const {
-  const auto expect = [&](const char* field, const std::string& expected) {
-   const auto found = metadata.find(field);
-   const std::string& is = found == metadata.end() ? std::string() : found->second;
-   if (is != expected)
-    throw data_error(part + ": " + field + " is " + quoted_text(is) + ", expected " +
-        quoted_text(expected) + " by " + origin_);
-  };
-  expect("rank", std::to_string(rank));
-  const auto saved = contents_.metadata.find("saved");
-  if (saved != contents_.metadata.end()) expect("saved", saved->second);
- }
- void join(const std::string& name, const detail::shard_index::slices& whole) {
-  const auto refuse = [&](const std::string& why) {
-   throw data_error(origin_ + ": tensor " + quoted_text(name) + " in slices: " + why);
-  };
-  array_view result{dtype::f32, whole.shape, {}};
-  std::vector<std::byte>& bytes = opened_->joined.emplace_back();
-  for (const std::string& part : whole.parts) {
-   const auto found = contents_.tensors.find(part);
-   if (found == contents_.tensors.end()) refuse("there is no " + quoted_text(part));
-   const array_view& slice = found->second;
-   if (&part == &whole.parts.front()) result.type = slice.type;
-   if (slice.type != result.type)
-    refuse(quoted_text(part) + " is " + name_of(slice.type) + ", those before it " + name_of(result.type));
-   bytes.insert(bytes.end(), slice.bytes.begin(), slice.bytes.end());
-   contents_.tensors.erase(found);
-  }
-  std::int64_t size = 0;
-  if (!checked_size(whole.shape, size_of(result.type), size) ||
-   static_cast<std::uint64_t>(size) * size_of(result.type) != bytes.size())
-   refuse("they hold " + std::to_string(bytes.size() / size_of(result.type)) + " elements, its shape is " +
-    shape_text(whole.shape));
-  result.bytes = bytes;
-  if (!contents_.tensors.emplace(name, std::move(result)).second) refuse("there is a whole one, too");
- }
- safetensors_view view_of(const files::path& path, file_access access) {
-  opened_->files.emplace_back(path, access);
-  return view_safetensors(opened_->files.back().bytes(), detail::quoted(path));
- }
- std::string origin_;
- std::shared_ptr<opened> opened_;
- safetensors_view contents_;
-};
+ std::int64_t size = 0;
+ if (!checked_size(whole.shape, size_of(result.type), size) ||
+  static_cast<std::uint64_t>(size) * size_of(result.type) != bytes.size())
+  refuse("they hold " + std::to_string(bytes.size() / size_of(result.type)) + " elements, its shape is " +
+   shape_text(whole.shape));
+ result.bytes = bytes;
+ if (!contents_.tensors.emplace(name, std::move(result)).second) refuse("there is a whole one, too");
+}
 
 struct shards {
  files::path path;
  std::uint64_t max_bytes = 5'000'000'000;
 };
 namespace detail {
-inline std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
+std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count);
+std::set<std::string> files_of_index(const files::path& index);
+}
+files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+         const std::map<std::string, std::string>& metadata = {});
+namespace detail {
+TG_DEFINITION std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
  const auto five = [](std::size_t number) {
   const std::string digits = std::to_string(number);
   return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
@@ -9011,7 +10092,7 @@ inline std::string shard_name(const std::string& stem, int generation, std::size
  return stem + (generation == 0 ? "" : "-v" + std::to_string(generation)) + "-" + five(which + 1) + "-of-" +
   five(count) + ".safetensors";
 }
-inline std::set<std::string> files_of_index(const files::path& index) {
+TG_DEFINITION std::set<std::string> files_of_index(const files::path& index) {
  std::set<std::string> files;
  std::error_code failure;
  if (!files::exists(index, failure)) return files;
@@ -9025,8 +10106,8 @@ inline std::set<std::string> files_of_index(const files::path& index) {
  return files;
 }
 }
-inline files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-           const std::map<std::string, std::string>& metadata = {}) {
+TG_DEFINITION files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+            const std::map<std::string, std::string>& metadata) {
  const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
  if (to.path.extension() != ".safetensors")
   throw argument_error(operation + ": the path does not end in .safetensors");
@@ -9110,7 +10191,63 @@ struct model_entries {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
 };
-inline model_entries entries_of(const model_to_save& model, const save_options& options) {
+model_entries entries_of(const model_to_save& model, const save_options& options);
+struct stored_contents {
+ bool state = false;
+ bool everything = false;
+ std::int64_t step = 0;
+ std::uint64_t seed = 0;
+};
+stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
+       bool trains);
+inline bool is_partial(const load_options& o) {
+ return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
+}
+struct stored_pair {
+ variable* to;
+ const io::array_view* from;
+};
+inline std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+ return io::shape_text(dims) + " " + name_of(type);
+}
+std::string some_names(const std::vector<std::string>& names);
+class name_map {
+public:
+ name_map(const io::safetensors_view& file, const std::string& name, const load_options& options);
+ const std::map<std::string, std::string>& names() const { return names_; }
+ bool wants(std::string_view path) const {
+  if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
+  return options_.only.empty() || path_matches(options_.only, path);
+ }
+private:
+ std::string path_of_stored(const std::string& key, std::vector<bool>& used) const;
+ const load_options& options_;
+ std::map<std::string, std::string> names_;
+};
+std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+         const load_options& options, load_report& report);
+std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+        const stored_contents& contents, load_report& report);
+any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key);
+inline state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
+ state_entries run;
+ for (const auto& [key, array] : file.tensors)
+  if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
+ return run;
+}
+inline void restore_frozen(variable_list& variables, const std::string& frozen) {
+ for (variable& v : variables) {
+  const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
+  if (was != v.frozen()) v.set_trainable(!was);
+ }
+}
+load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
+      const load_options& options);
+}
+}
+
+namespace tapegraph::detail {
+TG_DEFINITION model_entries entries_of(const model_to_save& model, const save_options& options) {
  const bool state = options.optimizer_state || options.everything;
  model_entries result;
  std::string frozen;
@@ -9133,14 +10270,8 @@ inline model_entries entries_of(const model_to_save& model, const save_options& 
  }
  return result;
 }
-struct stored_contents {
- bool state = false;
- bool everything = false;
- std::int64_t step = 0;
- std::uint64_t seed = 0;
-};
-inline stored_contents contents_of(const io::safetensors_view& file, const std::string& name,
-        const load_options& options, bool trains) {
+TG_DEFINITION stored_contents contents_of(const io::safetensors_view& file, const std::string& name,
+          const load_options& options, bool trains) {
  stored_contents c;
  const auto flag = file.metadata.find("optimizer_state");
  c.everything = options.everything;
@@ -9159,17 +10290,7 @@ inline stored_contents contents_of(const io::safetensors_view& file, const std::
  if (c.state) c.step = stored_number(file, name, "step", "step count");
  return c;
 }
-inline bool is_partial(const load_options& o) {
- return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
-}
-struct stored_pair {
- variable* to;
- const io::array_view* from;
-};
-inline std::string described(const std::vector<std::int64_t>& dims, dtype type) {
- return io::shape_text(dims) + " " + name_of(type);
-}
-inline std::string some_names(const std::vector<std::string>& names) {
+TG_DEFINITION std::string some_names(const std::vector<std::string>& names) {
  constexpr std::size_t most = 10;
  std::string text;
  for (std::size_t i = 0; i < names.size() && i < most; ++i)
@@ -9177,50 +10298,40 @@ inline std::string some_names(const std::vector<std::string>& names) {
  if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
  return text;
 }
-class name_map {
-public:
- name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
-  : options_(options) {
-  std::vector<bool> used(options.rename.size());
-  std::vector<std::string> stored;
-  bool prefixed = options.prefix.empty();
-  for (const auto& [key, array] : file.tensors) {
-   if (key.starts_with("__")) continue; // a tensor of an optimizer or a run
-   stored.push_back(key);
-   if (!key.starts_with(options.prefix)) continue;
-   prefixed = true;
-   names_[path_of_stored(key, used)] = key;
-  }
-  if (!prefixed)
-   throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+TG_DEFINITION name_map::name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
+ : options_(options) {
+ std::vector<bool> used(options.rename.size());
+ std::vector<std::string> stored;
+ bool prefixed = options.prefix.empty();
+ for (const auto& [key, array] : file.tensors) {
+  if (key.starts_with("__")) continue; // a tensor of an optimizer or a run
+  stored.push_back(key);
+  if (!key.starts_with(options.prefix)) continue;
+  prefixed = true;
+  names_[path_of_stored(key, used)] = key;
+ }
+ if (!prefixed)
+  throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+       some_names(stored));
+ for (std::size_t i = 0; i < used.size(); ++i)
+  if (!used[i])
+   throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
         some_names(stored));
-  for (std::size_t i = 0; i < used.size(); ++i)
-   if (!used[i])
-    throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
-         some_names(stored));
+}
+TG_DEFINITION std::string name_map::path_of_stored(const std::string& key, std::vector<bool>& used) const {
+ std::string path = key.substr(options_.prefix.size());
+ for (std::size_t i = 0; i < used.size(); ++i) {
+  const auto& [from, to] = options_.rename[i];
+  if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
+  used[i] = true;
+  path = to + path.substr(from.size());
+  break;
  }
- const std::map<std::string, std::string>& names() const { return names_; }
- bool wants(std::string_view path) const {
-  if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
-  return options_.only.empty() || path_matches(options_.only, path);
- }
-private:
- std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
-  std::string path = key.substr(options_.prefix.size());
-  for (std::size_t i = 0; i < used.size(); ++i) {
-   const auto& [from, to] = options_.rename[i];
-   if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
-   used[i] = true;
-   path = to + path.substr(from.size());
-   break;
-  }
-  return options_.into.empty() ? path : options_.into + "/" + path;
- }
- const load_options& options_;
- std::map<std::string, std::string> names_;
-};
-inline std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name,
-          variable_list& variables, const load_options& options, load_report& report) {
+ return options_.into.empty() ? path : options_.into + "/" + path;
+}
+TG_DEFINITION std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name,
+            variable_list& variables, const load_options& options,
+            load_report& report) {
  const name_map map(file, name, options);
  std::vector<stored_pair> pairs;
  std::vector<std::string> paths;
@@ -9263,9 +10374,9 @@ inline std::vector<stored_pair> match_some(const io::safetensors_view& file, con
   throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
  return pairs;
 }
-inline std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name,
-          variable_list& variables, const stored_contents& contents,
-          load_report& report) {
+TG_DEFINITION std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name,
+            variable_list& variables, const stored_contents& contents,
+            load_report& report) {
  std::vector<stored_pair> pairs;
  for (variable& v : variables) {
   if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
@@ -9299,7 +10410,7 @@ inline std::vector<stored_pair> match_all(const io::safetensors_view& file, cons
    throw data_error(name + ": the model has no variable for tensor '" + u.name + "' (" + u.reason + ")");
  return pairs;
 }
-inline any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
+TG_DEFINITION any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
  if (array.shape.size() > static_cast<std::size_t>(max_rank))
   throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
       std::to_string(max_rank) + " axes");
@@ -9307,20 +10418,8 @@ inline any_tensor tensor_of(const io::array_view& array, const std::string& file
  if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
  return value;
 }
-inline state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
- state_entries run;
- for (const auto& [key, array] : file.tensors)
-  if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
- return run;
-}
-inline void restore_frozen(variable_list& variables, const std::string& frozen) {
- for (variable& v : variables) {
-  const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
-  if (was != v.frozen()) v.set_trainable(!was);
- }
-}
-inline load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
-       const load_options& options) {
+TG_DEFINITION load_report load_stored(const io::safetensors_view& file, const std::string& name,
+         const model_to_load& model, const load_options& options) {
  const device_scope on(nullptr);
  const bool partial = is_partial(options);
  if (partial && options.everything)
@@ -9345,14 +10444,13 @@ inline load_report load_stored(const io::safetensors_view& file, const std::stri
  return report;
 }
 }
-}
 
 /// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in
 /// the umbrella header, because programs that store nothing do not need it: #include
 /// <tapegraph/io/weights.hpp> in addition to <tapegraph/tapegraph.hpp>.
 ///
 /// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in
-/// io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
+/// io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro), or in the component.
 
 namespace tapegraph {
 
@@ -9389,13 +10487,7 @@ std::map<std::string, any_tensor> read_safetensors(const files::path& path);
 /// and are copied when the tensor is written to. Values that are not aligned in the file are copied
 /// at once. Throws data_error if there is none of that name, shape_error for one of more than 8
 /// axes.
-inline any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
- const array_view& array = file.at(name);
- if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
-  return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
- return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
-       const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
-}
+any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name);
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when
 /// complete. Throws argument_error for an impossible name, data_error on failure.
@@ -9403,7 +10495,7 @@ void write_safetensors(const files::path& path, const std::map<std::string, any_
 }
 }
 
-#if !defined(TG_WEIGHTS_COMPILED)
+#if 1 && !defined(TG_WEIGHTS_COMPILED)
 namespace tapegraph {
 namespace detail {
 TG_WEIGHTS_DEFINITION void save_weights(const files::path& path, const model_to_save& model,
@@ -9442,6 +10534,17 @@ TG_WEIGHTS_DEFINITION void write_safetensors(const files::path& path,
 }
 }
 #endif
+
+namespace tapegraph::io {
+
+TG_DEFINITION any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
+ const array_view& array = file.at(name);
+ if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
+  return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
+ return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
+       const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
+}
+}
 namespace tapegraph::detail {
 class model_over_base : public model_interface {
 public:
@@ -9702,7 +10805,10 @@ private:
  std::vector<ir::step_entry> steps_;
  ir::program_view view_;
 };
-inline std::vector<int> makers_of(const ir::program_view& view) {
+std::vector<int> makers_of(const ir::program_view& view);
+std::vector<int> gradients_first(const ir::program_view& view);
+std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key);
+TG_DEFINITION std::vector<int> makers_of(const ir::program_view& view) {
  std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
  for (int s = 0; s < view.steps.size(); ++s) {
   const ir::step_entry& step = view.steps[s];
@@ -9711,7 +10817,7 @@ inline std::vector<int> makers_of(const ir::program_view& view) {
  }
  return maker;
 }
-inline std::vector<int> gradients_first(const ir::program_view& view) {
+TG_DEFINITION std::vector<int> gradients_first(const ir::program_view& view) {
  const std::vector<int> maker = makers_of(view);
  const int count = view.steps.size();
  const auto root = [&](int node) { return static_cast<std::size_t>(view.alias[node]); };
@@ -9767,7 +10873,7 @@ inline std::vector<int> gradients_first(const ir::program_view& view) {
  }
  return order;
 }
-inline std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
+TG_DEFINITION std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
  const std::vector<int> maker = makers_of(view);
  std::vector<int> order;
  for (int s = 0; s < view.steps.size(); ++s) {
@@ -9816,11 +10922,11 @@ constexpr T added(T a, T b) {
   return static_cast<T>(a + b);
 }
 template <class T>
-void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
+TG_VECTORISES void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
  T* const to = static_cast<T*>(sum);
  const T* const a = static_cast<const T*>(left);
  const T* const b = static_cast<const T*>(right);
-#pragma omp simd
+ TG_SIMD
  for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
 }
 }
@@ -9870,26 +10976,13 @@ public:
 };
 
 /// The seconds after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 by default.
-inline double deadline_of_environment() {
- const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
- if (text == nullptr) return 600;
- const std::string_view whole = text;
- double seconds = 0;
- const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
- if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
-  tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
- return seconds;
-}
+double deadline_of_environment();
 
 /// The interface between ranks. One thread of a rank calls it. Nothing is allocated once the
 /// maximum number of concurrent requests has been reached.
 class exchange {
 public:
- exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
-  slots_.reserve(usual_requests);
-  free_.reserve(usual_requests);
-  operations_.reserve(usual_requests);
- }
+ exchange(int rank, int size);
  exchange(const exchange&) = delete;
  exchange& operator=(const exchange&) = delete;
  virtual ~exchange() = default;
@@ -9919,51 +11012,11 @@ public:
  /// it; either may be empty, and the peer's are reversed. Memory and label must live until the
  /// request is done. Throws range_error for an invalid peer.
  request start(int peer, std::span<const std::byte> send, std::span<std::byte> receive, int channel,
-    std::string_view label) {
-  if (peer < 0 || peer >= size_ || peer == rank_)
-   throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
-       " among " + std::to_string(size_) + " ranks");
-  int slot = 0;
-  if (free_.empty()) {
-   slot = static_cast<int>(slots_.size());
-   slots_.emplace_back();
-   free_.reserve(slots_.capacity());
-  } else {
-   slot = free_.back();
-   free_.pop_back();
-  }
-  slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
-  bytes_sent_ += static_cast<std::int64_t>(send.size());
-  try {
-   start_pair(slot, peer, send, receive, channel);
-  } catch (...) {
-   cancel_pair(slot);
-   free_.push_back(slot);
-   throw;
-  }
-  return {slot};
- }
+    std::string_view label);
 
  /// Advances everything in flight, without waiting. Communication only progresses in this
  /// function: call it regularly.
- void progress() {
-  poll();
-  if (advancing_) return;
-  advancing_ = true;
-  try {
-   std::size_t kept = 0;
-   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    operation* const each = operations_[i];
-    if (each != nullptr && !each->advance()) operations_[kept++] = each;
-   }
-   operations_.resize(kept);
-  } catch (...) {
-   operations_.clear();
-   advancing_ = false;
-   throw;
-  }
-  advancing_ = false;
- }
+ void progress();
  /// Makes progress advance an operation until it is done.
  void enlist(operation& which) { operations_.push_back(&which); }
  /// Removes an operation that ends before it is done.
@@ -10092,6 +11145,71 @@ private:
 }
 }
 
+namespace tapegraph::distributed {
+
+TG_DEFINITION double deadline_of_environment() {
+ const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
+ if (text == nullptr) return 600;
+ const std::string_view whole = text;
+ double seconds = 0;
+ const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
+ if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
+  tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
+ return seconds;
+}
+
+TG_DEFINITION exchange::exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
+ slots_.reserve(usual_requests);
+ free_.reserve(usual_requests);
+ operations_.reserve(usual_requests);
+}
+
+TG_DEFINITION request exchange::start(int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+         int channel, std::string_view label) {
+ if (peer < 0 || peer >= size_ || peer == rank_)
+  throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
+      " among " + std::to_string(size_) + " ranks");
+ int slot = 0;
+ if (free_.empty()) {
+  slot = static_cast<int>(slots_.size());
+  slots_.emplace_back();
+  free_.reserve(slots_.capacity());
+ } else {
+  slot = free_.back();
+  free_.pop_back();
+ }
+ slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
+ bytes_sent_ += static_cast<std::int64_t>(send.size());
+ try {
+  start_pair(slot, peer, send, receive, channel);
+ } catch (...) {
+  cancel_pair(slot);
+  free_.push_back(slot);
+  throw;
+ }
+ return {slot};
+}
+
+TG_DEFINITION void exchange::progress() {
+ poll();
+ if (advancing_) return;
+ advancing_ = true;
+ try {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+   operation* const each = operations_[i];
+   if (each != nullptr && !each->advance()) operations_[kept++] = each;
+  }
+  operations_.resize(kept);
+ } catch (...) {
+  operations_.clear();
+  advancing_ = false;
+  throw;
+ }
+ advancing_ = false;
+}
+}
+
 /// Sums over ranks by a balanced binary tree whose leaves are the ranks in order. Reduce-scatter by
 /// halving the vector with neighbours first (distances 1, 2, 4, ...), then all-gather in reverse: 2
 /// (W - 1) / W of the bytes, like a ring, in 2 log2 W messages. It is Rabenseifner's algorithm (R.
@@ -10127,13 +11245,7 @@ inline slice slice_of(std::size_t count, int rank, int size) {
 
 /// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: both
 /// are powers of two, and one divides the other.
-inline void require_tree(int size, std::int64_t shards) {
- if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
-  throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
- if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
-  throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
-       " shards; expected a power of two from 1 to " + std::to_string(shards));
-}
+void require_tree(int size, std::int64_t shards);
 
 /// Sums vectors of `count` elements over all ranks, one at a time: start, continue computing with
 /// regular exchange::progress(), wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W
@@ -10145,20 +11257,7 @@ public:
 
  /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one.
  /// Throws argument_error unless the number of ranks is a power of two.
- tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
-  : ranks_(&ranks),
-  kind_(kind),
-  count_(count),
-  channel_(channel < 0 ? ranks.open_channel() : channel),
-  label_(std::move(label)) {
-  require_tree(ranks.size(), ranks.size());
-  for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
-  const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
-  if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
-  for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
-   for (int r = 1; r <= rounds_; ++r)
-    labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
- }
+ tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1);
  ~tree_sum() override {
   abandon();
   if (received_ != nullptr) ranks_->give_back(received_);
@@ -10215,50 +11314,9 @@ private:
  std::byte* at(std::size_t element) const { return data_ + element * kind_.bytes; }
  std::span<std::byte> part(slice of) const { return {at(of.begin), of.size() * kind_.bytes}; }
 
- void begin(void* data, state first, bool gathers) {
-  if (!done()) throw argument_error("tree_sum: " + label_ + " was started twice");
-  if (rounds_ == 0) return;
-  data_ = static_cast<std::byte*>(data);
-  state_ = first;
-  gathers_ = gathers;
-  round_ = first == state::gather ? rounds_ - 1 : 0;
-  under_way_ = false;
-  if (!advance()) ranks_->enlist(*this);
- }
- void open_round() {
-  const slice range = before(round_);
-  const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
-  std::span<const std::byte> sent = part(theirs);
-  std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
-  if (state_ == state::whole) {
-   sent = part({0, count_});
-   wanted = {received_, sent.size()};
-  } else if (state_ == state::gather) {
-   sent = part(mine);
-   wanted = part(theirs);
-  }
-  const int label = state_ == state::gather ? 2 * rounds_ - 1 - round_ : round_;
-  under_way_ = true;
-  request_ = ranks_->start(ranks_->rank() ^ (1 << round_), sent, wanted, channel_,
-        labels_[static_cast<std::size_t>(label)]);
- }
- void close_round() {
-  under_way_ = false;
-  if (state_ == state::gather) {
-   if (--round_ < 0) state_ = state::idle;
-   return;
-  }
-  const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
-  std::byte* const own = at(mine.begin);
-  if (upper(round_))
-   ranks_->add(kind_, own, received_, own, mine.size());
-  else
-   ranks_->add(kind_, own, own, received_, mine.size());
-  if (++round_ < rounds_) return;
-  const bool more = state_ == state::scatter && gathers_;
-  state_ = more ? state::gather : state::idle;
-  round_ = rounds_ - 1;
- }
+ void begin(void* data, state first, bool gathers);
+ void open_round();
+ void close_round();
 
  exchange* ranks_;
  sum_kind kind_;
@@ -10272,6 +11330,76 @@ private:
  std::vector<std::string> labels_;
  std::byte* received_ = nullptr;
 };
+
+TG_DEFINITION void require_tree(int size, std::int64_t shards) {
+ if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
+  throw argument_error("shards: " + std::to_string(shards) + " is not a power of two");
+ if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
+  throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
+       " shards; expected a power of two from 1 to " + std::to_string(shards));
+}
+
+TG_DEFINITION tree_sum::tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel)
+ : ranks_(&ranks),
+ kind_(kind),
+ count_(count),
+ channel_(channel < 0 ? ranks.open_channel() : channel),
+ label_(std::move(label)) {
+ require_tree(ranks.size(), ranks.size());
+ for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
+ const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
+ if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
+ for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
+  for (int r = 1; r <= rounds_; ++r)
+   labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
+}
+
+TG_DEFINITION void tree_sum::begin(void* data, state first, bool gathers) {
+ if (!done()) throw argument_error("tree_sum: " + label_ + " was started twice");
+ if (rounds_ == 0) return;
+ data_ = static_cast<std::byte*>(data);
+ state_ = first;
+ gathers_ = gathers;
+ round_ = first == state::gather ? rounds_ - 1 : 0;
+ under_way_ = false;
+ if (!advance()) ranks_->enlist(*this);
+}
+
+TG_DEFINITION void tree_sum::open_round() {
+ const slice range = before(round_);
+ const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
+ std::span<const std::byte> sent = part(theirs);
+ std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
+ if (state_ == state::whole) {
+  sent = part({0, count_});
+  wanted = {received_, sent.size()};
+ } else if (state_ == state::gather) {
+  sent = part(mine);
+  wanted = part(theirs);
+ }
+ const int label = state_ == state::gather ? 2 * rounds_ - 1 - round_ : round_;
+ under_way_ = true;
+ request_ =
+  ranks_->start(ranks_->rank() ^ (1 << round_), sent, wanted, channel_, labels_[static_cast<std::size_t>(label)]);
+}
+
+TG_DEFINITION void tree_sum::close_round() {
+ under_way_ = false;
+ if (state_ == state::gather) {
+  if (--round_ < 0) state_ = state::idle;
+  return;
+ }
+ const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
+ std::byte* const own = at(mine.begin);
+ if (upper(round_))
+  ranks_->add(kind_, own, received_, own, mine.size());
+ else
+  ranks_->add(kind_, own, own, received_, mine.size());
+ if (++round_ < rounds_) return;
+ const bool more = state_ == state::scatter && gathers_;
+ state_ = more ? state::gather : state::idle;
+ round_ = rounds_ - 1;
+}
 }
 
 /// Collective operations of ranks other than sums of gradients. Functions wait until they are done.
@@ -10283,32 +11411,14 @@ namespace tapegraph::distributed {
 /// compared. Memory grows to the largest result and stays.
 class block_gather final : public operation {
 public:
- block_gather(exchange& ranks, std::string label, int channel = -1)
-  : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
-  sizes_.resize(static_cast<std::size_t>(ranks.size()));
-  offsets_.resize(sizes_.size() + 1);
-  requests_.resize(sizes_.size());
-  size_label_ = label_ + ", sizes of blocks";
-  block_label_ = label_ + ", blocks";
- }
+ block_gather(exchange& ranks, std::string label, int channel = -1);
  ~block_gather() override {
   if (state_ != state::idle) ranks_->dismiss(*this);
   for (request& each : requests_) ranks_->cancel(each);
  }
 
  /// `block` must stay valid until it is done.
- void start(std::span<const std::byte> block) {
-  if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
-  own_ = block;
-  const auto mine = static_cast<std::size_t>(ranks_->rank());
-  sizes_[mine] = block.size();
-  state_ = state::sizes;
-  each_peer([&](int peer, std::size_t p) {
-   requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
-          std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
-  });
-  if (!advance()) ranks_->enlist(*this);
- }
+ void start(std::span<const std::byte> block);
  bool done() const { return state_ == state::idle; }
  void wait() {
   if (!done()) ranks_->wait(*this, [this] { return done(); });
@@ -10352,18 +11462,7 @@ private:
   for (request& each : requests_) all = ranks_->test(each) && all;
   return all;
  }
- void start_blocks() {
-  for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
-  if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
-  std::copy(own_.begin(), own_.end(),
-    all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
-  state_ = state::blocks;
-  each_peer([&](int peer, std::size_t p) {
-   if (own_.empty() && sizes_[p] == 0) return;
-   requests_[p] =
-    ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
-  });
- }
+ void start_blocks();
 
  exchange* ranks_;
  int channel_;
@@ -10376,7 +11475,55 @@ private:
 };
 
 /// Sends bytes of one rank to all others, down a binomial tree.
-inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
+void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast");
+
+/// Returns once all ranks have called it.
+void barrier(exchange& ranks, const std::string& label = "barrier");
+
+/// Sums a few values over the ranks by the tree, in place: metrics, norms.
+template <class T>
+void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
+ tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
+ sum.start_all_reduce(values.data());
+ sum.wait();
+}
+
+TG_DEFINITION block_gather::block_gather(exchange& ranks, std::string label, int channel)
+ : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
+ sizes_.resize(static_cast<std::size_t>(ranks.size()));
+ offsets_.resize(sizes_.size() + 1);
+ requests_.resize(sizes_.size());
+ size_label_ = label_ + ", sizes of blocks";
+ block_label_ = label_ + ", blocks";
+}
+
+TG_DEFINITION void block_gather::start(std::span<const std::byte> block) {
+ if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
+ own_ = block;
+ const auto mine = static_cast<std::size_t>(ranks_->rank());
+ sizes_[mine] = block.size();
+ state_ = state::sizes;
+ each_peer([&](int peer, std::size_t p) {
+  requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
+         std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
+ });
+ if (!advance()) ranks_->enlist(*this);
+}
+
+TG_DEFINITION void block_gather::start_blocks() {
+ for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
+ if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
+ std::copy(own_.begin(), own_.end(),
+   all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
+ state_ = state::blocks;
+ each_peer([&](int peer, std::size_t p) {
+  if (own_.empty() && sizes_[p] == 0) return;
+  requests_[p] =
+   ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
+ });
+}
+
+TG_DEFINITION void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label) {
  const int channel = exchange::waiting_channel, size = ranks.size();
  if (root < 0 || root >= size)
   throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
@@ -10397,8 +11544,7 @@ inline void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, con
   }
 }
 
-/// Returns once all ranks have called it.
-inline void barrier(exchange& ranks, const std::string& label = "barrier") {
+TG_DEFINITION void barrier(exchange& ranks, const std::string& label) {
  const int channel = exchange::waiting_channel, size = ranks.size();
  const std::byte signal{1};
  std::byte heard{};
@@ -10409,14 +11555,6 @@ inline void barrier(exchange& ranks, const std::string& label = "barrier") {
   from.wait();
   to.wait();
  }
-}
-
-/// Sums a few values over the ranks by the tree, in place: metrics, norms.
-template <class T>
-void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
- tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
- sum.start_all_reduce(values.data());
- sum.wait();
 }
 }
 
@@ -10445,7 +11583,12 @@ inline agreed_field agreed_value(std::string name, std::string value) {
 
 /// Throws exchange_error, the same on every rank, unless all ranks pass the same fields in the same
 /// order: "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
-inline void agree(exchange& ranks, std::span<const agreed_field> fields) {
+void agree(exchange& ranks, std::span<const agreed_field> fields);
+inline void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
+ agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
+}
+
+TG_DEFINITION void agree(exchange& ranks, std::span<const agreed_field> fields) {
  std::string own;
  const auto put = [&own](std::string_view text) {
   const std::uint64_t length = text.size();
@@ -10503,9 +11646,6 @@ inline void agree(exchange& ranks, std::span<const agreed_field> fields) {
    throw exchange_error(who + " compares " + (first.left.empty() ? "more" : "less") + " than rank 0");
  }
 }
-inline void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
- agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
-}
 }
 // -- tapegraph/cluster/sharded/buckets.hpp
 
@@ -10557,17 +11697,7 @@ public:
  }
  void keep_on(const sum_device& where) { on_ = where; }
  bool on_device() const { return on_.runtime != nullptr; }
- void begin(int shards) {
-  if (buffers_.empty()) place();
-  const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
-  while (buffers_.size() < wanted) {
-   buffers_.push_back(std::make_unique<ir::memory_block>());
-   buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
-   zero(buffers_.back()->data(), bytes_ + 1);
-  }
-  shard_ = 0;
-  shards_ = shards;
- }
+ void begin(int shards);
  std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
  void skip() {
   zero(leaf(), bytes_);
@@ -10597,15 +11727,7 @@ public:
    p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
  }
  std::byte* sum() const { return partial(0); }
- void read(int number, void* to) const {
-  const value& v = values_[static_cast<std::size_t>(number)];
-  const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
-  if (bytes == 0) return;
-  if (on_device())
-   on_.runtime->download(to, sum(number), bytes);
-  else
-   std::memcpy(to, sum(number), bytes);
- }
+ void read(int number, void* to) const;
  std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
@@ -10628,51 +11750,8 @@ private:
   const std::vector<std::byte> zeros(bytes);
   on_.runtime->upload(to, zeros.data(), bytes);
  }
- void place() {
-  std::vector<value*> order;
-  for (value& v : values_) order.push_back(&v);
-  std::stable_sort(order.begin(), order.end(),
-      [](const value* a, const value* b) { return a->ready < b->ready; });
-  for (const dtype type : {dtype::f64, dtype::f32}) {
-   const value* first = nullptr;
-   std::size_t begin = bytes_;
-   int others = 0, ready = 0;
-   const auto close = [&] {
-    if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
-    first = nullptr;
-    begin = bytes_;
-   };
-   for (value* v : order) {
-    if (v->type != type) continue;
-    v->offset = bytes_;
-    bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
-    others = first == nullptr ? 0 : others + 1;
-    if (first == nullptr || v->elements > first->elements) first = v;
-    ready = v->ready;
-    if (bytes_ - begin >= least_part) close();
-   }
-   close();
-   if (type == dtype::f64) doubles_ = bytes_;
-  }
-  std::stable_sort(parts_.begin(), parts_.end(),
-      [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
-  int number = 0;
-  for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
- }
- void cut(const sum_part& whole, int others) {
-  const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
-  if (bytes == 0) return;
-  const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
-  for (std::size_t k = 0; k < pieces; ++k) {
-   sum_part p = whole;
-   p.begin += k * each;
-   p.end = std::min(whole.end, p.begin + each);
-   if (others > 0) p.name += " and " + std::to_string(others) + " more";
-   p.name += ")";
-   if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
-   parts_.push_back(std::move(p));
-  }
- }
+ void place();
+ void cut(const sum_part& whole, int others);
  template <class T>
  void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
   if (on_device()) return add_on_device<T>(to, levels, begin, (end - begin) / sizeof(T));
@@ -10695,6 +11774,70 @@ private:
  std::size_t doubles_ = 0, bytes_ = 0;
  int shard_ = 0, shards_ = 1;
 };
+TG_DEFINITION void shard_sums::begin(int shards) {
+ if (buffers_.empty()) place();
+ const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
+ while (buffers_.size() < wanted) {
+  buffers_.push_back(std::make_unique<ir::memory_block>());
+  buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
+  zero(buffers_.back()->data(), bytes_ + 1);
+ }
+ shard_ = 0;
+ shards_ = shards;
+}
+TG_DEFINITION void shard_sums::read(int number, void* to) const {
+ const value& v = values_[static_cast<std::size_t>(number)];
+ const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
+ if (bytes == 0) return;
+ if (on_device())
+  on_.runtime->download(to, sum(number), bytes);
+ else
+  std::memcpy(to, sum(number), bytes);
+}
+TG_DEFINITION void shard_sums::place() {
+ std::vector<value*> order;
+ for (value& v : values_) order.push_back(&v);
+ std::stable_sort(order.begin(), order.end(), [](const value* a, const value* b) { return a->ready < b->ready; });
+ for (const dtype type : {dtype::f64, dtype::f32}) {
+  const value* first = nullptr;
+  std::size_t begin = bytes_;
+  int others = 0, ready = 0;
+  const auto close = [&] {
+   if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
+   first = nullptr;
+   begin = bytes_;
+  };
+  for (value* v : order) {
+   if (v->type != type) continue;
+   v->offset = bytes_;
+   bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
+   others = first == nullptr ? 0 : others + 1;
+   if (first == nullptr || v->elements > first->elements) first = v;
+   ready = v->ready;
+   if (bytes_ - begin >= least_part) close();
+  }
+  close();
+  if (type == dtype::f64) doubles_ = bytes_;
+ }
+ std::stable_sort(parts_.begin(), parts_.end(),
+     [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
+ int number = 0;
+ for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
+}
+TG_DEFINITION void shard_sums::cut(const sum_part& whole, int others) {
+ const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
+ if (bytes == 0) return;
+ const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
+ for (std::size_t k = 0; k < pieces; ++k) {
+  sum_part p = whole;
+  p.begin += k * each;
+  p.end = std::min(whole.end, p.begin + each);
+  if (others > 0) p.name += " and " + std::to_string(others) + " more";
+  p.name += ")";
+  if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
+  parts_.push_back(std::move(p));
+ }
+}
 }
 
 /// The upper levels of the tree of sums: sums over ranks of what shards have added up, by buckets.
@@ -10718,15 +11861,7 @@ namespace detail {
 class rank_sums {
 public:
  explicit rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
- void open(const shard_sums& sums) {
-  if (opened_) return;
-  opened_ = true;
-  for (const sum_part& p : sums.parts()) {
-   const std::size_t count = (p.end - p.begin) / size_of(p.type);
-   const auto kind = p.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
-   buckets_.push_back(std::make_unique<bucket>(*ranks_, count, kind, p.name));
-  }
- }
+ void open(const shard_sums& sums);
  bool known() const { return opened_; }
  std::size_t size() const { return buckets_.size(); }
  void begin() { started_ = 0; }
@@ -10748,28 +11883,7 @@ public:
  void start_all(const shard_sums& sums) {
   for (; started_ < buckets_.size(); ++started_) start(sums, started_);
  }
- void wait(const shard_sums& sums, std::size_t number) {
-  bucket& b = *buckets_[number];
-  if (b.sum.done()) return;
-  const sum_part& p = sums.parts()[number];
-  buffer_view v{};
-  v.type = p.type;
-  v.rank = 1;
-  v.extents[0] = static_cast<std::int64_t>(b.sum.count());
-  v.data = sums.sum() + p.begin;
-  kernel_call call;
-  call.out = &v;
-  call.outputs = 1;
-  call.domain = v;
-  const double before = ranks_->now();
-  runtime::observed(
-   [&] {
-    return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
-           runtime::call_label(*b.now)};
-   },
-   [&] { b.sum.wait(); });
-  b.exposed += ranks_->now() - before;
- }
+ void wait(const shard_sums& sums, std::size_t number);
  void wait_all(const shard_sums& sums) {
   for (std::size_t i = 0; i < buckets_.size(); ++i) wait(sums, i);
  }
@@ -10862,8 +11976,44 @@ private:
  cpu::listen_between_tasks listen_;
 };
 }
+}
 
+namespace tapegraph::detail {
+TG_DEFINITION void rank_sums::open(const shard_sums& sums) {
+ if (opened_) return;
+ opened_ = true;
+ for (const sum_part& p : sums.parts()) {
+  const std::size_t count = (p.end - p.begin) / size_of(p.type);
+  const auto kind = p.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
+  buckets_.push_back(std::make_unique<bucket>(*ranks_, count, kind, p.name));
+ }
+}
+TG_DEFINITION void rank_sums::wait(const shard_sums& sums, std::size_t number) {
+ bucket& b = *buckets_[number];
+ if (b.sum.done()) return;
+ const sum_part& p = sums.parts()[number];
+ buffer_view v{};
+ v.type = p.type;
+ v.rank = 1;
+ v.extents[0] = static_cast<std::int64_t>(b.sum.count());
+ v.data = sums.sum() + p.begin;
+ kernel_call call;
+ call.out = &v;
+ call.outputs = 1;
+ call.domain = v;
+ const double before = ranks_->now();
+ runtime::observed(
+  [&] {
+   return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
+          runtime::call_label(*b.now)};
+  },
+  [&] { b.sum.wait(); });
+ b.exposed += ranks_->now() - before;
+}
+}
 // -- tapegraph/cluster/sharded/options.hpp
+
+namespace tapegraph {
 
 /// Shards a model's training step: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards =
 /// 8})`. Each batch is cut into this many shards of (almost) equal size, a power of two. Their
@@ -10900,7 +12050,14 @@ struct shard_range {
 inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int shard) {
  return {seed, static_cast<std::uint64_t>(step) | static_cast<std::uint64_t>(shard) << 32};
 }
-inline void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to) {
+void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to);
+std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch);
+}
+}
+
+namespace tapegraph::detail {
+TG_DEFINITION void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range,
+       buffer_view* to) {
  for (std::size_t i = 0; i < count; ++i) {
   to[i] = columns[i];
   const std::size_t record =
@@ -10909,7 +12066,7 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
   to[i].extents[0] = range.count;
  }
 }
-inline std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
+TG_DEFINITION std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
  for (std::size_t i = 0; i < count; ++i)
   if (columns[i].rank == 0 || columns[i].extents[0] != columns[0].extents[0])
    throw shape_error("shards: column " + std::to_string(i) + " of the batch has " +
@@ -10922,11 +12079,9 @@ inline std::int64_t records_to_cut(const buffer_view* columns, std::size_t count
        std::to_string(shards) + " shards");
  return records;
 }
-}
-}
+
 // -- tapegraph/cluster/sharded/rows.hpp
 
-namespace tapegraph::detail {
 class row_sums {
 public:
  void begin() {
@@ -10936,26 +12091,7 @@ public:
    p.count = 0;
   }
  }
- void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
-  if (parts_.size() <= number) parts_.resize(number + 1);
-  part& p = parts_[number];
-  const std::int64_t count = indices.elements();
-  if (p.count == 0) {
-   p.row = rows;
-   p.row.rank = rows.rank - indices.rank + 1;
-   for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
-   p.index = indices;
-   p.index.rank = 1;
-  }
-  const auto append = [](std::vector<std::byte>& to, const buffer_view& from) {
-   const std::size_t before = to.size();
-   to.resize(before + from.bytes());
-   if (from.bytes() > 0) std::memcpy(to.data() + before, from.data, from.bytes());
-  };
-  append(p.rows, rows);
-  append(p.indices, indices);
-  p.count += count;
- }
+ void add(std::size_t number, const buffer_view& rows, const buffer_view& indices);
  buffer_view view(std::size_t number, bool rows) {
   part& p = parts_[number];
   buffer_view v = rows ? p.row : p.index;
@@ -11001,6 +12137,26 @@ private:
  }
  std::vector<part> parts_;
 };
+TG_DEFINITION void row_sums::add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
+ if (parts_.size() <= number) parts_.resize(number + 1);
+ part& p = parts_[number];
+ const std::int64_t count = indices.elements();
+ if (p.count == 0) {
+  p.row = rows;
+  p.row.rank = rows.rank - indices.rank + 1;
+  for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
+  p.index = indices;
+  p.index.rank = 1;
+ }
+ const auto append = [](std::vector<std::byte>& to, const buffer_view& from) {
+  const std::size_t before = to.size();
+  to.resize(before + from.bytes());
+  if (from.bytes() > 0) std::memcpy(to.data() + before, from.data, from.bytes());
+ };
+ append(p.rows, rows);
+ append(p.indices, indices);
+ p.count += count;
+}
 }
 // -- tapegraph/cluster/sharded/turns.hpp
 
@@ -11078,8 +12234,25 @@ inline shard_turns::~shard_turns() {
  turned_.notify_all();
  for (std::thread& each : threads_) each.join();
 }
-inline void shard_turns::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
-       const job& work) {
+inline void shard_turns::pass(int to) {
+ turn_ = to;
+ turned_.notify_all();
+}
+inline void shard_turns::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
+ turned_.wait(lock, [&] { return turn_ == k || quit_; });
+ at_work_ = k;
+}
+template <class T>
+void shard_turns::fold(std::size_t count) {
+ for (int step = 1; step < own_; step *= 2)
+  for (int s = 0; s < own_; s += 2 * step) {
+   T* const to = reinterpret_cast<T*>(slot(number_, s));
+   const T* const from = reinterpret_cast<const T*>(slot(number_, s + step));
+   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+}
+TG_DEFINITION void shard_turns::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
+         const job& work) {
  own_ = own;
  live_ = live;
  idle_ = idle;
@@ -11101,7 +12274,7 @@ inline void shard_turns::begin(int own, const std::vector<int>& live, bool idle,
  }
  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
-inline void shard_turns::run_shard(int k) {
+TG_DEFINITION void shard_turns::run_shard(int k) {
  at_work_ = k;
  if (!error_) {
   try {
@@ -11118,15 +12291,7 @@ inline void shard_turns::run_shard(int k) {
  }
  ended_[static_cast<std::size_t>(k)] = 1;
 }
-inline void shard_turns::pass(int to) {
- turn_ = to;
- turned_.notify_all();
-}
-inline void shard_turns::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
- turned_.wait(lock, [&] { return turn_ == k || quit_; });
- at_work_ = k;
-}
-inline void shard_turns::serve(int k) {
+TG_DEFINITION void shard_turns::serve(int k) {
  std::unique_lock lock(mutex_);
  for (;;) {
   wait_for_turn(lock, k);
@@ -11145,22 +12310,13 @@ inline void shard_turns::serve(int k) {
   pass(k + 1 < shards_ ? k + 1 : 0);
  }
 }
-inline void shard_turns::check_alike(const buffer_view& in) const {
+TG_DEFINITION void shard_turns::check_alike(const buffer_view& in) const {
  if (in.type == first_.type && in.bytes() == first_.bytes()) return;
  throw shape_error("sum_over_shards: " + std::string(name_of(first_.type)) +
      to_string(shape(first_.rank, first_.extents)) + " and " + std::string(name_of(in.type)) +
      to_string(shape(in.rank, in.extents)) + " of two shards");
 }
-template <class T>
-void shard_turns::fold(std::size_t count) {
- for (int step = 1; step < own_; step *= 2)
-  for (int s = 0; s < own_; s += 2 * step) {
-   T* const to = reinterpret_cast<T*>(slot(number_, s));
-   const T* const from = reinterpret_cast<const T*>(slot(number_, s + step));
-   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
-  }
-}
-inline void shard_turns::add_up(const buffer_view& in) {
+TG_DEFINITION void shard_turns::add_up(const buffer_view& in) {
  const auto count = static_cast<std::size_t>(in.elements());
  in.type == dtype::f64 ? fold<double>(count) : fold<float>(count);
  if (ranks_ == nullptr || count == 0) return;
@@ -11184,7 +12340,7 @@ inline void shard_turns::add_up(const buffer_view& in) {
   throw;
  }
 }
-inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
+TG_DEFINITION void shard_turns::add(const buffer_view& in, const buffer_view& out) {
  const int k = at_work_;
  if (std::find(ended_.begin(), ended_.end(), 1) != ended_.end())
   throw argument_error("sum_over_shards: shard " + std::to_string(k) + " of the step came to sum number " +
@@ -11209,7 +12365,7 @@ inline void shard_turns::add(const buffer_view& in, const buffer_view& out) {
   watching->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
  if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
-inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
+TG_DEFINITION void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::call_observer* watching) {
  const runtime::device_pause others(device_);
  const bool last = arrived_ == shards_;
  if (last) {
@@ -11236,15 +12392,7 @@ inline void shard_turns::wait_for_others(const buffer_view& in, int k, runtime::
 namespace tapegraph::detail {
 class rank_rows {
 public:
- void gather(distributed::exchange& ranks, row_sums& rows) {
-  if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
-  for (std::size_t k = 0; k < rows.size(); ++k)
-   for (const bool of_rows : {true, false}) {
-    blocks_->start(rows.bytes(k, of_rows));
-    blocks_->wait();
-    rows.replace(k, of_rows, blocks_->blocks());
-   }
- }
+ void gather(distributed::exchange& ranks, row_sums& rows);
 private:
  std::optional<distributed::block_gather> blocks_;
 };
@@ -11382,6 +12530,15 @@ private:
   distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
  }
 };
+TG_DEFINITION void rank_rows::gather(distributed::exchange& ranks, row_sums& rows) {
+ if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
+ for (std::size_t k = 0; k < rows.size(); ++k)
+  for (const bool of_rows : {true, false}) {
+   blocks_->start(rows.bytes(k, of_rows));
+   blocks_->wait();
+   rows.replace(k, of_rows, blocks_->blocks());
+  }
+}
 
 // -- tapegraph/cluster/sharded/values.hpp
 
@@ -11391,33 +12548,36 @@ struct folded_value {
 };
 class shard_values {
 public:
- void make(const std::vector<folded_value>& folded, const ir::program& p) {
-  if (!of_.empty()) return;
-  for (const folded_value& f : folded) {
-   const auto& n = p.view().nodes[p.view().variables[f.variable].node];
-   std::size_t bytes = size_of(n.type);
-   for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
-   of_.push_back(std::make_unique<ir::memory_block>());
-   of_.back()->reserve(p.device(), bytes + 1, "sum over shards");
-   pieces_.push_back({nullptr, of_.back()->data(), bytes});
-  }
- }
+ void make(const std::vector<folded_value>& folded, const ir::program& p);
  void* at(std::size_t number) const { return of_[number]->data(); }
- void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
-  for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
-  if (sums.on_device()) {
-   for (const auto& each : pieces_)
-    if (each.bytes > 0) p.device()->copy(each.to, each.from, each.bytes);
-   return;
-  }
-  if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
-  for (const auto& each : pieces_)
-   if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
- }
+ void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p);
 private:
  std::vector<std::unique_ptr<ir::memory_block>> of_;
  std::vector<runtime::device_runtime::piece> pieces_;
 };
+TG_DEFINITION void shard_values::make(const std::vector<folded_value>& folded, const ir::program& p) {
+ if (!of_.empty()) return;
+ for (const folded_value& f : folded) {
+  const auto& n = p.view().nodes[p.view().variables[f.variable].node];
+  std::size_t bytes = size_of(n.type);
+  for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
+  of_.push_back(std::make_unique<ir::memory_block>());
+  of_.back()->reserve(p.device(), bytes + 1, "sum over shards");
+  pieces_.push_back({nullptr, of_.back()->data(), bytes});
+ }
+}
+TG_DEFINITION void shard_values::take(const std::vector<folded_value>& folded, const shard_sums& sums,
+         const ir::program& p) {
+ for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
+ if (sums.on_device()) {
+  for (const auto& each : pieces_)
+   if (each.bytes > 0) p.device()->copy(each.to, each.from, each.bytes);
+  return;
+ }
+ if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
+ for (const auto& each : pieces_)
+  if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
+}
 }
 
 /// A sharded step in graph mode, for models of any type.
@@ -11478,7 +12638,31 @@ private:
  int share_ = -1;
  bool in_turns_ = false;
 };
-inline void sharded_trainer::find_folded(const ir::program_view& view) {
+inline void sharded_trainer::add_rows(const ir::program& p) {
+ for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+  rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
+}
+inline std::size_t sharded_trainer::bytes_beside() const {
+ std::size_t bytes = 0;
+ for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
+ return bytes;
+}
+inline step_result sharded_trainer::measured() const {
+ double values[2]{};
+ std::size_t at = 0;
+ for (const folded_value& f : folded_)
+  if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
+ return {values[0], values[1]};
+}
+inline void sharded_trainer::feed_rows(ir::program& p) {
+ std::size_t row = 0;
+ for (int i = 0; i < p.view().inputs.size(); ++i) {
+  if (p.view().inputs[i].name != ir::folded::rows) continue;
+  p.set_input(i, rows_.view(row / 2, row % 2 == 0));
+  ++row;
+ }
+}
+TG_DEFINITION void sharded_trainer::find_folded(const ir::program_view& view) {
  if (folded_in_ == &view) return;
  folded_in_ = &view;
  for (int i = 0; i < view.inputs.size(); ++i)
@@ -11515,21 +12699,21 @@ inline void sharded_trainer::find_folded(const ir::program_view& view) {
  zeros_ = runtime::arena(metric_bytes);
  std::memset(zeros_.data(), 0, metric_bytes);
 }
-inline void sharded_trainer::connect_shard(ir::program& p) {
+TG_DEFINITION void sharded_trainer::connect_shard(ir::program& p) {
  for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
   const variable& v = variables_.at(i);
   void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
   p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
  }
 }
-inline void sharded_trainer::make_device_values(ir::program& p) {
+TG_DEFINITION void sharded_trainer::make_device_values(ir::program& p) {
  if (p.device() == nullptr || device_zeros_) return;
  device_zeros_ = std::make_unique<ir::memory_block>();
  device_zeros_->reserve(p.device(), zeros_.size(), "metrics before a shard");
  p.device()->upload(device_zeros_->data(), zeros_.data(), zeros_.size());
  on_device_.make(folded_, p);
 }
-inline void sharded_trainer::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
  buffer_view cut[column_match::most];
  cut_columns(columns_, column_count_, range, cut);
  int next = 0;
@@ -11537,11 +12721,7 @@ inline void sharded_trainer::feed_shard(ir::program& p, const shard_range& range
   if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
  p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
 }
-inline void sharded_trainer::add_rows(const ir::program& p) {
- for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-  rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
-}
-inline void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
+TG_DEFINITION void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
  find_folded(p.view());
  set_frozen(p);
  if (p.device() == nullptr) refuse_devices("and this model computes on the CPU");
@@ -11560,7 +12740,7 @@ inline void sharded_trainer::add_shards(ir::program& p, batch_columns columns) {
   for (int s = first_shard(); s < first_shard() + own_shards(); ++s) add_shard(p, s, records);
  sum_over_ranks();
 }
-inline void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t records) {
  const shard_range range(records, shard, shards_);
  if (range.count == 0) return sums_.skip();
  feed_shard(p, range, records);
@@ -11576,7 +12756,7 @@ inline void sharded_trainer::add_shard(ir::program& p, int shard, std::int64_t r
  add_rows(p);
  watched ? sums_.folded() : sums_.next();
 }
-inline ir::program& sharded_trainer::program_of(std::size_t number, ir::program& first) {
+TG_DEFINITION ir::program& sharded_trainer::program_of(std::size_t number, ir::program& first) {
  while (lanes_.size() <= number) lanes_.emplace_back();
  lane& mine = lanes_[number];
  mine.values.make(folded_, first);
@@ -11587,7 +12767,7 @@ inline ir::program& sharded_trainer::program_of(std::size_t number, ir::program&
  connect_shard(*mine.program);
  return *mine.program;
 }
-inline void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t records) {
+TG_DEFINITION void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t records) {
  if (ranks_ != nullptr) over_ranks_->open(sums_);
  const std::vector<int>& live = live_shards(records);
  if (own_shards() == 1 && !live.empty())
@@ -11616,12 +12796,7 @@ inline void sharded_trainer::add_shards_in_turns(ir::program& p, std::int64_t re
  });
  for (; next < own_shards(); ++next) sums_.skip();
 }
-inline std::size_t sharded_trainer::bytes_beside() const {
- std::size_t bytes = 0;
- for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
- return bytes;
-}
-inline void sharded_trainer::run_last(ir::program& p, const random_state& random) {
+TG_DEFINITION void sharded_trainer::run_last(ir::program& p, const random_state& random) {
  over_ranks_->open(sums_);
  const auto start = [this](int step, bool call_done) {
   if (call_done) over_ranks_->start_ready(sums_, step);
@@ -11637,14 +12812,7 @@ inline void sharded_trainer::run_last(ir::program& p, const random_state& random
   throw;
  }
 }
-inline step_result sharded_trainer::measured() const {
- double values[2]{};
- std::size_t at = 0;
- for (const folded_value& f : folded_)
-  if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
- return {values[0], values[1]};
-}
-inline const ir::program_view& sharded_trainer::awaiting(const ir::program_view& program) {
+TG_DEFINITION const ir::program_view& sharded_trainer::awaiting(const ir::program_view& program) {
  if (ranks_ == nullptr) return program;
  std::vector<std::vector<int>> of_node(static_cast<std::size_t>(program.nodes.size()));
  each_sum(program, [&](int input, const folded_value& f) {
@@ -11670,7 +12838,7 @@ inline const ir::program_view& sharded_trainer::awaiting(const ir::program_view&
  for (int s = 0; s < program.steps.size(); ++s) awaited_.push_back(needed(update_order_->view(), s));
  return update_order_->view();
 }
-inline void sharded_trainer::add_metrics() {
+TG_DEFINITION void sharded_trainer::add_metrics() {
  for (const folded_value& f : folded_) {
   if (f.kind != ir::folded::metric) continue;
   variable& v = variables_.at(f.of);
@@ -11680,15 +12848,7 @@ inline void sharded_trainer::add_metrics() {
   for (std::int64_t i = 0; i < v.size(); ++i) to[i] += metric_[static_cast<std::size_t>(i)];
  }
 }
-inline void sharded_trainer::feed_rows(ir::program& p) {
- std::size_t row = 0;
- for (int i = 0; i < p.view().inputs.size(); ++i) {
-  if (p.view().inputs[i].name != ir::folded::rows) continue;
-  p.set_input(i, rows_.view(row / 2, row % 2 == 0));
-  ++row;
- }
-}
-inline step_result sharded_trainer::update_with(ir::program& p) {
+TG_DEFINITION step_result sharded_trainer::update_with(ir::program& p) {
  set_frozen(p);
  connect_step(p);
  feed_rows(p);
@@ -11895,85 +13055,15 @@ protected:
   std::size_t dense;
  };
  using metric_guard = trainer_base::metric_state_guard;
- void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
-  std::vector<const any_tensor*> values, states;
-  metrics_.clear();
-  states_.clear();
-  for (const eager_context::pending& p : context.updates) {
-   const bool metric = p.target->metric_state();
-   (metric ? metrics_ : states_).push_back(p.target);
-   (metric ? values : states).push_back(&p.value);
-  }
-  first_gradient_ = 2 + static_cast<int>(values.size());
-  for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
-  const std::size_t plain = values.size();
-  values.insert(values.end(), states.begin(), states.end());
-  if (!placed_) {
-   for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
-   for (const any_tensor* v : values) sums_.add(v->type(), v->size());
-   placed_ = true;
-  }
-  if (!begun_) sums_.begin(own_shards());
-  begun_ = true;
-  while (skipped-- > 0) sums_.skip();
-  const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
-  for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-   std::byte* const to = sums_.target(static_cast<int>(i) + 2);
-   const any_tensor& from = *values[i];
-   if (i < plain)
-    std::memcpy(to, from.read(), from.outline_view().bytes());
-   else if (from.type() == dtype::f64)
-    write_share(reinterpret_cast<double*>(to), from, share);
-   else
-    write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
-  }
-  std::size_t row = found.dense;
-  std::vector<const variable*> seen;
-  for (const eager_context::row_use& use : context.row_uses) {
-   std::size_t number = 0;
-   while (number < seen.size() && seen[number] != use.target) ++number;
-   if (number == seen.size()) seen.push_back(use.target);
-   rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
-  }
-  sums_.next();
- }
+ void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped);
  step_result measured() const {
   step_result r;
   std::memcpy(&r.loss, sums_.sum(0), sizeof(double));
   std::memcpy(&r.accuracy, sums_.sum(1), sizeof(double));
   return r;
  }
- void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
-  context.updates.clear();
-  int next = first_gradient_;
-  for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
-  for (variable* v : states_) {
-   any_tensor value(v->type(), v->shape());
-   copy_sum(value, next++);
-   context.updates.push_back({v, std::move(value)});
-  }
-  std::vector<eager_context::row_use> uses;
-  std::vector<any_tensor> flows;
-  for (const eager_context::row_use& use : context.row_uses) {
-   bool seen = false;
-   for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
-   if (seen) continue;
-   const std::size_t number = uses.size();
-   flows.push_back(copy_of(rows_.view(number, true)));
-   uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
-  }
-  context.row_uses = std::move(uses);
-  gradients.resize(dense);
-  for (any_tensor& each : flows) gradients.push_back(std::move(each));
- }
- void add_metrics() {
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-   double* const to = static_cast<double*>(metrics_[i]->own_data());
-   const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
-   for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
-  }
- }
+ void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense);
+ void add_metrics();
  void begin_shards() {
   rows_.begin();
   begun_ = false;
@@ -12088,6 +13178,84 @@ private:
  std::vector<eager_context> contexts_;
 };
 }
+
+namespace tapegraph::detail {
+TG_DEFINITION void eager_shards::add_shard(eager_context& context, const differentiated_shard& found, double share,
+          int skipped) {
+ std::vector<const any_tensor*> values, states;
+ metrics_.clear();
+ states_.clear();
+ for (const eager_context::pending& p : context.updates) {
+  const bool metric = p.target->metric_state();
+  (metric ? metrics_ : states_).push_back(p.target);
+  (metric ? values : states).push_back(&p.value);
+ }
+ first_gradient_ = 2 + static_cast<int>(values.size());
+ for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
+ const std::size_t plain = values.size();
+ values.insert(values.end(), states.begin(), states.end());
+ if (!placed_) {
+  for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
+  for (const any_tensor* v : values) sums_.add(v->type(), v->size());
+  placed_ = true;
+ }
+ if (!begun_) sums_.begin(own_shards());
+ begun_ = true;
+ while (skipped-- > 0) sums_.skip();
+ const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
+ for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
+ for (std::size_t i = 0; i < values.size(); ++i) {
+  std::byte* const to = sums_.target(static_cast<int>(i) + 2);
+  const any_tensor& from = *values[i];
+  if (i < plain)
+   std::memcpy(to, from.read(), from.outline_view().bytes());
+  else if (from.type() == dtype::f64)
+   write_share(reinterpret_cast<double*>(to), from, share);
+  else
+   write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
+ }
+ std::size_t row = found.dense;
+ std::vector<const variable*> seen;
+ for (const eager_context::row_use& use : context.row_uses) {
+  std::size_t number = 0;
+  while (number < seen.size() && seen[number] != use.target) ++number;
+  if (number == seen.size()) seen.push_back(use.target);
+  rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
+ }
+ sums_.next();
+}
+TG_DEFINITION void eager_shards::take_sums(eager_context& context, std::vector<any_tensor>& gradients,
+          std::size_t dense) {
+ context.updates.clear();
+ int next = first_gradient_;
+ for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
+ for (variable* v : states_) {
+  any_tensor value(v->type(), v->shape());
+  copy_sum(value, next++);
+  context.updates.push_back({v, std::move(value)});
+ }
+ std::vector<eager_context::row_use> uses;
+ std::vector<any_tensor> flows;
+ for (const eager_context::row_use& use : context.row_uses) {
+  bool seen = false;
+  for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
+  if (seen) continue;
+  const std::size_t number = uses.size();
+  flows.push_back(copy_of(rows_.view(number, true)));
+  uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
+ }
+ context.row_uses = std::move(uses);
+ gradients.resize(dense);
+ for (any_tensor& each : flows) gradients.push_back(std::move(each));
+}
+TG_DEFINITION void eager_shards::add_metrics() {
+ for (std::size_t i = 0; i < metrics_.size(); ++i) {
+  double* const to = static_cast<double*>(metrics_[i]->own_data());
+  const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
+  for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
+ }
+}
+}
 // -- tapegraph/cluster/sharded/graph_model.hpp
 
 // -- tapegraph/cluster/sharded/sliced_trainer.hpp
@@ -12172,7 +13340,7 @@ private:
  std::vector<sliced_variable> slices_;
  bool planned_ = false, cut_ = false;
 };
-inline void sliced_trainer::find_runs(sliced_variable& s) const {
+TG_DEFINITION void sliced_trainer::find_runs(sliced_variable& s) const {
  const variable& v = variables_.at(s.variable);
  if (!over_ranks_) {
   s.runs.push_back({0, v.size()});
@@ -12193,7 +13361,7 @@ inline void sliced_trainer::find_runs(sliced_variable& s) const {
  }
  std::sort(s.runs.begin(), s.runs.end(), [](const run& a, const run& b) { return a.first < b.first; });
 }
-inline void sliced_trainer::plan(const ir::program_view& view) {
+TG_DEFINITION void sliced_trainer::plan(const ir::program_view& view) {
  if (planned_) return;
  for (const folded_value& f : folded_) {
   if (f.kind != ir::folded::gradient) continue;
@@ -12216,7 +13384,7 @@ inline void sliced_trainer::plan(const ir::program_view& view) {
  }
  planned_ = true;
 }
-inline void sliced_trainer::cut_state() {
+TG_DEFINITION void sliced_trainer::cut_state() {
  if (cut_) return;
  for (const sliced_variable& s : slices_)
   for (const int i : s.states) {
@@ -12228,7 +13396,7 @@ inline void sliced_trainer::cut_state() {
   }
  cut_ = true;
 }
-inline void sliced_trainer::gather_state() {
+TG_DEFINITION void sliced_trainer::gather_state() {
  if (!cut_) return;
  std::size_t most = 0;
  for (const sliced_variable& s : slices_) most = std::max(most, s.states.size());
@@ -12249,7 +13417,7 @@ inline void sliced_trainer::gather_state() {
  }
  cut_ = false;
 }
-inline void sliced_trainer::connect_slices(ir::program& p) {
+TG_DEFINITION void sliced_trainer::connect_slices(ir::program& p) {
  connect_step(p);
  feed_rows(p);
  std::size_t gradient = 0, weight = 0, sum = 0;
@@ -12280,7 +13448,7 @@ inline void sliced_trainer::connect_slices(ir::program& p) {
  for (int i = variables_.size(); i < p.view().variables.size(); ++i)
   p.set_variable(i, slices_[static_cast<std::size_t>(i - variables_.size())].next.write_on(p.device()).data);
 }
-inline step_result sliced_trainer::update_with(ir::program& p) {
+TG_DEFINITION step_result sliced_trainer::update_with(ir::program& p) {
  wait_for_ranks();
  plan(p.view());
  cut_state();
@@ -12307,7 +13475,7 @@ inline step_result sliced_trainer::update_with(ir::program& p) {
 /// The result of model.gradients for a sharded model.
 
 namespace tapegraph::detail {
-inline gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
+TG_DEFINITION gradient_list sharded_trainer::summed_gradients(const ir::program& p) {
  wait_for_ranks();
  const step_result found = measured();
  gradient_list list;
@@ -12658,7 +13826,7 @@ private:
  struct graph_of_calls {
   std::unique_ptr<ir::traced_program> traced, gradient;
   detail::program_pool runs;
-  std::shared_ptr<detail::program_pool> gradients = std::make_shared<detail::program_pool>();
+  std::shared_ptr<detail::program_pool> gradients = detail::program_pool::make();
  };
 
  template <class Trace>
@@ -12781,31 +13949,7 @@ struct task_name {
 
 /// Parses "/job:worker/task:1", also with "/replica:0" and a device after it, as TensorFlow writes
 /// them; a missing task is 0. Throws argument_error for anything else.
-inline task_name parse_task_name(std::string_view text) {
- const auto refuse = [&] {
-  throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
- };
- task_name result;
- std::string_view left = text;
- while (!left.empty()) {
-  if (left[0] != '/') refuse();
-  const std::size_t colon = left.find(':'), end = std::min(left.find('/', 1), left.size());
-  if (colon == left.npos || colon > end) refuse();
-  const std::string_view key = left.substr(1, colon - 1), value = left.substr(colon + 1, end - colon - 1);
-  if (value.empty()) refuse();
-  if (key == "job") {
-   result.job = value;
-  } else if (key == "task") {
-   const auto read = std::from_chars(value.data(), value.data() + value.size(), result.task);
-   if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || result.task < 0) refuse();
-  } else if (key != "replica" && key != "device") {
-   refuse();
-  }
-  left.remove_prefix(end);
- }
- if (result.job.empty()) refuse();
- return result;
-}
+task_name parse_task_name(std::string_view text);
 
 /// Jobs, and the addresses of the tasks of each. Tasks are ranks in the order of jobs and, within a
 /// job, of tasks.
@@ -12817,33 +13961,9 @@ public:
  /// argument_error for a job named twice, one without a name or a task, and an address without a
  /// host.
  cluster_spec(std::initializer_list<job> jobs) : cluster_spec(std::vector<job>(jobs)) {}
- explicit cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
-  if (jobs_.empty()) throw argument_error("cluster_spec: no job");
-  for (std::size_t i = 0; i < jobs_.size(); ++i) {
-   const auto& [name, tasks] = jobs_[i];
-   if (name.empty() || name.find_first_of("/:") != name.npos)
-    throw argument_error("cluster_spec: '" + name + "' names no job");
-   for (std::size_t k = 0; k < i; ++k)
-    if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
-   if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
-   for (const std::string& address : tasks)
-    if (host_of(address).empty())
-     throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
-  }
- }
+ explicit cluster_spec(std::vector<job> jobs);
  /// Parses "worker=one:2222,two:2222;ps=three:2222".
- static cluster_spec from_string(std::string_view text) {
-  std::vector<job> jobs;
-  for (const std::string_view part : split(text, ';')) {
-   const std::size_t equals = part.find('=');
-   if (equals == part.npos)
-    throw argument_error("cluster_spec: '" + std::string(part) + "'; expected JOB=HOST,HOST");
-   jobs.emplace_back(part.substr(0, equals), std::vector<std::string>{});
-   for (const std::string_view address : split(part.substr(equals + 1), ','))
-    jobs.back().second.emplace_back(address);
-  }
-  return cluster_spec(std::move(jobs));
- }
+ static cluster_spec from_string(std::string_view text);
  /// Parses JSON, {"worker": ["one:2222", ...], ...}, with tasks also by number: {"0":
  /// "one:2222", ...}. Throws data_error that begins with `origin`.
  static cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
@@ -12857,31 +13977,7 @@ public:
   return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
  }
  /// Reads the next value of a JSON text.
- static cluster_spec read(io::json_reader& json) {
-  std::vector<job> jobs;
-  json.begin_object();
-  for (std::string name; json.next_name(name);) {
-   std::vector<std::string> tasks;
-   if (json.peek() == io::json_kind::object) {
-    json.begin_object();
-    for (std::string number; json.next_name(number);) {
-     if (number != std::to_string(tasks.size()))
-      json.refuse("job '" + name + "' has task '" + number + "' where " +
-         std::to_string(tasks.size()) + " is expected");
-     tasks.push_back(json.string());
-    }
-   } else {
-    json.begin_array();
-    while (json.next_element()) tasks.push_back(json.string());
-   }
-   jobs.emplace_back(std::move(name), std::move(tasks));
-  }
-  try {
-   return cluster_spec(std::move(jobs));
-  } catch (const argument_error& e) {
-   json.refuse(e.what());
-  }
- }
+ static cluster_spec read(io::json_reader& json);
 
  const std::vector<job>& jobs() const { return jobs_; }
  /// The number of all tasks, which are the ranks of a job.
@@ -12899,65 +13995,18 @@ public:
   }
   throw argument_error("cluster_spec: no job '" + std::string(name) + "'; there are: " + known);
  }
- int rank_of(const task_name& of) const {
-  const auto count = static_cast<int>(tasks(of.job).size());
-  if (of.task < 0 || of.task >= count)
-   throw range_error("cluster_spec: no " + of.text() + "; job '" + of.job + "' has " + std::to_string(count) +
-       " tasks");
-  int before = 0;
-  for (const job& each : jobs_) {
-   if (each.first == of.job) break;
-   before += static_cast<int>(each.second.size());
-  }
-  return before + of.task;
- }
- task_name task_of(int rank) const {
-  int left = rank;
-  for (const job& each : jobs_) {
-   const auto count = static_cast<int>(each.second.size());
-   if (left >= 0 && left < count) return {each.first, left};
-   left -= count;
-  }
-  throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
- }
+ int rank_of(const task_name& of) const;
+ task_name task_of(int rank) const;
 
  /// Hosts and the number of ranks on each, in order of ranks: a host occurs once for each run of
  /// consecutive ranks.
- std::vector<std::pair<std::string, int>> hosts() const {
-  std::vector<std::pair<std::string, int>> result;
-  for (const job& each : jobs_)
-   for (const std::string& address : each.second)
-    if (const std::string host = host_of(address); !result.empty() && result.back().first == host)
-     ++result.back().second;
-    else
-     result.emplace_back(host, 1);
-  return result;
- }
+ std::vector<std::pair<std::string, int>> hosts() const;
  /// A host file for Open MPI ("one slots=2"), or MPICH ("one:2"). Throws argument_error if a
  /// host's ranks are not consecutive, which host files cannot express; mpirun_line can.
- std::string host_file(bool mpich = false) const {
-  std::string text;
-  const auto machines = hosts();
-  for (std::size_t i = 0; i < machines.size(); ++i) {
-   for (std::size_t k = 0; k < i; ++k)
-    if (machines[k].first == machines[i].first)
-     throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
-          "' are not consecutive; mpirun_line says where each runs");
-   text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
-  }
-  return text;
- }
+ std::string host_file(bool mpich = false) const;
  /// The command that starts every task on its host: "mpirun -n 2 --host one:2 ./train : -n 1
  /// --host three:1 ./train".
- std::string mpirun_line(const std::string& program, bool mpich = false) const {
-  std::string line = "mpirun";
-  for (const auto& [host, count] : hosts()) {
-   if (line != "mpirun") line += " :";
-   line += " -n " + std::to_string(count) +
-     (mpich ? " -host " + host : " --host " + host + ":" + std::to_string(count)) + " " + program;
-  }
-  return line;
- }
+ std::string mpirun_line(const std::string& program, bool mpich = false) const;
  /// The text that from_string parses.
  std::string text() const {
   std::string result;
@@ -12999,7 +14048,146 @@ struct cluster_config {
 /// Parses TF_CONFIG: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}};
 /// nullopt if it is not set. Throws data_error for an invalid value, argument_error or range_error
 /// for a task that the cluster does not have.
-inline std::optional<cluster_config> cluster_of_environment() {
+std::optional<cluster_config> cluster_of_environment();
+
+TG_DEFINITION task_name parse_task_name(std::string_view text) {
+ const auto refuse = [&] {
+  throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
+ };
+ task_name result;
+ std::string_view left = text;
+ while (!left.empty()) {
+  if (left[0] != '/') refuse();
+  const std::size_t colon = left.find(':'), end = std::min(left.find('/', 1), left.size());
+  if (colon == left.npos || colon > end) refuse();
+  const std::string_view key = left.substr(1, colon - 1), value = left.substr(colon + 1, end - colon - 1);
+  if (value.empty()) refuse();
+  if (key == "job") {
+   result.job = value;
+  } else if (key == "task") {
+   const auto read = std::from_chars(value.data(), value.data() + value.size(), result.task);
+   if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || result.task < 0) refuse();
+  } else if (key != "replica" && key != "device") {
+   refuse();
+  }
+  left.remove_prefix(end);
+ }
+ if (result.job.empty()) refuse();
+ return result;
+}
+
+TG_DEFINITION cluster_spec::cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
+ if (jobs_.empty()) throw argument_error("cluster_spec: no job");
+ for (std::size_t i = 0; i < jobs_.size(); ++i) {
+  const auto& [name, tasks] = jobs_[i];
+  if (name.empty() || name.find_first_of("/:") != name.npos)
+   throw argument_error("cluster_spec: '" + name + "' names no job");
+  for (std::size_t k = 0; k < i; ++k)
+   if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' appears twice");
+  if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
+  for (const std::string& address : tasks)
+   if (host_of(address).empty())
+    throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
+ }
+}
+
+TG_DEFINITION cluster_spec cluster_spec::from_string(std::string_view text) {
+ std::vector<job> jobs;
+ for (const std::string_view part : split(text, ';')) {
+  const std::size_t equals = part.find('=');
+  if (equals == part.npos)
+   throw argument_error("cluster_spec: '" + std::string(part) + "'; expected JOB=HOST,HOST");
+  jobs.emplace_back(part.substr(0, equals), std::vector<std::string>{});
+  for (const std::string_view address : split(part.substr(equals + 1), ','))
+   jobs.back().second.emplace_back(address);
+ }
+ return cluster_spec(std::move(jobs));
+}
+
+TG_DEFINITION cluster_spec cluster_spec::read(io::json_reader& json) {
+ std::vector<job> jobs;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  std::vector<std::string> tasks;
+  if (json.peek() == io::json_kind::object) {
+   json.begin_object();
+   for (std::string number; json.next_name(number);) {
+    if (number != std::to_string(tasks.size()))
+     json.refuse("job '" + name + "' has task '" + number + "' where " + std::to_string(tasks.size()) +
+        " is expected");
+    tasks.push_back(json.string());
+   }
+  } else {
+   json.begin_array();
+   while (json.next_element()) tasks.push_back(json.string());
+  }
+  jobs.emplace_back(std::move(name), std::move(tasks));
+ }
+ try {
+  return cluster_spec(std::move(jobs));
+ } catch (const argument_error& e) {
+  json.refuse(e.what());
+ }
+}
+
+TG_DEFINITION int cluster_spec::rank_of(const task_name& of) const {
+ const auto count = static_cast<int>(tasks(of.job).size());
+ if (of.task < 0 || of.task >= count)
+  throw range_error("cluster_spec: no " + of.text() + "; job '" + of.job + "' has " + std::to_string(count) +
+      " tasks");
+ int before = 0;
+ for (const job& each : jobs_) {
+  if (each.first == of.job) break;
+  before += static_cast<int>(each.second.size());
+ }
+ return before + of.task;
+}
+
+TG_DEFINITION task_name cluster_spec::task_of(int rank) const {
+ int left = rank;
+ for (const job& each : jobs_) {
+  const auto count = static_cast<int>(each.second.size());
+  if (left >= 0 && left < count) return {each.first, left};
+  left -= count;
+ }
+ throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
+}
+
+TG_DEFINITION std::vector<std::pair<std::string, int>> cluster_spec::hosts() const {
+ std::vector<std::pair<std::string, int>> result;
+ for (const job& each : jobs_)
+  for (const std::string& address : each.second)
+   if (const std::string host = host_of(address); !result.empty() && result.back().first == host)
+    ++result.back().second;
+   else
+    result.emplace_back(host, 1);
+ return result;
+}
+
+TG_DEFINITION std::string cluster_spec::host_file(bool mpich) const {
+ std::string text;
+ const auto machines = hosts();
+ for (std::size_t i = 0; i < machines.size(); ++i) {
+  for (std::size_t k = 0; k < i; ++k)
+   if (machines[k].first == machines[i].first)
+    throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
+         "' are not consecutive; mpirun_line says where each runs");
+  text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
+ }
+ return text;
+}
+
+TG_DEFINITION std::string cluster_spec::mpirun_line(const std::string& program, bool mpich) const {
+ std::string line = "mpirun";
+ for (const auto& [host, count] : hosts()) {
+  if (line != "mpirun") line += " :";
+  line += " -n " + std::to_string(count) +
+    (mpich ? " -host " + host : " --host " + host + ":" + std::to_string(count)) + " " + program;
+ }
+ return line;
+}
+
+TG_DEFINITION std::optional<cluster_config> cluster_of_environment() {
  const char* const text = detail::environment("TF_CONFIG");
  if (text == nullptr) return std::nullopt;
  io::json_reader json(text, "TF_CONFIG");
@@ -13044,15 +14232,7 @@ public:
 
  /// Throws range_error for an unknown rank, argument_error for a duplicate one, or if this one
  /// is not among them.
- rank_group(exchange& underlying, std::vector<int> members, int first_channel = channels)
-  : exchange(place_in(underlying, members), static_cast<int>(members.size())),
-  underlying_(&underlying),
-  members_(std::move(members)),
-  first_channel_(first_channel) {
-  set_deadline(underlying.deadline());
-  for (std::size_t i = 0; i < members_.size(); ++i)
-   if (members_[i] == underlying.chief()) set_chief(static_cast<int>(i));
- }
+ rank_group(exchange& underlying, std::vector<int> members, int first_channel = channels);
  std::string name() const override { return std::to_string(size()) + " ranks of " + underlying_->name(); }
  double now() const override { return underlying_->now(); }
  /// The rank in the underlying exchange of a member.
@@ -13060,15 +14240,7 @@ public:
 
 protected:
  void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
-     int channel) override {
-  if (channel >= channels)
-   throw exchange_error("exchange: a group of ranks has " + std::to_string(channels) + " channels; " +
-        std::string(label_of(slot)) + " is one too many");
-  if (requests_.size() <= static_cast<std::size_t>(slot)) requests_.resize(static_cast<std::size_t>(slot) + 1);
-  underlying_->set_step(step());
-  requests_[static_cast<std::size_t>(slot)] =
-   underlying_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
- }
+     int channel) override;
  bool finished(int slot) override { return underlying_->test(requests_[static_cast<std::size_t>(slot)]); }
  void poll() override { underlying_->progress(); }
  void cancel_pair(int slot) noexcept override {
@@ -13077,26 +14249,49 @@ protected:
  }
 
 private:
- static int place_in(const exchange& underlying, const std::vector<int>& members) {
-  for (std::size_t i = 0; i < members.size(); ++i) {
-   if (members[i] < 0 || members[i] >= underlying.size())
-    throw range_error("rank_group: no rank " + std::to_string(members[i]) + " among " +
-        std::to_string(underlying.size()));
-   if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
-    members.begin() + static_cast<std::ptrdiff_t>(i))
-    throw argument_error("rank_group: rank " + std::to_string(members[i]) + " appears twice");
-  }
-  const auto own = std::find(members.begin(), members.end(), underlying.rank());
-  if (own == members.end())
-   throw argument_error("rank_group: rank " + std::to_string(underlying.rank()) + " is not in the group");
-  return static_cast<int>(own - members.begin());
- }
+ static int place_in(const exchange& underlying, const std::vector<int>& members);
 
  exchange* underlying_;
  std::vector<int> members_;
  std::vector<request> requests_;
  int first_channel_;
 };
+
+TG_DEFINITION rank_group::rank_group(exchange& underlying, std::vector<int> members, int first_channel)
+ : exchange(place_in(underlying, members), static_cast<int>(members.size())),
+ underlying_(&underlying),
+ members_(std::move(members)),
+ first_channel_(first_channel) {
+ set_deadline(underlying.deadline());
+ for (std::size_t i = 0; i < members_.size(); ++i)
+  if (members_[i] == underlying.chief()) set_chief(static_cast<int>(i));
+}
+
+TG_DEFINITION void rank_group::start_pair(int slot, int peer, std::span<const std::byte> send,
+          std::span<std::byte> receive, int channel) {
+ if (channel >= channels)
+  throw exchange_error("exchange: a group of ranks has " + std::to_string(channels) + " channels; " +
+       std::string(label_of(slot)) + " is one too many");
+ if (requests_.size() <= static_cast<std::size_t>(slot)) requests_.resize(static_cast<std::size_t>(slot) + 1);
+ underlying_->set_step(step());
+ requests_[static_cast<std::size_t>(slot)] =
+  underlying_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
+}
+
+TG_DEFINITION int rank_group::place_in(const exchange& underlying, const std::vector<int>& members) {
+ for (std::size_t i = 0; i < members.size(); ++i) {
+  if (members[i] < 0 || members[i] >= underlying.size())
+   throw range_error("rank_group: no rank " + std::to_string(members[i]) + " among " +
+       std::to_string(underlying.size()));
+  if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
+   members.begin() + static_cast<std::ptrdiff_t>(i))
+   throw argument_error("rank_group: rank " + std::to_string(members[i]) + " appears twice");
+ }
+ const auto own = std::find(members.begin(), members.end(), underlying.rank());
+ if (own == members.end())
+  throw argument_error("rank_group: rank " + std::to_string(underlying.rank()) + " is not in the group");
+ return static_cast<int>(own - members.begin());
+}
 }
 // -- tapegraph/cluster/task_exchange.hpp
 
@@ -13126,12 +14321,7 @@ public:
  int chief() const { return ranks_->chief(); }
  /// The rank of a computing task by its name. Throws range_error or argument_error where the
  /// cluster has no such task.
- int rank_of(std::string_view task) const {
-  const task_name name = parse_task_name(task);
-  const auto at = std::find(members_->begin(), members_->end(), cluster_->rank_of(name));
-  if (at == members_->end()) throw argument_error("tasks: " + name.text() + " computes no part of a model");
-  return static_cast<int>(at - members_->begin());
- }
+ int rank_of(std::string_view task) const;
  std::string name_of(int rank) const {
   return cluster_->task_of((*members_)[static_cast<std::size_t>(rank)]).text();
  }
@@ -13140,12 +14330,7 @@ public:
 
  /// Opens channels numbered below `count`. Every rank asks for as many, in the same order of
  /// calls.
- void open_channels(int count) {
-  if (count > most_channels)
-   throw exchange_error("tasks: a program has " + std::to_string(count - 1) +
-        " values that go from task to task; " + std::to_string(most_channels - 1) + " can");
-  while (static_cast<int>(channels_.size()) < count) channels_.push_back(ranks_->open_channel());
- }
+ void open_channels(int count);
  /// Starts sending, or receiving. Messages of one channel between two ranks arrive in the order
  /// in which they were started. The bytes, the buffer that receives them, and the label must
  /// live until the message is done.
@@ -13183,17 +14368,7 @@ public:
 private:
  static constexpr int most_channels = 960;
 
- message keep(request of) {
-  if (free_.empty()) {
-   under_way_.push_back(of);
-   free_.reserve(under_way_.capacity());
-   return static_cast<message>(under_way_.size()) - 1;
-  }
-  const message at = free_.back();
-  free_.pop_back();
-  under_way_[static_cast<std::size_t>(at)] = of;
-  return at;
- }
+ message keep(request of);
 
  exchange* ranks_;
  const cluster_spec* cluster_;
@@ -13202,6 +14377,32 @@ private:
  std::vector<request> under_way_;
  std::vector<message> free_;
 };
+
+TG_DEFINITION int task_messages::rank_of(std::string_view task) const {
+ const task_name name = parse_task_name(task);
+ const auto at = std::find(members_->begin(), members_->end(), cluster_->rank_of(name));
+ if (at == members_->end()) throw argument_error("tasks: " + name.text() + " computes no part of a model");
+ return static_cast<int>(at - members_->begin());
+}
+
+TG_DEFINITION void task_messages::open_channels(int count) {
+ if (count > most_channels)
+  throw exchange_error("tasks: a program has " + std::to_string(count - 1) +
+       " values that go from task to task; " + std::to_string(most_channels - 1) + " can");
+ while (static_cast<int>(channels_.size()) < count) channels_.push_back(ranks_->open_channel());
+}
+
+TG_DEFINITION task_messages::message task_messages::keep(request of) {
+ if (free_.empty()) {
+  under_way_.push_back(of);
+  free_.reserve(under_way_.capacity());
+  return static_cast<message>(under_way_.size()) - 1;
+ }
+ const message at = free_.back();
+ free_.pop_back();
+ under_way_[static_cast<std::size_t>(at)] = of;
+ return at;
+}
 }
 // -- tapegraph/cluster/task_values.hpp
 
@@ -13458,29 +14659,7 @@ public:
  /// Without a task this rank is the one of its number. Throws exchange_error, the same on every
  /// rank, if the numbers of ranks and tasks differ, or if a rank was given another task, or
  /// another cluster.
- server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
-  : ranks_(&ranks), spec_(std::move(spec)) {
-  const int rank = ranks.rank();
-  const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
-  const std::string actual = task ? task->text() : expected;
-  distributed::agree(ranks,
-      {distributed::agreed_value("cluster", spec_.text()),
-       distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
-  if (spec_.size() != ranks.size())
-   throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
-        std::to_string(spec_.size()) + " tasks of the cluster");
-  if (actual != expected)
-   throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
-  task_ = spec_.task_of(rank);
-  ranks.set_chief(spec_.rank_of(chief()));
-  for (int r = 0; r < spec_.size(); ++r) {
-   if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
-   if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
-  }
-  if (!computes(task_)) return;
-  workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
-  tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
- }
+ server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt);
  server(const server&) = delete;
  server& operator=(const server&) = delete;
 
@@ -13515,14 +14694,7 @@ public:
  void serve(std::function<void()> service) { service_ = std::move(service); }
  /// On a parameter server: serves until all workers have ended. Throws argument_error on another
  /// task, and if there is nothing to serve.
- void join() {
-  if (task_.job != "ps")
-   throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
-  if (!service_)
-   throw argument_error("server.join: " + task_.text() +
-        " has nothing to serve; make the model's tg::parameter_servers first, on every task");
-  service_();
- }
+ void join();
 
 private:
  distributed::exchange* ranks_;
@@ -13533,6 +14705,38 @@ private:
  std::unique_ptr<distributed::task_exchange> tasks_;
  std::function<void()> service_;
 };
+
+TG_DEFINITION server::server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task)
+ : ranks_(&ranks), spec_(std::move(spec)) {
+ const int rank = ranks.rank();
+ const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
+ const std::string actual = task ? task->text() : expected;
+ distributed::agree(ranks, {distributed::agreed_value("cluster", spec_.text()),
+       distributed::agreed_value("tasks", actual == expected ? "in order of ranks" : actual)});
+ if (spec_.size() != ranks.size())
+  throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
+       std::to_string(spec_.size()) + " tasks of the cluster");
+ if (actual != expected)
+  throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + actual);
+ task_ = spec_.task_of(rank);
+ ranks.set_chief(spec_.rank_of(chief()));
+ for (int r = 0; r < spec_.size(); ++r) {
+  if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
+  if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
+ }
+ if (!computes(task_)) return;
+ workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+ tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
+}
+
+TG_DEFINITION void server::join() {
+ if (task_.job != "ps")
+  throw argument_error("server.join: " + task_.text() + " is not a parameter server; those of job 'ps' are");
+ if (!service_)
+  throw argument_error("server.join: " + task_.text() +
+       " has nothing to serve; make the model's tg::parameter_servers first, on every task");
+ service_();
+}
 }
 
 /// Assigns variables to parameter servers.
@@ -13575,7 +14779,13 @@ struct parameter_plan {
  std::vector<block> states;
  std::string text;             ///< "hidden/kernel=0;..."
 };
-inline int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
+int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster);
+parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options);
+}
+}
+
+namespace tapegraph::detail {
+TG_DEFINITION int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
  const auto refuse = [&](const std::string& why) {
   throw argument_error("parameter_servers: '" + path + "' is placed on " + named + "; " + why);
  };
@@ -13589,8 +14799,8 @@ inline int task_of_variable(const std::string& path, const std::string& named, c
  if (task.job != "ps") refuse("tasks of job 'ps' hold variables");
  return task.task;
 }
-inline parameter_plan plan_parameters(const variable_list& variables, const server& where,
-         const parameter_options& options) {
+TG_DEFINITION parameter_plan plan_parameters(const variable_list& variables, const server& where,
+           const parameter_options& options) {
  const auto servers = where.server_ranks().size();
  if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
  std::vector<std::size_t> load(servers), order;
@@ -13645,7 +14855,6 @@ inline parameter_plan plan_parameters(const variable_list& variables, const serv
  return plan;
 }
 }
-}
 // -- tapegraph/cluster/parameter_servers/pushed.hpp
 
 /// Serializes the data that workers push to a parameter server.
@@ -13658,13 +14867,7 @@ public:
   const auto* const at = static_cast<const std::byte*>(from);
   bytes_.insert(bytes_.end(), at, at + count);
  }
- void put(const named_gradient& g) {
-  const std::int64_t rows = g.by_rows() ? g.indices.size() : -1;
-  put(&rows, sizeof rows);
-  if (g.by_rows()) put(g.indices.read(), g.indices.outline_view().bytes());
-  const any_tensor& values = g.by_rows() ? g.rows : g.value;
-  put(values.read(), values.outline_view().bytes());
- }
+ void put(const named_gradient& g);
  std::span<const std::byte> bytes() const { return bytes_; }
 private:
  std::vector<std::byte> bytes_;
@@ -13678,19 +14881,7 @@ public:
   left_ = left_.subspan(count);
   return at;
  }
- void take(const variable& of, any_tensor& gradient, any_tensor& indices) {
-  std::int64_t rows = 0;
-  std::memcpy(&rows, take(sizeof rows), sizeof rows);
-  shape dims = of.shape();
-  indices = any_tensor();
-  if (rows >= 0) {
-   dims = shape_of_rows(dims, rows);
-   indices = any_tensor(dtype::i64, shape{rows});
-   fill(indices);
-  }
-  if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
-  fill(gradient);
- }
+ void take(const variable& of, any_tensor& gradient, any_tensor& indices);
 private:
  void fill(any_tensor& to) {
   const std::size_t bytes = to.outline_view().bytes();
@@ -13699,6 +14890,26 @@ private:
  }
  std::span<const std::byte> left_;
 };
+TG_DEFINITION void pushed_block::put(const named_gradient& g) {
+ const std::int64_t rows = g.by_rows() ? g.indices.size() : -1;
+ put(&rows, sizeof rows);
+ if (g.by_rows()) put(g.indices.read(), g.indices.outline_view().bytes());
+ const any_tensor& values = g.by_rows() ? g.rows : g.value;
+ put(values.read(), values.outline_view().bytes());
+}
+TG_DEFINITION void pushed_values::take(const variable& of, any_tensor& gradient, any_tensor& indices) {
+ std::int64_t rows = 0;
+ std::memcpy(&rows, take(sizeof rows), sizeof rows);
+ shape dims = of.shape();
+ indices = any_tensor();
+ if (rows >= 0) {
+  dims = shape_of_rows(dims, rows);
+  indices = any_tensor(dtype::i64, shape{rows});
+  fill(indices);
+ }
+ if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
+ fill(gradient);
+}
 }
 // -- tapegraph/cluster/ranks/parameter_service.hpp
 
@@ -13739,15 +14950,7 @@ public:
   for (client& each : clients_)
    for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
  }
- void run() {
-  for (client& each : clients_) listen(each);
-  while (!all_left()) await([this] { return look(); });
-  await([this] { return all_replied(); });
-  for (client& each : clients_) give(each);
-  await([this] { return all_replied(); });
-  for (client& each : clients_) give_state(each);
-  await([this] { return all_replied(); });
- }
+ void run();
  std::int64_t updates() const { return updates_; }
 private:
  struct client {
@@ -13799,58 +15002,15 @@ private:
   for (client& each : clients_) all = ranks_->test(each.reply) && all;
   return all;
  }
- bool may_have(const client& c) const {
-  if (how_.synchronous) return updates_ >= c.header.step;
-  if (how_.max_staleness < 0) return true;
-  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-  for (const client& each : clients_)
-   if (!each.left) slowest = std::min(slowest, each.steps);
-  return c.header.step - slowest <= how_.max_staleness;
- }
+ bool may_have(const client& c) const;
  void update(client& c) {
   calls_.apply(c.pushed, weights_);
   ++updates_;
   ++c.steps;
   ranks_->set_step(updates_);
  }
- bool look() {
-  bool something = false;
-  for (std::size_t k = 0; k < clients_.size(); ++k) {
-   client& c = clients_[(first_ + k) % clients_.size()];
-   if (c.reply.valid() && ranks_->test(c.reply)) something = true;
-   if (c.block.valid() && ranks_->test(c.block)) {
-    update(c);
-    listen(c);
-    something = true;
-   }
-   if (c.heard.valid() && ranks_->test(c.heard)) {
-    hear(c);
-    something = true;
-   }
-   if (c.waits && !c.reply.valid() && may_have(c)) {
-    c.wants_state ? give_state(c) : give(c);
-    listen(c);
-    something = true;
-   }
-  }
-  first_ = (first_ + 1) % clients_.size();
-  return something;
- }
- void hear(client& c) {
-  switch (c.header.what) {
-  case parameter_request::pull: c.waits = true; break;
-  case parameter_request::state: c.waits = c.wants_state = true; break;
-  case parameter_request::push:
-   c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
-   c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
-   break;
-  case parameter_request::leave: c.left = true; break;
-  default:
-   throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
-        std::to_string(static_cast<std::int64_t>(c.header.what)) +
-        "; it speaks another version");
-  }
- }
+ bool look();
+ void hear(client& c);
  distributed::exchange* ranks_;
  rules how_;
  std::vector<std::byte> weights_;
@@ -13859,6 +15019,60 @@ private:
  std::int64_t updates_ = 0;
  std::size_t first_ = 0;
 };
+TG_DEFINITION void parameter_service::run() {
+ for (client& each : clients_) listen(each);
+ while (!all_left()) await([this] { return look(); });
+ await([this] { return all_replied(); });
+ for (client& each : clients_) give(each);
+ await([this] { return all_replied(); });
+ for (client& each : clients_) give_state(each);
+ await([this] { return all_replied(); });
+}
+TG_DEFINITION bool parameter_service::may_have(const client& c) const {
+ if (how_.synchronous) return updates_ >= c.header.step;
+ if (how_.max_staleness < 0) return true;
+ std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+ for (const client& each : clients_)
+  if (!each.left) slowest = std::min(slowest, each.steps);
+ return c.header.step - slowest <= how_.max_staleness;
+}
+TG_DEFINITION bool parameter_service::look() {
+ bool something = false;
+ for (std::size_t k = 0; k < clients_.size(); ++k) {
+  client& c = clients_[(first_ + k) % clients_.size()];
+  if (c.reply.valid() && ranks_->test(c.reply)) something = true;
+  if (c.block.valid() && ranks_->test(c.block)) {
+   update(c);
+   listen(c);
+   something = true;
+  }
+  if (c.heard.valid() && ranks_->test(c.heard)) {
+   hear(c);
+   something = true;
+  }
+  if (c.waits && !c.reply.valid() && may_have(c)) {
+   c.wants_state ? give_state(c) : give(c);
+   listen(c);
+   something = true;
+  }
+ }
+ first_ = (first_ + 1) % clients_.size();
+ return something;
+}
+TG_DEFINITION void parameter_service::hear(client& c) {
+ switch (c.header.what) {
+ case parameter_request::pull: c.waits = true; break;
+ case parameter_request::state: c.waits = c.wants_state = true; break;
+ case parameter_request::push:
+  c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
+  c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
+  break;
+ case parameter_request::leave: c.left = true; break;
+ default:
+  throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
+       std::to_string(static_cast<std::int64_t>(c.header.what)) + "; it speaks another version");
+ }
+}
 }
 
 namespace tapegraph {
@@ -14153,15 +15367,7 @@ namespace tapegraph::io {
 
 /// Removes a folder with its content. Whenever the process ends, the folder exists completely or
 /// not at all. Throws data_error if it cannot be removed; a missing folder is not an error.
-inline void remove_folder(const files::path& folder) {
- const auto aside = detail::unfinished_name(folder.parent_path());
- if (::rename(folder.c_str(), aside.c_str()) != 0) {
-  if (errno == ENOENT) return;
-  throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
- }
- std::error_code ignored;
- files::remove_all(aside, ignored);
-}
+void remove_folder(const files::path& folder);
 
 /// A folder that appears under its name only when complete: files are written into path(), then
 /// commit() renames it and replaces an existing one as a whole. If it is destroyed before commit(),
@@ -14169,20 +15375,7 @@ inline void remove_folder(const files::path& folder) {
 class atomic_folder {
 public:
  /// Throws data_error if the temporary folder cannot be created next to its name.
- explicit atomic_folder(files::path name) : name_(std::move(name)) {
-  const auto beside = name_.parent_path();
-  detail::remove_unfinished_once(beside);
-  for (;;) {
-   temporary_ = detail::unfinished_name(beside);
-   if (::mkdir(temporary_.c_str(), 0777) != 0) {
-    if (errno != EEXIST) fail("cannot be written");
-    continue;
-   }
-   lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-   if (lock_ >= 0 ? detail::hold_unfinished(lock_, temporary_) : errno != ENOENT) return;
-   unlock();
-  }
- }
+ explicit atomic_folder(files::path name);
  atomic_folder(const atomic_folder&) = delete;
  atomic_folder& operator=(const atomic_folder&) = delete;
  ~atomic_folder() {
@@ -14196,14 +15389,7 @@ public:
 
  /// Gives the folder its name. If several processes use the same name, the last one wins. Throws
  /// data_error on failure.
- void commit() {
-  detail::flush_folder(temporary_);
-  for (int tries = 0; !replaced(); ++tries)
-   if (tries == 1000) fail("cannot be replaced");
-  temporary_.clear();
-  unlock();
-  detail::flush_folder(name_.parent_path());
- }
+ void commit();
 
 private:
  /// Returns false if the existing folder appeared or disappeared meanwhile.
@@ -14237,6 +15423,40 @@ private:
  files::path name_, temporary_;
  int lock_ = -1;
 };
+
+TG_DEFINITION void remove_folder(const files::path& folder) {
+ const auto aside = detail::unfinished_name(folder.parent_path());
+ if (::rename(folder.c_str(), aside.c_str()) != 0) {
+  if (errno == ENOENT) return;
+  throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
+ }
+ std::error_code ignored;
+ files::remove_all(aside, ignored);
+}
+
+TG_DEFINITION atomic_folder::atomic_folder(files::path name) : name_(std::move(name)) {
+ const auto beside = name_.parent_path();
+ detail::remove_unfinished_once(beside);
+ for (;;) {
+  temporary_ = detail::unfinished_name(beside);
+  if (::mkdir(temporary_.c_str(), 0777) != 0) {
+   if (errno != EEXIST) fail("cannot be written");
+   continue;
+  }
+  lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0 ? detail::hold_unfinished(lock_, temporary_) : errno != ENOENT) return;
+  unlock();
+ }
+}
+
+TG_DEFINITION void atomic_folder::commit() {
+ detail::flush_folder(temporary_);
+ for (int tries = 0; !replaced(); ++tries)
+  if (tries == 1000) fail("cannot be replaced");
+ temporary_.clear();
+ unlock();
+ detail::flush_folder(name_.parent_path());
+}
 }
 // -- tapegraph/formats/folder_claim.hpp
 
@@ -14263,7 +15483,27 @@ struct claim_list {
   return list;
  }
 };
-inline int lock_folder(const files::path& folder) {
+int lock_folder(const files::path& folder);
+}
+
+/// While one lives, only this process has a claim on the folder. Threads and objects of one process
+/// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
+/// without locks nothing is claimed.
+class folder_claim {
+public:
+ /// Throws data_error that names the process that has the claim.
+ explicit folder_claim(const files::path& folder);
+ folder_claim(const folder_claim&) = delete;
+ folder_claim& operator=(const folder_claim&) = delete;
+ ~folder_claim();
+
+private:
+ files::path folder_;
+ detail::held_claim* claim_ = nullptr;
+};
+
+namespace detail {
+TG_DEFINITION int lock_folder(const files::path& folder) {
  const files::path path = folder / writer_file;
  for (;;) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -14309,44 +15549,32 @@ inline int lock_folder(const files::path& folder) {
 }
 }
 
-/// While one lives, only this process has a claim on the folder. Threads and objects of one process
-/// may share it. When the process ends, even by a signal, the claim ends, too. On file systems
-/// without locks nothing is claimed.
-class folder_claim {
-public:
- /// Throws data_error that names the process that has the claim.
- explicit folder_claim(const files::path& folder) : folder_(folder) {
-  struct stat found {};
-  if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
-  auto& list = detail::claim_list::instance();
-  const std::lock_guard guard(list.mutex);
-  for (detail::held_claim& claim : list.held)
-   if (claim.process == ::getpid() && claim.device == found.st_dev && claim.folder == found.st_ino) {
-    ++claim.claims;
-    claim_ = &claim;
-    return;
-   }
-  const int file = detail::lock_folder(folder);
-  if (file >= 0)
-   claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
- }
- folder_claim(const folder_claim&) = delete;
- folder_claim& operator=(const folder_claim&) = delete;
- ~folder_claim() {
-  if (claim_ == nullptr || claim_->process != ::getpid()) return;
-  auto& list = detail::claim_list::instance();
-  const std::lock_guard guard(list.mutex);
-  if (--claim_->claims > 0) return;
-  ::unlink(
-   (folder_ / detail::writer_file).c_str());
-  ::close(claim_->file);
-  list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
- }
+TG_DEFINITION folder_claim::folder_claim(const files::path& folder) : folder_(folder) {
+ struct stat found {};
+ if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
+ auto& list = detail::claim_list::instance();
+ const std::lock_guard guard(list.mutex);
+ for (detail::held_claim& claim : list.held)
+  if (claim.process == ::getpid() && claim.device == found.st_dev && claim.folder == found.st_ino) {
+   ++claim.claims;
+   claim_ = &claim;
+   return;
+  }
+ const int file = detail::lock_folder(folder);
+ if (file >= 0)
+  claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
+}
 
-private:
- files::path folder_;
- detail::held_claim* claim_ = nullptr;
-};
+TG_DEFINITION folder_claim::~folder_claim() {
+ if (claim_ == nullptr || claim_->process != ::getpid()) return;
+ auto& list = detail::claim_list::instance();
+ const std::lock_guard guard(list.mutex);
+ if (--claim_->claims > 0) return;
+ ::unlink(
+  (folder_ / detail::writer_file).c_str());
+ ::close(claim_->file);
+ list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
+}
 }
 // -- tapegraph/io/checkpoint_rules.hpp
 
@@ -14354,8 +15582,24 @@ private:
 /// which value is better.
 
 namespace tapegraph::io::detail {
-inline std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
-            std::string_view suffix) {
+std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix, std::string_view suffix);
+inline std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
+ const auto count = static_cast<std::int64_t>(steps.size());
+ steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
+ return steps;
+}
+inline bool improves(double value, bool has_best, double best, bool highest) {
+ if (std::isnan(value)) return false;
+ return !has_best || (highest ? value > best : value < best);
+}
+inline void make_folder(const files::path& folder) {
+ std::error_code failure;
+ files::create_directories(folder, failure);
+ if (failure || !files::is_directory(folder, failure))
+  throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
+}
+TG_DEFINITION std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
+              std::string_view suffix) {
  std::vector<std::int64_t> found;
  std::error_code failure;
  files::directory_iterator at(folder, failure);
@@ -14371,21 +15615,6 @@ inline std::vector<std::int64_t> numbered_entries(const files::path& folder, std
  }
  std::sort(found.begin(), found.end());
  return found;
-}
-inline std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
- const auto count = static_cast<std::int64_t>(steps.size());
- steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
- return steps;
-}
-inline bool improves(double value, bool has_best, double best, bool highest) {
- if (std::isnan(value)) return false;
- return !has_best || (highest ? value > best : value < best);
-}
-inline void make_folder(const files::path& folder) {
- std::error_code failure;
- files::create_directories(folder, failure);
- if (failure || !files::is_directory(folder, failure))
-  throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
 }
 // -- tapegraph/io/checkpoint_state.hpp
@@ -14411,7 +15640,17 @@ struct checkpoint_state {
 };
 
 namespace io::detail {
-inline std::string text_of(const checkpoint_state& state) {
+std::string text_of(const checkpoint_state& state);
+checkpoint_state state_of(std::string_view text, const std::string& origin);
+inline checkpoint_state read_state(const files::path& path) {
+ const auto bytes = read_file(path);
+ return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
+}
+}
+}
+
+namespace tapegraph::io::detail {
+TG_DEFINITION std::string text_of(const checkpoint_state& state) {
  std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
      ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
      ",\"metrics\":{";
@@ -14419,7 +15658,7 @@ inline std::string text_of(const checkpoint_state& state) {
   text.append(text.back() == '{' ? "" : ",").append(json_string(name)).append(":").append(json_number(value));
  return text + "}}\n";
 }
-inline checkpoint_state state_of(std::string_view text, const std::string& origin) {
+TG_DEFINITION checkpoint_state state_of(std::string_view text, const std::string& origin) {
  json_reader json(text, origin);
  checkpoint_state state;
  json.begin_object();
@@ -14448,11 +15687,6 @@ inline checkpoint_state state_of(std::string_view text, const std::string& origi
  json.end();
  if (state.step < 0) throw data_error(origin + ": names no step");
  return state;
-}
-inline checkpoint_state read_state(const files::path& path) {
- const auto bytes = read_file(path);
- return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
-}
 }
 }
 
@@ -14506,24 +15740,7 @@ struct weight_snapshot {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
  std::vector<std::byte> values;
- void take(model_entries from) {
-  entries = std::move(from.entries);
-  metadata = std::move(from.metadata);
-  std::vector<std::size_t> bytes;
-  std::size_t size = 0;
-  for (const auto& e : entries) {
-   std::int64_t count = 0;
-   io::checked_size(e.shape, size_of(e.type), count);
-   bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
-   size += bytes.back();
-  }
-  values.resize(size);
-  std::byte* to = values.data();
-  for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
-   if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
-   entries[i].data = to;
-  }
- }
+ void take(model_entries from);
 };
 struct snapshot_place {
  static constexpr bool of_every_rank = true;
@@ -14557,34 +15774,11 @@ class checkpoint_manager {
 public:
  /// Creates the folder if it is missing, and removes unfinished files of a killed process.
  /// Throws argument_error for invalid options, data_error if the folder cannot be created.
- explicit checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
-  : folder_(std::move(folder)), options_(std::move(options)) {
-  const auto refuse = [](const char* name, std::int64_t value) {
-   throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
-  };
-  if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
-  if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
-  if (options_.parts && options_.max_shard_bytes > 0)
-   throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
-        ", and files are one for each rank");
-  if (!makes_folders()) return;
-  io::detail::make_folder(folder_);
-  io::remove_unfinished(folder_);
- }
+ explicit checkpoint_manager(files::path folder, checkpoint_manager_options options = {});
  checkpoint_manager(const checkpoint_manager&) = delete;
  checkpoint_manager& operator=(const checkpoint_manager&) = delete;
  /// Waits for the current write. Its error is lost: call close() first.
- ~checkpoint_manager() {
-  if (writer_.joinable()) writer_.join();
-  if (!options_.parts) return;
-  try {
-   if (std::uncaught_exceptions() > 0)
-    options_.parts->abandon();
-   else
-    options_.parts->finish();
-  } catch (...) {
-  }
- }
+ ~checkpoint_manager();
 
  const files::path& folder() const { return folder_; }
  const checkpoint_manager_options& options() const { return options_; }
@@ -14671,19 +15865,7 @@ public:
   return known.empty() ? std::nullopt : std::optional(known.back());
  }
  /// The step of the checkpoint with the best value of `options().best`, if there is one.
- std::optional<std::int64_t> best() const {
-  std::optional<std::int64_t> found;
-  if (options_.best.empty()) return found;
-  const bool highest = detail::more_is_better(options_.best, options_.mode);
-  double value = 0;
-  for (const std::int64_t step : steps()) {
-   const double offered = state_of(step).metric(options_.best);
-   if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
-   value = offered;
-   found = step;
-  }
-  return found;
- }
+ std::optional<std::int64_t> best() const;
  /// The state stored in a checkpoint. Throws data_error if it cannot be read.
  checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
 
@@ -14719,27 +15901,8 @@ public:
 
 private:
  bool makes_folders() const { return options_.parts ? options_.parts->leads() : options_.writes; }
- void write(const checkpoint_state& state) {
-  io::atomic_folder place(path_of(state.step));
-  const auto file = place.path() / "model.safetensors";
-  if (options_.max_shard_bytes > 0)
-   io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
-  else
-   io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
-  io::atomic_file text(place.path() / "state.json");
-  text.write(io::detail::text_of(state));
-  text.commit();
-  place.commit();
-  remove_surplus(state.step);
- }
- void remove_surplus(std::int64_t written) const {
-  const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
-  const auto kept = surplus.empty() ? std::nullopt : best();
-  for (const std::int64_t old : surplus)
-   if (old != kept && old != written &&
-    (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
-    io::remove_folder(path_of(old));
- }
+ void write(const checkpoint_state& state);
+ void remove_surplus(std::int64_t written) const;
 
  files::path folder_;
  checkpoint_manager_options options_;
@@ -14748,6 +15911,90 @@ private:
  std::thread writer_;
  std::exception_ptr failure_;
 };
+
+namespace detail {
+TG_DEFINITION void weight_snapshot::take(model_entries from) {
+ entries = std::move(from.entries);
+ metadata = std::move(from.metadata);
+ std::vector<std::size_t> bytes;
+ std::size_t size = 0;
+ for (const auto& e : entries) {
+  std::int64_t count = 0;
+  io::checked_size(e.shape, size_of(e.type), count);
+  bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
+  size += bytes.back();
+ }
+ values.resize(size);
+ std::byte* to = values.data();
+ for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
+  if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
+  entries[i].data = to;
+ }
+}
+}
+
+TG_DEFINITION checkpoint_manager::checkpoint_manager(files::path folder, checkpoint_manager_options options)
+ : folder_(std::move(folder)), options_(std::move(options)) {
+ const auto refuse = [](const char* name, std::int64_t value) {
+  throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
+ };
+ if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
+ if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+ if (options_.parts && options_.max_shard_bytes > 0)
+  throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
+       ", and files are one for each rank");
+ if (!makes_folders()) return;
+ io::detail::make_folder(folder_);
+ io::remove_unfinished(folder_);
+}
+
+TG_DEFINITION checkpoint_manager::~checkpoint_manager() {
+ if (writer_.joinable()) writer_.join();
+ if (!options_.parts) return;
+ try {
+  if (std::uncaught_exceptions() > 0)
+   options_.parts->abandon();
+  else
+   options_.parts->finish();
+ } catch (...) {
+ }
+}
+
+TG_DEFINITION std::optional<std::int64_t> checkpoint_manager::best() const {
+ std::optional<std::int64_t> found;
+ if (options_.best.empty()) return found;
+ const bool highest = detail::more_is_better(options_.best, options_.mode);
+ double value = 0;
+ for (const std::int64_t step : steps()) {
+  const double offered = state_of(step).metric(options_.best);
+  if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
+  value = offered;
+  found = step;
+ }
+ return found;
+}
+
+TG_DEFINITION void checkpoint_manager::write(const checkpoint_state& state) {
+ io::atomic_folder place(path_of(state.step));
+ const auto file = place.path() / "model.safetensors";
+ if (options_.max_shard_bytes > 0)
+  io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
+ else
+  io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
+ io::atomic_file text(place.path() / "state.json");
+ text.write(io::detail::text_of(state));
+ text.commit();
+ place.commit();
+ remove_surplus(state.step);
+}
+
+TG_DEFINITION void checkpoint_manager::remove_surplus(std::int64_t written) const {
+ const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
+ const auto kept = surplus.empty() ? std::nullopt : best();
+ for (const std::int64_t old : surplus)
+  if (old != kept && old != written && (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
+   io::remove_folder(path_of(old));
+}
 }
 
 #include <chrono>
@@ -14769,7 +16016,74 @@ inline std::size_t bytes_of(const io::safetensors_entry& e) {
  io::checked_size(e.shape, size_of(e.type), count);
  return static_cast<std::size_t>(count) * size_of(e.type);
 }
-inline rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
+rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved);
+class rank_checkpoints final : public checkpoint_parts {
+public:
+ explicit rank_checkpoints(distributed::exchange& ranks)
+  : ranks_(&ranks), reports_(ranks, "checkpoint, reports of ranks") {}
+ rank_checkpoints(const rank_checkpoints&) = delete;
+ rank_checkpoints& operator=(const rank_checkpoints&) = delete;
+ ~rank_checkpoints() override { abandon(); }
+ bool leads() const override { return ranks_->is_chief(); }
+ void take(model_entries all) override;
+ void begin(const files::path& folder, const std::string& state, bool background,
+   std::function<void()> committed) override;
+ void poll() override {
+  if (!under_way_ || !written_) return;
+  report();
+  ranks_->progress();
+  if (reports_.done()) conclude();
+ }
+ void finish() override;
+ void abandon() noexcept override {
+  if (writer_.joinable()) writer_.join();
+  folder_.reset();
+  claim_.reset();
+  committed_ = nullptr;
+  under_way_ = false;
+ }
+private:
+ static void put_text(const files::path& to, const std::string& text) {
+  io::atomic_file out(to);
+  out.write(text);
+  out.commit();
+ }
+ std::string from_chief(std::string text);
+ void report() {
+  if (writer_.joinable()) writer_.join();
+  if (std::exchange(reported_, true)) return;
+  reports_.start(std::as_bytes(std::span(report_.data(), report_.size())));
+ }
+ void conclude();
+ distributed::exchange* ranks_;
+ weight_snapshot snapshot_;
+ files::path name_;
+ std::string saved_, fields_, file_, index_, report_, outcome_;
+ std::optional<io::folder_claim> claim_;
+ std::optional<io::atomic_folder> folder_;
+ std::function<void()> committed_;
+ std::thread writer_;
+ std::atomic<bool> written_{false};
+ bool under_way_ = false, reported_ = false, concluded_ = false;
+ distributed::block_gather reports_;
+};
+}
+
+/// Checkpoints whose parts these ranks write together, in a folder visible to all of them:
+///
+///     model.fit(train, options, tg::keep_checkpoints{.folder = "run", .options = {.parts = tg::by_rank(ranks)}});
+///
+/// Every rank passes the same options, and calls the manager's functions in the same order. Throws
+/// data_error, the same on every rank, that names the rank which could not write, or has other
+/// variables or another step. The exchange must outlive it.
+inline std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
+ return std::make_shared<detail::rank_checkpoints>(ranks);
+}
+}
+
+namespace tapegraph::detail {
+TG_DEFINITION rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief,
+        const std::string& saved) {
  const auto count = static_cast<std::size_t>(ranks);
  rank_plan plan;
  plan.entries.resize(count);
@@ -14821,159 +16135,103 @@ inline rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, i
  plan.index += "],\"slices\":{" + slices + "},\"weight_map\":{" + map + "}}\n";
  return plan;
 }
-class rank_checkpoints final : public checkpoint_parts {
-public:
- explicit rank_checkpoints(distributed::exchange& ranks)
-  : ranks_(&ranks), reports_(ranks, "checkpoint, reports of ranks") {}
- rank_checkpoints(const rank_checkpoints&) = delete;
- rank_checkpoints& operator=(const rank_checkpoints&) = delete;
- ~rank_checkpoints() override { abandon(); }
- bool leads() const override { return ranks_->is_chief(); }
- void take(model_entries all) override {
-  finish();
-  saved_ = leads() ? std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) : "";
-  saved_ = from_chief(saved_);
-  rank_plan plan = plan_ranks(std::move(all.entries), ranks_->size(), ranks_->chief(), saved_);
-  const auto own = static_cast<std::size_t>(ranks_->rank());
-  all.metadata["rank"] = std::to_string(own);
-  all.metadata["saved"] = saved_;
-  fields_ = "model " + std::to_string(plan.fields) + ", step " + all.metadata["step"];
-  file_ = plan.files[own];
-  index_ = std::move(plan.index);
-  snapshot_.take({std::move(plan.entries[own]), std::move(all.metadata)});
- }
- void begin(const files::path& folder, const std::string& state, bool background,
-   std::function<void()> committed) override {
-  std::string place;
-  if (leads()) {
-   try {
-    if (!claim_) claim_.emplace(folder.parent_path());
-    folder_.emplace(folder);
-    place = "+" + folder_->path().string();
-   } catch (const std::exception& e) {
-    place = std::string("-") + e.what();
-   }
-  }
-  place = from_chief(place);
-  if (place[0] == '-') throw data_error(place.substr(1));
-  committed_ = std::move(committed);
-  name_ = folder;
-  under_way_ = true;
-  reported_ = concluded_ = false;
-  outcome_.clear();
-  written_ = false;
-  const auto write = [this, to = files::path(place.substr(1)), state] {
-   try {
-    io::write_safetensors_arrays(to / file_, snapshot_.entries, snapshot_.metadata);
-    if (leads()) {
-     put_text(to / "model.safetensors.index.json", index_);
-     put_text(to / "state.json", state);
-    }
-    report_ = "+" + fields_;
-   } catch (const std::exception& e) {
-    report_ = std::string("-") + e.what();
-   }
-   written_ = true;
-  };
-  if (background) {
-   writer_ = std::thread(write);
-   return;
-  }
-  write();
-  finish();
- }
- void poll() override {
-  if (!under_way_ || !written_) return;
-  report();
-  ranks_->progress();
-  if (reports_.done()) conclude();
- }
- void finish() override {
-  if (!under_way_) return;
-  try {
-   report();
-   reports_.wait();
-   conclude();
-   outcome_ = from_chief(outcome_);
-  } catch (...) {
-   abandon();
-   throw;
-  }
-  under_way_ = false;
-  if (!outcome_.empty()) throw data_error(outcome_);
- }
- void abandon() noexcept override {
-  if (writer_.joinable()) writer_.join();
-  folder_.reset();
-  claim_.reset();
-  committed_ = nullptr;
-  under_way_ = false;
- }
-private:
- static void put_text(const files::path& to, const std::string& text) {
-  io::atomic_file out(to);
-  out.write(text);
-  out.commit();
- }
- std::string from_chief(std::string text) {
-  std::uint64_t size = text.size();
-  distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
-       "checkpoint, what the chief says");
-  text.resize(static_cast<std::size_t>(size));
-  distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(text.data(), text.size())),
-       "checkpoint, what the chief says");
-  return text;
- }
- void report() {
-  if (writer_.joinable()) writer_.join();
-  if (std::exchange(reported_, true)) return;
-  reports_.start(std::as_bytes(std::span(report_.data(), report_.size())));
- }
- void conclude() {
-  if (std::exchange(concluded_, true)) return;
-  const auto report_of = [&](int rank) {
-   const auto block = reports_.block(rank);
-   return std::string(reinterpret_cast<const char*>(block.data()), block.size());
-  };
-  const std::string first = report_of(ranks_->chief());
-  for (int r = 0; r < ranks_->size() && outcome_.empty(); ++r)
-   if (const std::string text = report_of(r); text[0] == '-')
-    outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + ": " + text.substr(1);
-   else if (text != first)
-    outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + " has " + text.substr(1) +
-      ", rank " + std::to_string(ranks_->chief()) + " has " + first.substr(1);
-  if (!leads()) return;
-  try {
-   if (outcome_.empty()) folder_->commit();
-   folder_.reset();
-   if (outcome_.empty() && committed_) committed_();
-  } catch (const std::exception& e) {
-   outcome_ = e.what();
-  }
- }
- distributed::exchange* ranks_;
- weight_snapshot snapshot_;
- files::path name_;
- std::string saved_, fields_, file_, index_, report_, outcome_;
- std::optional<io::folder_claim> claim_;
- std::optional<io::atomic_folder> folder_;
- std::function<void()> committed_;
- std::thread writer_;
- std::atomic<bool> written_{false};
- bool under_way_ = false, reported_ = false, concluded_ = false;
- distributed::block_gather reports_;
-};
+TG_DEFINITION void rank_checkpoints::take(model_entries all) {
+ finish();
+ saved_ = leads() ? std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) : "";
+ saved_ = from_chief(saved_);
+ rank_plan plan = plan_ranks(std::move(all.entries), ranks_->size(), ranks_->chief(), saved_);
+ const auto own = static_cast<std::size_t>(ranks_->rank());
+ all.metadata["rank"] = std::to_string(own);
+ all.metadata["saved"] = saved_;
+ fields_ = "model " + std::to_string(plan.fields) + ", step " + all.metadata["step"];
+ file_ = plan.files[own];
+ index_ = std::move(plan.index);
+ snapshot_.take({std::move(plan.entries[own]), std::move(all.metadata)});
 }
-
-/// Checkpoints whose parts these ranks write together, in a folder visible to all of them:
-///
-///     model.fit(train, options, tg::keep_checkpoints{.folder = "run", .options = {.parts = tg::by_rank(ranks)}});
-///
-/// Every rank passes the same options, and calls the manager's functions in the same order. Throws
-/// data_error, the same on every rank, that names the rank which could not write, or has other
-/// variables or another step. The exchange must outlive it.
-inline std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
- return std::make_shared<detail::rank_checkpoints>(ranks);
+TG_DEFINITION void rank_checkpoints::begin(const files::path& folder, const std::string& state, bool background,
+          std::function<void()> committed) {
+ std::string place;
+ if (leads()) {
+  try {
+   if (!claim_) claim_.emplace(folder.parent_path());
+   folder_.emplace(folder);
+   place = "+" + folder_->path().string();
+  } catch (const std::exception& e) {
+   place = std::string("-") + e.what();
+  }
+ }
+ place = from_chief(place);
+ if (place[0] == '-') throw data_error(place.substr(1));
+ committed_ = std::move(committed);
+ name_ = folder;
+ under_way_ = true;
+ reported_ = concluded_ = false;
+ outcome_.clear();
+ written_ = false;
+ const auto write = [this, to = files::path(place.substr(1)), state] {
+  try {
+   io::write_safetensors_arrays(to / file_, snapshot_.entries, snapshot_.metadata);
+   if (leads()) {
+    put_text(to / "model.safetensors.index.json", index_);
+    put_text(to / "state.json", state);
+   }
+   report_ = "+" + fields_;
+  } catch (const std::exception& e) {
+   report_ = std::string("-") + e.what();
+  }
+  written_ = true;
+ };
+ if (background) {
+  writer_ = std::thread(write);
+  return;
+ }
+ write();
+ finish();
+}
+TG_DEFINITION void rank_checkpoints::finish() {
+ if (!under_way_) return;
+ try {
+  report();
+  reports_.wait();
+  conclude();
+  outcome_ = from_chief(outcome_);
+ } catch (...) {
+  abandon();
+  throw;
+ }
+ under_way_ = false;
+ if (!outcome_.empty()) throw data_error(outcome_);
+}
+TG_DEFINITION std::string rank_checkpoints::from_chief(std::string text) {
+ std::uint64_t size = text.size();
+ distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
+      "checkpoint, what the chief says");
+ text.resize(static_cast<std::size_t>(size));
+ distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(text.data(), text.size())),
+      "checkpoint, what the chief says");
+ return text;
+}
+TG_DEFINITION void rank_checkpoints::conclude() {
+ if (std::exchange(concluded_, true)) return;
+ const auto report_of = [&](int rank) {
+  const auto block = reports_.block(rank);
+  return std::string(reinterpret_cast<const char*>(block.data()), block.size());
+ };
+ const std::string first = report_of(ranks_->chief());
+ for (int r = 0; r < ranks_->size() && outcome_.empty(); ++r)
+  if (const std::string text = report_of(r); text[0] == '-')
+   outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + ": " + text.substr(1);
+  else if (text != first)
+   outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + " has " + text.substr(1) +
+     ", rank " + std::to_string(ranks_->chief()) + " has " + first.substr(1);
+ if (!leads()) return;
+ try {
+  if (outcome_.empty()) folder_->commit();
+  folder_.reset();
+  if (outcome_.empty() && committed_) committed_();
+ } catch (const std::exception& e) {
+  outcome_ = e.what();
+ }
 }
 }
 // -- tapegraph/cluster/ranks/imitated_network.hpp
@@ -15036,18 +16294,7 @@ private:
 /// The network and its clocks. run_on_network runs f as each of the ranks.
 class imitated_network {
 public:
- imitated_network(int size, imitated_link link) : link_(link) {
-  if (size < 1) throw argument_error("imitated_network: " + std::to_string(size) + " ranks; expected at least 1");
-  if (!(link.bits_per_second > 0) || !(link.latency >= 0) || !(link.jitter >= 0) || !(link.poll_seconds > 0))
-   throw argument_error(
-    "imitated_network: bits_per_second and poll_seconds are above 0, latency and jitter not below");
-  const auto n = static_cast<std::size_t>(size);
-  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<imitated_exchange>(*this, r, size));
-  wake_.resize(n, 0);
-  out_free_.resize(n, 0);
-  in_free_.resize(n, 0);
-  turns_ = std::make_unique<std::condition_variable[]>(n);
- }
+ imitated_network(int size, imitated_link link);
  imitated_exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
 
  /// Waits for a rank's first turn.
@@ -15056,15 +16303,7 @@ public:
   wait_for_turn(lock, rank);
  }
  /// Called when a rank has ended; a nonempty `why` ends the others, too.
- void leave(int rank, const std::string& why) {
-  const std::lock_guard lock(mutex_);
-  if (!why.empty() && reason_.empty()) {
-   reason_ = why;
-   for (double& each : wake_) each = std::min(each, ranks_[static_cast<std::size_t>(rank)]->clock_);
-  }
-  wake_[static_cast<std::size_t>(rank)] = never;
-  pass_on();
- }
+ void leave(int rank, const std::string& why);
 
 private:
  friend class imitated_exchange;
@@ -15099,35 +16338,8 @@ private:
   for (int i = 0; i < 3; ++i) x = (x ^ x >> 31) * 0xD6E8FEB86659FD93u;
   return link_.jitter * static_cast<double>(x >> 11) * 0x1p-53;
  }
- void meet(const post& mine, bool sends) {
-  std::vector<post>& others = sends ? receives_ : sends_;
-  for (auto other = others.begin(); other != others.end(); ++other) {
-   if (other->from != mine.from || other->to != mine.to || other->channel != mine.channel) continue;
-   const post& sent = sends ? mine : *other;
-   const post& wanted = sends ? *other : mine;
-   if (sent.bytes != wanted.bytes)
-    throw exchange_error("exchange: rank " + std::to_string(mine.from) + " sends " +
-         std::to_string(sent.bytes) + " bytes, rank " + std::to_string(mine.to) +
-         " expects " + std::to_string(wanted.bytes));
-   std::memcpy(wanted.wanted, sent.sent, sent.bytes);
-   const auto from = static_cast<std::size_t>(mine.from), to = static_cast<std::size_t>(mine.to);
-   const double now = ranks_[sends ? from : to]->clock_;
-   const double begin = std::max({now, out_free_[from], in_free_[to]});
-   const double end = begin + 8 * static_cast<double>(sent.bytes) / link_.bits_per_second;
-   out_free_[from] = in_free_[to] = end;
-   finish(mine.from, sent.slot, end);
-   finish(mine.to, wanted.slot, end + link_.latency + random_delay());
-   others.erase(other);
-   return;
-  }
-  (sends ? sends_ : receives_).push_back(mine);
- }
- void finish(int rank, int slot, double end) {
-  const auto r = static_cast<std::size_t>(rank);
-  imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
-  of.end = std::max(of.end, end);
-  if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
- }
+ void meet(const post& mine, bool sends);
+ void finish(int rank, int slot, double end);
 
  imitated_link link_;
  std::mutex mutex_;
@@ -15147,35 +16359,7 @@ inline void imitated_exchange::compute(double seconds, double between) {
   progress();
  }
 }
-inline void imitated_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
-          std::span<std::byte> receive, int channel) {
- if (transfers_.size() <= static_cast<std::size_t>(slot)) transfers_.resize(static_cast<std::size_t>(slot) + 1);
- transfers_[static_cast<std::size_t>(slot)] = {!send.empty() + !receive.empty(), clock_};
- if (!receive.empty()) network_.meet({peer, rank(), channel, slot, nullptr, receive.data(), receive.size()}, false);
- if (!send.empty()) network_.meet({rank(), peer, channel, slot, send.data(), nullptr, send.size()}, true);
-}
 inline void imitated_exchange::poll() { network_.sleep_until(rank(), clock_ + network_.link_.poll_seconds); }
-inline void imitated_exchange::cancel_pair(int slot) noexcept {
- const auto mine = [&](const imitated_network::post& each, int end) { return end == rank() && each.slot == slot; };
- std::erase_if(network_.sends_, [&](const auto& each) { return mine(each, each.from); });
- std::erase_if(network_.receives_, [&](const auto& each) { return mine(each, each.to); });
-}
-inline void imitated_exchange::idle(int, double last) {
- double when = last;
- for (const transfer& each : transfers_)
-  if (each.left == 0 && each.end > clock_) when = std::min(when, each.end);
- const double before = clock_;
- idle_ = true;
- try {
-  network_.sleep_until(rank(), std::max(when, clock_ + network_.link_.poll_seconds));
- } catch (...) {
-  idle_ = false;
-  throw;
- }
- idle_ = false;
- waited_ += clock_ - before;
-}
-
 /// Runs f(imitated_exchange&) as `size` ranks of a network. If one throws, the others' exchanges
 /// do, too; the first exception is rethrown here.
 template <class F>
@@ -15197,6 +16381,90 @@ void run_on_network(int size, imitated_link link, const F& f) {
   });
  for (std::thread& each : threads) each.join();
  if (first) std::rethrow_exception(first);
+}
+
+TG_DEFINITION imitated_network::imitated_network(int size, imitated_link link) : link_(link) {
+ if (size < 1) throw argument_error("imitated_network: " + std::to_string(size) + " ranks; expected at least 1");
+ if (!(link.bits_per_second > 0) || !(link.latency >= 0) || !(link.jitter >= 0) || !(link.poll_seconds > 0))
+  throw argument_error(
+   "imitated_network: bits_per_second and poll_seconds are above 0, latency and jitter not below");
+ const auto n = static_cast<std::size_t>(size);
+ for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<imitated_exchange>(*this, r, size));
+ wake_.resize(n, 0);
+ out_free_.resize(n, 0);
+ in_free_.resize(n, 0);
+ turns_ = std::make_unique<std::condition_variable[]>(n);
+}
+
+TG_DEFINITION void imitated_network::leave(int rank, const std::string& why) {
+ const std::lock_guard lock(mutex_);
+ if (!why.empty() && reason_.empty()) {
+  reason_ = why;
+  for (double& each : wake_) each = std::min(each, ranks_[static_cast<std::size_t>(rank)]->clock_);
+ }
+ wake_[static_cast<std::size_t>(rank)] = never;
+ pass_on();
+}
+
+TG_DEFINITION void imitated_network::meet(const post& mine, bool sends) {
+ std::vector<post>& others = sends ? receives_ : sends_;
+ for (auto other = others.begin(); other != others.end(); ++other) {
+  if (other->from != mine.from || other->to != mine.to || other->channel != mine.channel) continue;
+  const post& sent = sends ? mine : *other;
+  const post& wanted = sends ? *other : mine;
+  if (sent.bytes != wanted.bytes)
+   throw exchange_error("exchange: rank " + std::to_string(mine.from) + " sends " +
+        std::to_string(sent.bytes) + " bytes, rank " + std::to_string(mine.to) + " expects " +
+        std::to_string(wanted.bytes));
+  std::memcpy(wanted.wanted, sent.sent, sent.bytes);
+  const auto from = static_cast<std::size_t>(mine.from), to = static_cast<std::size_t>(mine.to);
+  const double now = ranks_[sends ? from : to]->clock_;
+  const double begin = std::max({now, out_free_[from], in_free_[to]});
+  const double end = begin + 8 * static_cast<double>(sent.bytes) / link_.bits_per_second;
+  out_free_[from] = in_free_[to] = end;
+  finish(mine.from, sent.slot, end);
+  finish(mine.to, wanted.slot, end + link_.latency + random_delay());
+  others.erase(other);
+  return;
+ }
+ (sends ? sends_ : receives_).push_back(mine);
+}
+
+TG_DEFINITION void imitated_network::finish(int rank, int slot, double end) {
+ const auto r = static_cast<std::size_t>(rank);
+ imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
+ of.end = std::max(of.end, end);
+ if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
+}
+
+TG_DEFINITION void imitated_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
+            std::span<std::byte> receive, int channel) {
+ if (transfers_.size() <= static_cast<std::size_t>(slot)) transfers_.resize(static_cast<std::size_t>(slot) + 1);
+ transfers_[static_cast<std::size_t>(slot)] = {!send.empty() + !receive.empty(), clock_};
+ if (!receive.empty()) network_.meet({peer, rank(), channel, slot, nullptr, receive.data(), receive.size()}, false);
+ if (!send.empty()) network_.meet({rank(), peer, channel, slot, send.data(), nullptr, send.size()}, true);
+}
+
+TG_DEFINITION void imitated_exchange::cancel_pair(int slot) noexcept {
+ const auto mine = [&](const imitated_network::post& each, int end) { return end == rank() && each.slot == slot; };
+ std::erase_if(network_.sends_, [&](const auto& each) { return mine(each, each.from); });
+ std::erase_if(network_.receives_, [&](const auto& each) { return mine(each, each.to); });
+}
+
+TG_DEFINITION void imitated_exchange::idle(int, double last) {
+ double when = last;
+ for (const transfer& each : transfers_)
+  if (each.left == 0 && each.end > clock_) when = std::min(when, each.end);
+ const double before = clock_;
+ idle_ = true;
+ try {
+  network_.sleep_until(rank(), std::max(when, clock_ + network_.link_.poll_seconds));
+ } catch (...) {
+  idle_ = false;
+  throw;
+ }
+ idle_ = false;
+ waited_ += clock_ - before;
 }
 }
 // -- tapegraph/cluster/ranks/nccl_exchange.hpp
@@ -15486,6 +16754,8 @@ private:
 }
 // -- tapegraph/cluster/ranks/thread_exchange.hpp
 
+#include <deque>
+
 /// Threads of one process as ranks: for tests, and for several devices in one process. A message is
 /// one copy, made by the side that comes second.
 
@@ -15495,11 +16765,7 @@ namespace tapegraph::distributed {
 class thread_group {
 public:
  /// Throws argument_error for less than one rank.
- explicit thread_group(int size) : size_(size) {
-  if (size < 1) throw argument_error("thread_group: " + std::to_string(size) + " ranks; expected at least 1");
-  mailboxes_ = std::make_unique<mailbox[]>(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
-  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<thread_exchange>(*this, r));
- }
+ explicit thread_group(int size);
 
  int size() const { return size_; }
  exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
@@ -15539,15 +16805,7 @@ private:
 
  protected:
   void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
-      int channel) override {
-   group_.check();
-   while (left_.size() <= static_cast<std::size_t>(slot)) left_.emplace_back(0);
-   counter& left = left_[static_cast<std::size_t>(slot)];
-   left.store(!send.empty() + !receive.empty(), std::memory_order_relaxed);
-   if (!receive.empty())
-    group_.meet(peer, rank(), false, {channel, nullptr, receive.data(), receive.size(), &left});
-   if (!send.empty()) group_.meet(rank(), peer, true, {channel, send.data(), nullptr, send.size(), &left});
-  }
+      int channel) override;
   bool finished(int slot) override {
    return left_[static_cast<std::size_t>(slot)].load(std::memory_order_acquire) == 0;
   }
@@ -15573,37 +16831,8 @@ private:
   const std::lock_guard lock(mutex_);
   throw exchange_error(reason_);
  }
- void meet(int from, int to, bool sends, const post& mine) {
-  mailbox& box = between(from, to);
-  const std::lock_guard lock(box.mutex);
-  std::vector<post>& others = sends ? box.receives : box.sends;
-  for (auto other = others.begin(); other != others.end(); ++other) {
-   if (other->channel != mine.channel) continue;
-   const post& sent = sends ? mine : *other;
-   const post& wanted = sends ? *other : mine;
-   if (sent.bytes != wanted.bytes) {
-    abort("exchange: rank " + std::to_string(from) + " sends " + std::to_string(sent.bytes) +
-     " bytes, rank " + std::to_string(to) + " expects " + std::to_string(wanted.bytes) + " (channel " +
-     std::to_string(mine.channel) + ")");
-    return;
-   }
-   std::memcpy(wanted.to, sent.from, sent.bytes);
-   other->left->fetch_sub(1, std::memory_order_release);
-   mine.left->fetch_sub(1, std::memory_order_release);
-   others.erase(other);
-   return;
-  }
-  (sends ? box.sends : box.receives).push_back(mine);
- }
- void forget(int rank, int peer, const counter& which) noexcept {
-  const auto drop = [&](mailbox& box) {
-   const std::lock_guard lock(box.mutex);
-   for (std::vector<post>* posts : {&box.sends, &box.receives})
-    std::erase_if(*posts, [&](const post& each) { return each.left == &which; });
-  };
-  drop(between(rank, peer));
-  drop(between(peer, rank));
- }
+ void meet(int from, int to, bool sends, const post& mine);
+ void forget(int rank, int peer, const counter& which) noexcept;
 
  int size_;
  std::unique_ptr<mailbox[]> mailboxes_;
@@ -15640,6 +16869,55 @@ void run_ranks(int size, const F& f) {
   });
  for (std::thread& each : threads) each.join();
  if (first) std::rethrow_exception(first);
+}
+
+TG_DEFINITION thread_group::thread_group(int size) : size_(size) {
+ if (size < 1) throw argument_error("thread_group: " + std::to_string(size) + " ranks; expected at least 1");
+ mailboxes_ = std::make_unique<mailbox[]>(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
+ for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<thread_exchange>(*this, r));
+}
+
+TG_DEFINITION void thread_group::thread_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
+               std::span<std::byte> receive, int channel) {
+ group_.check();
+ while (left_.size() <= static_cast<std::size_t>(slot)) left_.emplace_back(0);
+ counter& left = left_[static_cast<std::size_t>(slot)];
+ left.store(!send.empty() + !receive.empty(), std::memory_order_relaxed);
+ if (!receive.empty()) group_.meet(peer, rank(), false, {channel, nullptr, receive.data(), receive.size(), &left});
+ if (!send.empty()) group_.meet(rank(), peer, true, {channel, send.data(), nullptr, send.size(), &left});
+}
+
+TG_DEFINITION void thread_group::meet(int from, int to, bool sends, const post& mine) {
+ mailbox& box = between(from, to);
+ const std::lock_guard lock(box.mutex);
+ std::vector<post>& others = sends ? box.receives : box.sends;
+ for (auto other = others.begin(); other != others.end(); ++other) {
+  if (other->channel != mine.channel) continue;
+  const post& sent = sends ? mine : *other;
+  const post& wanted = sends ? *other : mine;
+  if (sent.bytes != wanted.bytes) {
+   abort("exchange: rank " + std::to_string(from) + " sends " + std::to_string(sent.bytes) + " bytes, rank " +
+    std::to_string(to) + " expects " + std::to_string(wanted.bytes) + " (channel " +
+    std::to_string(mine.channel) + ")");
+   return;
+  }
+  std::memcpy(wanted.to, sent.from, sent.bytes);
+  other->left->fetch_sub(1, std::memory_order_release);
+  mine.left->fetch_sub(1, std::memory_order_release);
+  others.erase(other);
+  return;
+ }
+ (sends ? box.sends : box.receives).push_back(mine);
+}
+
+TG_DEFINITION void thread_group::forget(int rank, int peer, const counter& which) noexcept {
+ const auto drop = [&](mailbox& box) {
+  const std::lock_guard lock(box.mutex);
+  for (std::vector<post>* posts : {&box.sends, &box.receives})
+   std::erase_if(*posts, [&](const post& each) { return each.left == &which; });
+ };
+ drop(between(rank, peer));
+ drop(between(peer, rank));
 }
 }
 // -- tapegraph/cluster/ranks/tree_accumulator.hpp
@@ -16101,15 +17379,7 @@ constexpr dlpack::data_type dlpack_type_of(dtype type) {
  }
  return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
 }
-inline dtype dtype_of_dlpack(dlpack::data_type given) {
- for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
-  const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
-  if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
- }
- throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
-     std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
-     " lanes are not those of a tensor");
-}
+dtype dtype_of_dlpack(dlpack::data_type given);
 template <class Managed>
 struct dlpack_export {
  Managed managed{};
@@ -16174,8 +17444,39 @@ inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from
  for (std::int64_t i = 0; i < a.shape[axis]; ++i)
   gather_bytes(a, axis + 1, from + i * a.strides[axis] * static_cast<std::int64_t>(size), size, to);
 }
-inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
-        dlpack_copies copies) {
+any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+      dlpack_copies copies);
+}
+
+/// A tensor over another library's exported elements, without copying them; `tg::tensor<float>
+/// x(tg::from_dlpack(m))`. The function takes ownership of the structure: its deleter is called
+/// once, when the last tensor over it is destroyed, or at once if the elements are refused or
+/// copied. Elements marked read-only are copied before writing; others are written in place. Null
+/// strides mean row-major. Throws argument_error for elements on a device, another major version,
+/// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
+/// shapes.
+any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never);
+/// The same for a library from before DLPack 1.0.
+inline any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
+ if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
+ std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
+  if (m->deleter != nullptr) m->deleter(m);
+ });
+ return detail::import_dlpack(given->tensor, owner, false, copies);
+}
+
+namespace detail {
+TG_DEFINITION dtype dtype_of_dlpack(dlpack::data_type given) {
+ for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
+  const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
+  if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
+ }
+ throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
+     std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
+     " lanes are not those of a tensor");
+}
+TG_DEFINITION any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+         dlpack_copies copies) {
  if (a.device.type != 1 && a.device.type != 3)
   throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
        "; only the CPU's memory (1, or 3, pinned) is supported");
@@ -16213,14 +17514,7 @@ inline any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const vo
 }
 }
 
-/// A tensor over another library's exported elements, without copying them; `tg::tensor<float>
-/// x(tg::from_dlpack(m))`. The function takes ownership of the structure: its deleter is called
-/// once, when the last tensor over it is destroyed, or at once if the elements are refused or
-/// copied. Elements marked read-only are copied before writing; others are written in place. Null
-/// strides mean row-major. Throws argument_error for elements on a device, another major version,
-/// and elements that would have to be copied; dtype_error and shape_error for unsupported types and
-/// shapes.
-inline any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
+TG_DEFINITION any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies) {
  if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
  std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor_versioned* m) {
   if (m->deleter != nullptr) m->deleter(m);
@@ -16229,14 +17523,6 @@ inline any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_co
   throw argument_error("from_dlpack: version " + std::to_string(given->major) + "." +
        std::to_string(given->minor) + ", known is 1");
  return detail::import_dlpack(given->tensor, owner, (given->flags & dlpack::read_only_flag) != 0, copies);
-}
-/// The same for a library from before DLPack 1.0.
-inline any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
- if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
- std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
-  if (m->deleter != nullptr) m->deleter(m);
- });
- return detail::import_dlpack(given->tensor, owner, false, copies);
 }
 }
 
@@ -16250,13 +17536,7 @@ namespace tapegraph::io {
 
 /// Formats a field for a file: in quotes if it contains a comma, a quote, a line break or blanks at
 /// its ends.
-inline std::string csv_field(std::string_view text) {
- const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
- if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
- std::string quoted = "\"";
- for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
- return quoted += '"';
-}
+std::string csv_field(std::string_view text);
 
 /// Formats a number for a file: the shortest text that reads back as the same value, in any locale.
 template <class T>
@@ -16268,6 +17548,14 @@ template <class T>
    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
   }
  }
+
+TG_DEFINITION std::string csv_field(std::string_view text) {
+ const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+ if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+ std::string quoted = "\"";
+ for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+ return quoted += '"';
+}
 }
 
 /// Comma-separated values as in RFC 4180, with line feeds as line ends.
@@ -16280,12 +17568,7 @@ class csv_writer {
 public:
  /// Creates the file and writes the column names. Throws data_error where that fails,
  /// argument_error for no columns.
- csv_writer(files::path path, const std::vector<std::string>& columns)
-  : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
-  if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
-  if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written: " + std::strerror(errno));
-  row(columns);
- }
+ csv_writer(files::path path, const std::vector<std::string>& columns);
 
  /// Writes texts and numbers. Throws argument_error if their number is not that of the columns.
  template <class... Fields>
@@ -16299,22 +17582,548 @@ public:
  }
 
 private:
- void write(const std::vector<std::string>& fields) {
-  if (fields.size() != columns_)
-   throw argument_error("csv_writer(" + detail::quoted(path_) + "): " + std::to_string(fields.size()) +
-        " fields for " + std::to_string(columns_) + " columns");
-  std::string line;
-  for (std::size_t i = 0; i < fields.size(); ++i) line.append(i == 0 ? "" : ",").append(fields[i]);
-  if (line.empty()) line = "\"\"";
-  line += '\n';
-  out_.write(line.data(), static_cast<std::streamsize>(line.size()));
-  if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed: " + std::strerror(errno));
- }
+ void write(const std::vector<std::string>& fields);
 
  files::path path_;
  std::size_t columns_;
  std::ofstream out_;
 };
+
+TG_DEFINITION csv_writer::csv_writer(files::path path, const std::vector<std::string>& columns)
+ : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
+ if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
+ if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written: " + std::strerror(errno));
+ row(columns);
+}
+
+TG_DEFINITION void csv_writer::write(const std::vector<std::string>& fields) {
+ if (fields.size() != columns_)
+  throw argument_error("csv_writer(" + detail::quoted(path_) + "): " + std::to_string(fields.size()) +
+       " fields for " + std::to_string(columns_) + " columns");
+ std::string line;
+ for (std::size_t i = 0; i < fields.size(); ++i) line.append(i == 0 ? "" : ",").append(fields[i]);
+ if (line.empty()) line = "\"\"";
+ line += '\n';
+ out_.write(line.data(), static_cast<std::streamsize>(line.size()));
+ if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed: " + std::strerror(errno));
+}
+}
+// -- tapegraph/formats/gguf.hpp
+
+// -- tapegraph/formats/gguf_blocks.hpp
+
+/// The quantised blocks of GGUF files: their layouts, and what they stand for in f32. The layouts
+/// are those of ggml (github.com/ggml-org/ggml, ggml-common.h); all numbers are little-endian. The
+/// products of scale and level fit the 24 bits of a float, so each value is rounded once, with or
+/// without fused multiply-adds.
+
+namespace tapegraph::io::detail {
+struct gguf_block {
+ const char* name;
+ std::uint32_t number;
+ std::size_t count, bytes;
+ void (*read)(const std::uint8_t* block, float* to);
+};
+inline float gguf_half(const std::uint8_t* at) {
+ return static_cast<float>(half::from_bits(static_cast<std::uint16_t>(at[0] | at[1] << 8)));
+}
+inline int gguf_low(std::uint8_t b) { return b & 15; }
+inline int gguf_high(std::uint8_t b) { return b >> 4; }
+template <bool WithMinimum, int Middle>
+float gguf_value_of(const std::uint8_t* block, int level) {
+ if constexpr (WithMinimum) return gguf_half(block) * static_cast<float>(level) + gguf_half(block + 2);
+ return gguf_half(block) * static_cast<float>(level - Middle);
+}
+template <bool WithMinimum>
+void read_q4(const std::uint8_t* block, float* to) {
+ const std::uint8_t* const levels = block + (WithMinimum ? 4 : 2);
+ for (int i = 0; i < 16; ++i) {
+  to[i] = gguf_value_of<WithMinimum, 8>(block, gguf_low(levels[i]));
+  to[i + 16] = gguf_value_of<WithMinimum, 8>(block, gguf_high(levels[i]));
+ }
+}
+template <bool WithMinimum>
+void read_q5(const std::uint8_t* block, float* to) {
+ const std::uint8_t* const fifth = block + (WithMinimum ? 4 : 2);
+ const std::uint8_t* const levels = fifth + 4;
+ const auto bit = [&](int i) { return (fifth[i / 8] >> (i % 8) & 1) << 4; };
+ for (int i = 0; i < 16; ++i) {
+  to[i] = gguf_value_of<WithMinimum, 16>(block, gguf_low(levels[i]) | bit(i));
+  to[i + 16] = gguf_value_of<WithMinimum, 16>(block, gguf_high(levels[i]) | bit(i + 16));
+ }
+}
+inline void read_q8_0(const std::uint8_t* block, float* to) {
+ const float scale = gguf_half(block);
+ for (int i = 0; i < 32; ++i) to[i] = scale * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
+}
+inline void read_q2_k(const std::uint8_t* block, float* to) {
+ const std::uint8_t* const levels = block + 16;
+ const float scale = gguf_half(block + 80), minimum = gguf_half(block + 82);
+ for (int i = 0; i < 256; ++i) {
+  const std::uint8_t group = block[i / 16];
+  const int level = levels[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+  to[i] = scale * static_cast<float>(gguf_low(group)) * static_cast<float>(level) -
+    minimum * static_cast<float>(gguf_high(group));
+ }
+}
+inline void read_q3_k(const std::uint8_t* block, float* to) {
+ const std::uint8_t *const third = block, *const levels = block + 32, *const scales = block + 96;
+ const float scale = gguf_half(block + 108);
+ for (int i = 0; i < 256; ++i) {
+  const int group = i / 16;
+  const int low = group < 8 ? gguf_low(scales[group]) : gguf_high(scales[group - 8]);
+  const int high = scales[8 + group % 4] >> (group / 4 * 2) & 3;
+  const int level = levels[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+  const int set = third[i % 32] >> (i / 32) & 1;
+  to[i] = scale * static_cast<float>((low | high << 4) - 32) * static_cast<float>(level - (set == 0 ? 4 : 0));
+ }
+}
+inline std::array<float, 2> gguf_scale_and_minimum(const std::uint8_t* packed, int group) {
+ if (group < 4) return {static_cast<float>(packed[group] & 63), static_cast<float>(packed[group + 4] & 63)};
+ const std::uint8_t both = packed[group + 4];
+ return {static_cast<float>(gguf_low(both) | packed[group - 4] >> 6 << 4),
+   static_cast<float>(gguf_high(both) | packed[group] >> 6 << 4)};
+}
+template <bool Five>
+void read_q4_k(const std::uint8_t* block, float* to) {
+ const float scale = gguf_half(block), minimum = gguf_half(block + 2);
+ const std::uint8_t *const fifth = block + 16, *const levels = Five ? block + 48 : block + 16;
+ for (int i = 0; i < 256; ++i) {
+  const int group = i / 32;
+  const auto [s, m] = gguf_scale_and_minimum(block + 4, group);
+  const std::uint8_t pair = levels[group / 2 * 32 + i % 32];
+  int level = group % 2 == 0 ? gguf_low(pair) : gguf_high(pair);
+  if constexpr (Five) level |= (fifth[i % 32] >> group & 1) << 4;
+  to[i] = scale * s * static_cast<float>(level) - minimum * m;
+ }
+}
+inline void read_q6_k(const std::uint8_t* block, float* to) {
+ const std::uint8_t *const low = block, *const high = block + 128, *const scales = block + 192;
+ const float scale = gguf_half(block + 208);
+ for (int i = 0; i < 256; ++i) {
+  const int within = i % 128;
+  const std::uint8_t pair = low[i / 128 * 64 + within % 64];
+  const int top = high[i / 128 * 32 + within % 32] >> (within / 32 * 2) & 3;
+  const int level = (within < 64 ? gguf_low(pair) : gguf_high(pair)) | top << 4;
+  to[i] = scale * static_cast<float>(static_cast<std::int8_t>(scales[i / 16])) * static_cast<float>(level - 32);
+ }
+}
+inline void read_q8_k(const std::uint8_t* block, float* to) {
+ float scale = 0;
+ std::memcpy(&scale, block, sizeof scale);
+ for (int i = 0; i < 256; ++i) to[i] = scale * static_cast<float>(static_cast<std::int8_t>(block[4 + i]));
+}
+inline constexpr std::array<float, 16> gguf_uneven_levels{-127, -104, -83, -65, -49, -35, -22, -10,
+              1, 13, 25, 38, 53, 69, 89, 113};
+inline void read_iq4_nl(const std::uint8_t* block, float* to) {
+ const float scale = gguf_half(block);
+ for (int i = 0; i < 16; ++i) {
+  to[i] = scale * gguf_uneven_levels[static_cast<std::size_t>(gguf_low(block[2 + i]))];
+  to[i + 16] = scale * gguf_uneven_levels[static_cast<std::size_t>(gguf_high(block[2 + i]))];
+ }
+}
+inline void read_iq4_xs(const std::uint8_t* block, float* to) {
+ const float scale = gguf_half(block);
+ const int high = block[2] | block[3] << 8;
+ for (int i = 0; i < 256; ++i) {
+  const int group = i / 32, within = i % 32;
+  const std::uint8_t pair = block[4 + group / 2];
+  const int low = group % 2 == 0 ? gguf_low(pair) : gguf_high(pair);
+  const std::uint8_t levels = block[8 + group * 16 + within % 16];
+  const int level = within < 16 ? gguf_low(levels) : gguf_high(levels);
+  to[i] = scale * static_cast<float>((low | (high >> (2 * group) & 3) << 4) - 32) *
+    gguf_uneven_levels[static_cast<std::size_t>(level)];
+ }
+}
+inline void read_mxfp4(const std::uint8_t* block, float* to) {
+ constexpr std::array<float, 16> levels{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+ const std::uint32_t e = block[0], bits = e < 2 ? 0x00200000u << e : (e - 1) << 23;
+ float scale = 0;
+ std::memcpy(&scale, &bits, sizeof scale);
+ for (int i = 0; i < 16; ++i) {
+  to[i] = scale * levels[static_cast<std::size_t>(gguf_low(block[1 + i]))];
+  to[i + 16] = scale * levels[static_cast<std::size_t>(gguf_high(block[1 + i]))];
+ }
+}
+inline constexpr std::array<gguf_block, 32> gguf_blocks{{{"F32", 0, 1, 4, nullptr},
+              {"F16", 1, 1, 2, nullptr},
+              {"Q4_0", 2, 32, 18, read_q4<false>},
+              {"Q4_1", 3, 32, 20, read_q4<true>},
+              {"Q5_0", 6, 32, 22, read_q5<false>},
+              {"Q5_1", 7, 32, 24, read_q5<true>},
+              {"Q8_0", 8, 32, 34, read_q8_0},
+              {"Q8_1", 9, 32, 40, nullptr},
+              {"Q2_K", 10, 256, 84, read_q2_k},
+              {"Q3_K", 11, 256, 110, read_q3_k},
+              {"Q4_K", 12, 256, 144, read_q4_k<false>},
+              {"Q5_K", 13, 256, 176, read_q4_k<true>},
+              {"Q6_K", 14, 256, 210, read_q6_k},
+              {"Q8_K", 15, 256, 292, read_q8_k},
+              {"IQ2_XXS", 16, 256, 66, nullptr},
+              {"IQ2_XS", 17, 256, 74, nullptr},
+              {"IQ3_XXS", 18, 256, 98, nullptr},
+              {"IQ1_S", 19, 256, 50, nullptr},
+              {"IQ4_NL", 20, 32, 18, read_iq4_nl},
+              {"IQ3_S", 21, 256, 110, nullptr},
+              {"IQ2_S", 22, 256, 82, nullptr},
+              {"IQ4_XS", 23, 256, 136, read_iq4_xs},
+              {"I8", 24, 1, 1, nullptr},
+              {"I16", 25, 1, 2, nullptr},
+              {"I32", 26, 1, 4, nullptr},
+              {"I64", 27, 1, 8, nullptr},
+              {"F64", 28, 1, 8, nullptr},
+              {"IQ1_M", 29, 256, 56, nullptr},
+              {"BF16", 30, 1, 2, nullptr},
+              {"TQ1_0", 34, 256, 54, nullptr},
+              {"TQ2_0", 35, 256, 66, nullptr},
+              {"MXFP4", 39, 32, 17, read_mxfp4}}};
+inline const gguf_block* find_gguf_block(std::uint32_t number) {
+ for (const gguf_block& each : gguf_blocks)
+  if (each.number == number) return &each;
+ return nullptr;
+}
+}
+// -- tapegraph/formats/gguf_cursor.hpp
+
+#include <variant>
+
+/// The metadata of GGUF files, and the cursor that reads their headers.
+
+namespace tapegraph::io {
+
+/// An entry of a GGUF file's metadata. Lists of whole numbers, of booleans too, are of std::int64_t
+/// or, above 63 bits, std::uint64_t.
+struct gguf_value {
+ std::variant<bool, std::int64_t, std::uint64_t, double, std::string, std::vector<std::int64_t>,
+    std::vector<std::uint64_t>, std::vector<double>, std::vector<std::string>, std::vector<gguf_value>>
+  value{};
+
+ /// Throws dtype_error if it is no text.
+ const std::string& text() const {
+  if (const auto* const found = std::get_if<std::string>(&value)) return *found;
+  throw dtype_error("gguf_value: not a text");
+ }
+ /// Throws dtype_error if it is no whole number, range_error for one above 63 bits.
+ std::int64_t integer() const {
+  if (const auto* const found = std::get_if<std::int64_t>(&value)) return *found;
+  if (const auto* const wide = std::get_if<std::uint64_t>(&value)) {
+   if (*wide <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return static_cast<std::int64_t>(*wide);
+   throw range_error("gguf_value: " + std::to_string(*wide) + " does not fit 63 bits");
+  }
+  throw dtype_error("gguf_value: not a whole number");
+ }
+ /// A number of any type. Throws dtype_error if it is none.
+ double number() const {
+  if (const auto* const found = std::get_if<double>(&value)) return *found;
+  if (const auto* const wide = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*wide);
+  return static_cast<double>(integer());
+ }
+ /// Throws dtype_error if it is no list of texts.
+ const std::vector<std::string>& texts() const {
+  if (const auto* const found = std::get_if<std::vector<std::string>>(&value)) return *found;
+  throw dtype_error("gguf_value: not a list of texts");
+ }
+ /// Throws dtype_error if it is no list of whole numbers.
+ const std::vector<std::int64_t>& integers() const {
+  if (const auto* const found = std::get_if<std::vector<std::int64_t>>(&value)) return *found;
+  throw dtype_error("gguf_value: not a list of whole numbers");
+ }
+};
+
+namespace detail {
+static_assert(std::endian::native == std::endian::little, "numbers of GGUF files are little-endian");
+class gguf_cursor {
+public:
+ gguf_cursor(std::span<const std::byte> bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+ std::uint64_t at() const { return at_; }
+ [[noreturn]] void refuse(const std::string& why) const { throw data_error(file_ + ": " + why); }
+ template <class T>
+ T number(std::string_view what) {
+  T value{};
+  std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
+  return value;
+ }
+ std::string text(std::string_view what) {
+  const auto length = number<std::uint64_t>(what);
+  const auto bytes = take(length, what);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+ }
+ gguf_value value(std::uint32_t type, const std::string& what, int depth) {
+  switch (type) {
+  case 0: return {number<std::uint8_t>(what) + std::int64_t{0}};
+  case 1: return {number<std::int8_t>(what) + std::int64_t{0}};
+  case 2: return {number<std::uint16_t>(what) + std::int64_t{0}};
+  case 3: return {number<std::int16_t>(what) + std::int64_t{0}};
+  case 4: return {number<std::uint32_t>(what) + std::int64_t{0}};
+  case 5: return {number<std::int32_t>(what) + std::int64_t{0}};
+  case 6: return {static_cast<double>(number<float>(what))};
+  case 7: return {boolean(what)};
+  case 8: return {text(what)};
+  case 9: return list(what, depth);
+  case 10: return {number<std::uint64_t>(what)};
+  case 11: return {number<std::int64_t>(what)};
+  case 12: return {number<double>(what)};
+  default: refuse(what + ": a value of type " + std::to_string(type) + ", which GGUF does not have");
+  }
+ }
+private:
+ std::span<const std::byte> take(std::uint64_t count, std::string_view what) {
+  if (count > bytes_.size() - at_) refuse("ends within " + std::string(what));
+  const auto part = bytes_.subspan(at_, static_cast<std::size_t>(count));
+  at_ += static_cast<std::size_t>(count);
+  return part;
+ }
+ bool boolean(const std::string& what) {
+  const auto value = number<std::uint8_t>(what);
+  if (value > 1) refuse(what + ": a boolean that is " + std::to_string(value));
+  return value == 1;
+ }
+ template <class To, class From>
+ gguf_value list_of(std::uint64_t count, const std::string& what) {
+  if (count > (bytes_.size() - at_) / sizeof(From)) refuse("ends within " + what);
+  std::vector<To> result(static_cast<std::size_t>(count));
+  for (To& each : result) each = static_cast<To>(number<From>(what));
+  return {std::move(result)};
+ }
+ gguf_value list(const std::string& what, int depth) {
+  constexpr int deepest = 8;
+  const auto type = number<std::uint32_t>(what);
+  const auto count = number<std::uint64_t>(what);
+  switch (type) {
+  case 0: return list_of<std::int64_t, std::uint8_t>(count, what);
+  case 1: return list_of<std::int64_t, std::int8_t>(count, what);
+  case 2: return list_of<std::int64_t, std::uint16_t>(count, what);
+  case 3: return list_of<std::int64_t, std::int16_t>(count, what);
+  case 4: return list_of<std::int64_t, std::uint32_t>(count, what);
+  case 5: return list_of<std::int64_t, std::int32_t>(count, what);
+  case 6: return list_of<double, float>(count, what);
+  case 7: return list_of<std::int64_t, std::uint8_t>(count, what);
+  case 10: return list_of<std::uint64_t, std::uint64_t>(count, what);
+  case 11: return list_of<std::int64_t, std::int64_t>(count, what);
+  case 12: return list_of<double, double>(count, what);
+  case 8: {
+   std::vector<std::string> texts;
+   for (std::uint64_t i = 0; i < count; ++i) texts.push_back(text(what));
+   return {std::move(texts)};
+  }
+  default: break;
+  }
+  if (type != 9) refuse(what + ": a list of type " + std::to_string(type) + ", which GGUF does not have");
+  if (depth == deepest) refuse(what + " is nested too deeply");
+  std::vector<gguf_value> lists;
+  for (std::uint64_t i = 0; i < count; ++i) lists.push_back(list(what, depth + 1));
+  return {std::move(lists)};
+ }
+ std::span<const std::byte> bytes_;
+ const std::string& file_;
+ std::size_t at_ = 0;
+};
+}
+}
+
+/// Reads GGUF, versions 2 and 3: the files of llama.cpp, with metadata and tensors, most of them in
+/// quantised blocks. For loading into models see io/gguf_weights.hpp.
+///
+///     "GGUF", version u32, tensors u64, entries u64
+///     entries: key, type u32, value; a text is its length u64 and its bytes
+///     tensors: name, axes u32, extents u64 (the innermost first), type u32, offset u64 in the data
+///     zeros up to a multiple of "general.alignment" (32), then the data
+
+namespace tapegraph::io {
+
+/// A tensor of a GGUF file, as it is stored.
+struct gguf_tensor {
+ std::string name;
+ std::string type;                ///< "F32", "Q4_K", ...; "type 99" for one that is not known
+ std::vector<std::int64_t> shape; ///< row-major, the outermost axis first: [rows, columns]
+ std::span<const std::byte> bytes;
+ std::string reason{}; ///< why it is not read; empty where it is
+};
+
+namespace detail {
+inline bool gguf_array_type(const gguf_block& block, dtype& type) {
+ constexpr std::pair<std::string_view, dtype> plain[] = {
+  {"F32", dtype::f32}, {"F16", dtype::f16}, {"BF16", dtype::bf16}, {"F64", dtype::f64},
+  {"I8", dtype::i8},   {"I16", dtype::i16}, {"I32", dtype::i32},   {"I64", dtype::i64}};
+ type = dtype::f32;
+ if (block.read != nullptr) return true;
+ for (const auto& [name, as] : plain)
+  if (name == block.name) {
+   type = as;
+   return true;
+  }
+ return false;
+}
+struct gguf_contents {
+ std::map<std::string, gguf_value> metadata;
+ std::vector<gguf_tensor> tensors;
+};
+inline gguf_contents view_gguf(std::span<const std::byte> file, const std::string& what) {
+ gguf_cursor in(file, what);
+ const std::uint32_t magic = in.number<std::uint32_t>("the magic number");
+ if (magic != 0x46554747u) throw data_error(what + ": not a GGUF file, which begins with GGUF");
+ const std::uint32_t version = in.number<std::uint32_t>("the version");
+ if ((version & 0xFFFFu) == 0)
+  throw data_error(what + ": a GGUF file of a big-endian machine, little-endian ones are read");
+ if (version != 2 && version != 3)
+  throw data_error(what + ": GGUF version " + std::to_string(version) + ", versions 2 and 3 are read");
+ const std::uint64_t tensors = in.number<std::uint64_t>("the number of tensors");
+ const std::uint64_t entries = in.number<std::uint64_t>("the number of entries");
+ gguf_contents result;
+ for (std::uint64_t i = 0; i < entries; ++i) {
+  std::string key = in.text("the key of entry " + std::to_string(i));
+  const std::string which = "entry " + quoted_text(key);
+  const auto type = in.number<std::uint32_t>(which);
+  if (!result.metadata.emplace(std::move(key), in.value(type, which, 0)).second)
+   in.refuse(which + " appears twice");
+ }
+ std::uint64_t alignment = 32;
+ if (const auto found = result.metadata.find("general.alignment"); found != result.metadata.end()) {
+  const auto* const given = std::get_if<std::int64_t>(&found->second.value);
+  alignment = given == nullptr ? 0 : static_cast<std::uint64_t>(*given);
+  if (alignment == 0 || alignment > (1u << 20) || (alignment & (alignment - 1)) != 0)
+   in.refuse("general.alignment is no power of two up to 2^20");
+ }
+ struct place {
+  std::uint64_t offset, bytes;
+ };
+ std::vector<place> places;
+ for (std::uint64_t i = 0; i < tensors; ++i) {
+  gguf_tensor tensor{in.text("the name of tensor " + std::to_string(i)), {}, {}, {}};
+  const std::string which = "tensor " + quoted_text(tensor.name);
+  constexpr std::uint32_t most_axes = 8;
+  const auto axes = in.number<std::uint32_t>(which);
+  if (axes > most_axes) in.refuse(which + " has " + std::to_string(axes) + " axes");
+  for (std::uint32_t axis = 0; axis < axes; ++axis) {
+   const auto extent = in.number<std::uint64_t>(which);
+   tensor.shape.insert(tensor.shape.begin(), extent > INT64_MAX ? -1 : static_cast<std::int64_t>(extent));
+  }
+  const auto type = in.number<std::uint32_t>(which);
+  const auto offset = in.number<std::uint64_t>(which);
+  const gguf_block* const block = find_gguf_block(type);
+  tensor.type = block == nullptr ? "type " + std::to_string(type) : std::string(block->name);
+  std::int64_t size = 0;
+  if (!checked_size(tensor.shape, sizeof(double), size))
+   in.refuse(which + ": impossible shape " + shape_text(tensor.shape));
+  if (offset % alignment != 0) in.refuse(which + " is not aligned");
+  dtype as{};
+  if (block == nullptr || !gguf_array_type(*block, as))
+   tensor.reason = "elements of " + tensor.type + " are not read";
+  std::uint64_t bytes = 0;
+  if (block != nullptr) {
+   const std::int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+   if (row % static_cast<std::int64_t>(block->count) != 0)
+    in.refuse(which + ": rows of " + std::to_string(row) + " elements, " + tensor.type + " has blocks of " +
+      std::to_string(block->count));
+   bytes = static_cast<std::uint64_t>(size) / block->count * block->bytes;
+  }
+  places.push_back({offset, bytes});
+  result.tensors.push_back(std::move(tensor));
+ }
+ const std::uint64_t padding = (alignment - in.at() % alignment) % alignment;
+ const std::uint64_t data = in.at() + padding;
+ std::map<std::string_view, std::size_t> names;
+ std::map<std::uint64_t, std::size_t> by_offset;
+ for (std::size_t i = 0; i < result.tensors.size(); ++i) {
+  gguf_tensor& tensor = result.tensors[i];
+  const std::string which = "tensor " + quoted_text(tensor.name);
+  if (!names.emplace(tensor.name, i).second) in.refuse(which + " appears twice");
+  const auto [offset, bytes] = places[i];
+  if (bytes == 0) continue;
+  if (data > file.size() || offset > file.size() - data || bytes > file.size() - data - offset)
+   in.refuse(which + ": " + std::to_string(bytes) + " bytes from " + std::to_string(offset) +
+     " of the data on reach beyond the file");
+  tensor.bytes = file.subspan(static_cast<std::size_t>(data + offset), static_cast<std::size_t>(bytes));
+  if (!by_offset.emplace(offset, i).second) in.refuse(which + " overlaps another");
+ }
+ std::uint64_t end = 0;
+ for (const auto& [offset, i] : by_offset) {
+  if (offset < end) in.refuse("tensor " + quoted_text(result.tensors[i].name) + " overlaps another");
+  end = offset + places[i].bytes;
+ }
+ return result;
+}
+}
+
+/// A GGUF file, mapped into memory: opening it reads the header, and a tensor is read when it is
+/// asked for.
+///
+///     const tg::io::gguf_reader file("llama.gguf");
+///     file.text("general.architecture");                        // "llama"
+///     const tg::io::host_array query = file.array("blk.0.attn_q.weight"); // f32 [out, in]
+class gguf_reader {
+public:
+ /// Throws data_error, naming file and entry or tensor, if the file is missing, damaged, of
+ /// another format, version or byte order.
+ explicit gguf_reader(const files::path& path)
+  : name_(detail::quoted(path)), file_(path), contents_(detail::view_gguf(file_.bytes(), name_)) {}
+
+ const std::string& name() const { return name_; } ///< of the file, for messages
+ /// In the file's order.
+ const std::vector<gguf_tensor>& tensors() const { return contents_.tensors; }
+ const std::map<std::string, gguf_value>& metadata() const { return contents_.metadata; }
+ /// An entry of the metadata. Null if there is none.
+ const gguf_value* find(const std::string& key) const {
+  const auto found = contents_.metadata.find(key);
+  return found == contents_.metadata.end() ? nullptr : &found->second;
+ }
+ /// An entry that must exist. Throws data_error for one that does not.
+ const gguf_value& at(const std::string& key) const {
+  if (const gguf_value* const found = find(key)) return *found;
+  throw data_error(name_ + ": no entry " + quoted_text(key) + " among " + std::to_string(metadata().size()));
+ }
+ const std::string& text(const std::string& key) const { return at(key).text(); }
+ std::int64_t integer(const std::string& key) const { return at(key).integer(); }
+
+ /// The tensor of a name. Throws data_error for an unknown one.
+ const gguf_tensor& tensor(std::string_view name) const {
+  for (const gguf_tensor& each : contents_.tensors)
+   if (each.name == name) return each;
+  throw data_error(name_ + ": no tensor " + quoted_text(name) + " among " + std::to_string(tensors().size()));
+ }
+ /// The values of a tensor: those of F32, F16, BF16, F64 and integers as they are, those of
+ /// Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, Q8_K, IQ4_NL, IQ4_XS and MXFP4 in f32. Throws
+ /// dtype_error for other types.
+ host_array array(const gguf_tensor& tensor) const {
+  if (!tensor.reason.empty())
+   throw dtype_error(name_ + ", tensor " + quoted_text(tensor.name) + ": " + tensor.reason);
+  const auto block = std::find_if(detail::gguf_blocks.begin(), detail::gguf_blocks.end(),
+          [&](const detail::gguf_block& b) { return tensor.type == b.name; });
+  dtype type{};
+  detail::gguf_array_type(*block, type);
+  host_array result{type, tensor.shape, {}};
+  if (block->read == nullptr) {
+   result.bytes.assign(tensor.bytes.begin(), tensor.bytes.end());
+   return result;
+  }
+  const std::size_t blocks = tensor.bytes.size() / block->bytes;
+  result.bytes.resize(blocks * block->count * sizeof(float));
+  float* to = result.values<float>().data();
+  const auto* from = reinterpret_cast<const std::uint8_t*>(tensor.bytes.data());
+  for (std::size_t i = 0; i < blocks; ++i, to += block->count, from += block->bytes) block->read(from, to);
+  return result;
+ }
+ host_array array(std::string_view name) const { return array(tensor(name)); }
+
+private:
+ std::string name_;
+ mapped_file file_;
+ detail::gguf_contents contents_;
+};
+
+/// All tensors by name, in the file's order. `unread` receives those of other types; without it they
+/// are a dtype_error. Otherwise throws as gguf_reader does.
+inline std::vector<named_array> read_gguf(const files::path& path, std::vector<unread_value>* unread = nullptr) {
+ const gguf_reader file(path);
+ std::vector<named_array> result;
+ for (const gguf_tensor& tensor : file.tensors())
+  if (unread != nullptr && !tensor.reason.empty())
+   unread->push_back({tensor.name, tensor.reason, true});
+  else
+   result.push_back({tensor.name, file.array(tensor)});
+ return result;
+}
 }
 // -- tapegraph/formats/pickle.hpp
 
@@ -16367,119 +18176,9 @@ class pickle_machine {
 public:
  pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
   : file_(file), allowed_(allowed), what_(what) {}
- pickle_value run(std::size_t* end) {
-  if (file_.size() < 2 || take() != 0x80) fail("not a pickle of protocol 2 or later");
-  const unsigned protocol = take();
-  if (protocol < 2 || protocol > 5)
-   fail("a pickle of protocol " + std::to_string(protocol) + ", 2 to 5 are read");
-  for (;;) {
-   opcode_at_ = at_;
-   const unsigned opcode = take();
-   if (opcode == '.') break;
-   perform(opcode);
-  }
-  if (stack_.size() != 1 || !marks_.empty()) fail("ends with " + std::to_string(stack_.size()) + " values");
-  if (end != nullptr)
-   *end = at_;
-  else if (at_ != file_.size())
-   fail("continues past its end");
-  result_.root = stack_.back();
-  return std::move(result_);
- }
+ pickle_value run(std::size_t* end);
 private:
- void perform(unsigned opcode) {
-  switch (opcode) {
-  case 0x95: integer(8); return;
-  case '(': marks_.push_back(stack_.size()); return;
-  case '0': pop(); return;
-  case '1': static_cast<void>(marked()); return;
-  case '2': push(top()); return;
-  case 'N': add(pickle_kind::none); return;
-  case 0x88: add(pickle_kind::boolean).integer = 1; return;
-  case 0x89: add(pickle_kind::boolean); return;
-  case 'I': decimal_integer(line()); return;
-  case 'L': decimal_integer(line()); return;
-  case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
-  case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
-  case 'J': add(pickle_kind::integer).integer = static_cast<std::int32_t>(integer(4)); return;
-  case 0x8A: long_integer(integer(1)); return;
-  case 0x8B: long_integer(integer(4)); return;
-  case 'G': real(); return;
-  case 'X': add_text(pickle_kind::text, integer(4)); return;
-  case 0x8C: add_text(pickle_kind::text, integer(1)); return;
-  case 0x8D: add_text(pickle_kind::text, integer(8)); return;
-  case 'U': add_text(pickle_kind::text, integer(1)); return;
-  case 'T': add_text(pickle_kind::text, integer(4)); return;
-  case 'C': add_text(pickle_kind::bytes, integer(1)); return;
-  case 'B': add_text(pickle_kind::bytes, integer(4)); return;
-  case 0x8E:
-  case 0x96: add_text(pickle_kind::bytes, integer(8)); return;
-  case ')': add(pickle_kind::tuple); return;
-  case 0x85: tuple_of(1); return;
-  case 0x86: tuple_of(2); return;
-  case 0x87: tuple_of(3); return;
-  case 't': collect(pickle_kind::tuple); return;
-  case ']': add(pickle_kind::list); return;
-  case 'l': collect(pickle_kind::list); return;
-  case 'a': extend(pickle_kind::list, {pop()}); return;
-  case 'e': extend(pickle_kind::list, marked()); return;
-  case '}': add(pickle_kind::dict); return;
-  case 'd': collect(pickle_kind::dict); return;
-  case 's': {
-   const auto value = pop(), key = pop();
-   extend(pickle_kind::dict, {key, value});
-   return;
-  }
-  case 'u': extend(pickle_kind::dict, marked()); return;
-  case 0x8F: add(pickle_kind::set); return;
-  case 0x90: extend(pickle_kind::set, marked()); return;
-  case 0x91: collect(pickle_kind::set); return;
-  case 'q': memorize(integer(1)); return;
-  case 'r': memorize(integer(4)); return;
-  case 0x94: memorize(memo_.size()); return;
-  case 'h': recall(integer(1)); return;
-  case 'j': recall(integer(4)); return;
-  case 'c': {
-   const std::string module = line();
-   global(module + "." + line());
-   return;
-  }
-  case 0x93: {
-   const auto name = pop(), module = pop();
-   if (node(name).kind != pickle_kind::text || node(module).kind != pickle_kind::text)
-    fail("a name that is not text");
-   global(node(module).text + "." + node(name).text);
-   return;
-  }
-  case 'R':
-  case 0x81: {
-   const auto arguments = pop(), callee = pop();
-   if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
-   add(pickle_kind::call).items = {callee, arguments};
-   return;
-  }
-  case 0x92: {
-   const auto named = pop(), arguments = pop(), callee = pop();
-   if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
-   add(pickle_kind::tuple).items = {arguments, named};
-   const auto both = pop();
-   add(pickle_kind::call).items = {callee, both};
-   return;
-  }
-  case 'b': {
-   const auto state = pop();
-   pickle_node& object = result_.nodes[top()];
-   if (object.kind == pickle_kind::call && object.items.size() == 2) object.items.push_back(state);
-   return;
-  }
-  case 'Q': {
-   const auto id = pop();
-   add(pickle_kind::persistent).items = {id};
-   return;
-  }
-  default: fail("opcode " + std::to_string(opcode) + " is not read; plain data need none but a few");
-  }
- }
+ void perform(unsigned opcode);
  [[noreturn]] void fail(const std::string& why) const {
   throw data_error(what_ + ", byte " + std::to_string(opcode_at_) + " of the pickle: " + why);
  }
@@ -16503,63 +18202,9 @@ private:
   for (unsigned c = take(); c != '\n'; c = take()) text += static_cast<char>(c);
   return text;
  }
- void long_integer(std::uint64_t bytes) {
-  const std::string digits = piece(bytes);
-  const bool negative = !digits.empty() && (digits.back() & 0x80) != 0;
-  if (digits.size() > 8) return large_integer(digits, negative);
-  std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
-  for (std::size_t i = digits.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
-  add(pickle_kind::integer).integer = static_cast<std::int64_t>(value);
- }
- void large_integer(std::string digits, bool negative) {
-  pickle_node& node = add(pickle_kind::large_integer);
-  constexpr std::size_t most = 1024 / 8 + 1;
-  std::size_t used = digits.size();
-  while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used;
-  const auto top = static_cast<unsigned char>(negative ? ~digits[used - 1] : digits[used - 1]);
-  node.integer = static_cast<std::int64_t>(8 * (used - 1)) + std::bit_width(top);
-  if (used > most) return;
-  digits.resize(used);
-  unsigned carry = negative ? 1 : 0;
-  for (char& c : digits) {
-   if (!negative) break;
-   carry += static_cast<unsigned char>(~c);
-   c = static_cast<char>(carry);
-   carry >>= 8;
-  }
-  if (carry != 0) digits += '\1';
-  std::string text;
-  while (!digits.empty()) {
-   unsigned rest = 0;
-   for (std::size_t i = digits.size(); i-- > 0;) {
-    rest = rest << 8 | static_cast<unsigned char>(digits[i]);
-    digits[i] = static_cast<char>(rest / 10);
-    rest %= 10;
-   }
-   text += static_cast<char>('0' + rest);
-   while (!digits.empty() && digits.back() == '\0') digits.pop_back();
-  }
-  if (negative) text += '-';
-  node.text.assign(text.rbegin(), text.rend());
- }
- void decimal_integer(std::string text) {
-  if (text == "00" || text == "01") { // booleans in protocols 0 and 1
-   add(pickle_kind::boolean).integer = text[1] - '0';
-   return;
-  }
-  if (text.ends_with('L')) text.pop_back();
-  std::int64_t value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("invalid digits");
-  if (end.ec == std::errc{}) {
-   add(pickle_kind::integer).integer = value;
-   return;
-  }
-  pickle_node& node = add(pickle_kind::large_integer);
-  node.integer =
-   static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626);
-  if (text.size() <= 310) node.text = std::move(text);
- }
+ void long_integer(std::uint64_t bytes);
+ void large_integer(std::string digits, bool negative);
+ void decimal_integer(std::string text);
  void real() {
   std::uint64_t bits = 0;
   for (int i = 0; i < 8; ++i) bits = bits << 8 | take();
@@ -16569,14 +18214,7 @@ private:
   std::string text = piece(bytes);
   add(kind).text = std::move(text);
  }
- void global(std::string name) {
-  if (!allowed_(name)) {
-   std::string shown;
-   for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-   fail("it names '" + shown + "', which is not read: tensors, numbers, texts and plain containers are");
-  }
-  add(pickle_kind::global).text = std::move(name);
- }
+ void global(std::string name);
  const pickle_node& node(std::uint32_t which) const { return result_.nodes[which]; }
  void push(std::uint32_t which) { stack_.push_back(which); }
  pickle_node& add(pickle_kind kind) {
@@ -16593,14 +18231,7 @@ private:
   stack_.pop_back();
   return which;
  }
- std::vector<std::uint32_t> marked() {
-  if (marks_.empty()) fail("pops values up to a missing mark");
-  const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
-  std::vector<std::uint32_t> values(from, stack_.end());
-  stack_.erase(from, stack_.end());
-  marks_.pop_back();
-  return values;
- }
+ std::vector<std::uint32_t> marked();
  void tuple_of(int count) {
   std::vector<std::uint32_t> items(static_cast<std::size_t>(count));
   for (std::size_t i = items.size(); i-- > 0;) items[i] = pop();
@@ -16611,24 +18242,8 @@ private:
   if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
   add(kind).items = std::move(items);
  }
- void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
-  if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
-  std::uint32_t to = top();
-  if (node(to).kind == pickle_kind::call) {
-   result_.nodes[to] = {kind};
-  } else if (node(to).kind != kind) {
-   fail("items for an object that is not a container of them");
-  }
-  auto& all = result_.nodes[to].items;
-  all.insert(all.end(), items.begin(), items.end());
- }
- void memorize(std::uint64_t place) {
-  if (place > file_.size())
-   fail("memory place " + std::to_string(place) + " in a pickle of " + std::to_string(file_.size()) +
-    " bytes");
-  if (place >= memo_.size()) memo_.resize(place + 1, none);
-  memo_[place] = top();
- }
+ void extend(pickle_kind kind, const std::vector<std::uint32_t>& items);
+ void memorize(std::uint64_t place);
  void recall(std::uint64_t place) {
   if (place >= memo_.size() || memo_[place] == none) fail("nothing is in memory place " + std::to_string(place));
   push(memo_[place]);
@@ -16651,6 +18266,209 @@ private:
 inline pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
         std::size_t* end = nullptr) {
  return detail::pickle_machine(file, allowed, what).run(end);
+}
+}
+
+namespace tapegraph::io::detail {
+TG_DEFINITION pickle_value pickle_machine::run(std::size_t* end) {
+ if (file_.size() < 2 || take() != 0x80) fail("not a pickle of protocol 2 or later");
+ const unsigned protocol = take();
+ if (protocol < 2 || protocol > 5) fail("a pickle of protocol " + std::to_string(protocol) + ", 2 to 5 are read");
+ for (;;) {
+  opcode_at_ = at_;
+  const unsigned opcode = take();
+  if (opcode == '.') break;
+  perform(opcode);
+ }
+ if (stack_.size() != 1 || !marks_.empty()) fail("ends with " + std::to_string(stack_.size()) + " values");
+ if (end != nullptr)
+  *end = at_;
+ else if (at_ != file_.size())
+  fail("continues past its end");
+ result_.root = stack_.back();
+ return std::move(result_);
+}
+TG_DEFINITION void pickle_machine::perform(unsigned opcode) {
+ switch (opcode) {
+ case 0x95: integer(8); return;
+ case '(': marks_.push_back(stack_.size()); return;
+ case '0': pop(); return;
+ case '1': static_cast<void>(marked()); return;
+ case '2': push(top()); return;
+ case 'N': add(pickle_kind::none); return;
+ case 0x88: add(pickle_kind::boolean).integer = 1; return;
+ case 0x89: add(pickle_kind::boolean); return;
+ case 'I': decimal_integer(line()); return;
+ case 'L': decimal_integer(line()); return;
+ case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
+ case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
+ case 'J': add(pickle_kind::integer).integer = static_cast<std::int32_t>(integer(4)); return;
+ case 0x8A: long_integer(integer(1)); return;
+ case 0x8B: long_integer(integer(4)); return;
+ case 'G': real(); return;
+ case 'X': add_text(pickle_kind::text, integer(4)); return;
+ case 0x8C: add_text(pickle_kind::text, integer(1)); return;
+ case 0x8D: add_text(pickle_kind::text, integer(8)); return;
+ case 'U': add_text(pickle_kind::text, integer(1)); return;
+ case 'T': add_text(pickle_kind::text, integer(4)); return;
+ case 'C': add_text(pickle_kind::bytes, integer(1)); return;
+ case 'B': add_text(pickle_kind::bytes, integer(4)); return;
+ case 0x8E:
+ case 0x96: add_text(pickle_kind::bytes, integer(8)); return;
+ case ')': add(pickle_kind::tuple); return;
+ case 0x85: tuple_of(1); return;
+ case 0x86: tuple_of(2); return;
+ case 0x87: tuple_of(3); return;
+ case 't': collect(pickle_kind::tuple); return;
+ case ']': add(pickle_kind::list); return;
+ case 'l': collect(pickle_kind::list); return;
+ case 'a': extend(pickle_kind::list, {pop()}); return;
+ case 'e': extend(pickle_kind::list, marked()); return;
+ case '}': add(pickle_kind::dict); return;
+ case 'd': collect(pickle_kind::dict); return;
+ case 's': {
+  const auto value = pop(), key = pop();
+  extend(pickle_kind::dict, {key, value});
+  return;
+ }
+ case 'u': extend(pickle_kind::dict, marked()); return;
+ case 0x8F: add(pickle_kind::set); return;
+ case 0x90: extend(pickle_kind::set, marked()); return;
+ case 0x91: collect(pickle_kind::set); return;
+ case 'q': memorize(integer(1)); return;
+ case 'r': memorize(integer(4)); return;
+ case 0x94: memorize(memo_.size()); return;
+ case 'h': recall(integer(1)); return;
+ case 'j': recall(integer(4)); return;
+ case 'c': {
+  const std::string module = line();
+  global(module + "." + line());
+  return;
+ }
+ case 0x93: {
+  const auto name = pop(), module = pop();
+  if (node(name).kind != pickle_kind::text || node(module).kind != pickle_kind::text)
+   fail("a name that is not text");
+  global(node(module).text + "." + node(name).text);
+  return;
+ }
+ case 'R':
+ case 0x81: {
+  const auto arguments = pop(), callee = pop();
+  if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
+  add(pickle_kind::call).items = {callee, arguments};
+  return;
+ }
+ case 0x92: {
+  const auto named = pop(), arguments = pop(), callee = pop();
+  if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
+  add(pickle_kind::tuple).items = {arguments, named};
+  const auto both = pop();
+  add(pickle_kind::call).items = {callee, both};
+  return;
+ }
+ case 'b': {
+  const auto state = pop();
+  pickle_node& object = result_.nodes[top()];
+  if (object.kind == pickle_kind::call && object.items.size() == 2) object.items.push_back(state);
+  return;
+ }
+ case 'Q': {
+  const auto id = pop();
+  add(pickle_kind::persistent).items = {id};
+  return;
+ }
+ default: fail("opcode " + std::to_string(opcode) + " is not read; plain data need none but a few");
+ }
+}
+TG_DEFINITION void pickle_machine::long_integer(std::uint64_t bytes) {
+ const std::string digits = piece(bytes);
+ const bool negative = !digits.empty() && (digits.back() & 0x80) != 0;
+ if (digits.size() > 8) return large_integer(digits, negative);
+ std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
+ for (std::size_t i = digits.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
+ add(pickle_kind::integer).integer = static_cast<std::int64_t>(value);
+}
+TG_DEFINITION void pickle_machine::large_integer(std::string digits, bool negative) {
+ pickle_node& node = add(pickle_kind::large_integer);
+ constexpr std::size_t most = 1024 / 8 + 1;
+ std::size_t used = digits.size();
+ while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used;
+ const auto top = static_cast<unsigned char>(negative ? ~digits[used - 1] : digits[used - 1]);
+ node.integer = static_cast<std::int64_t>(8 * (used - 1)) + std::bit_width(top);
+ if (used > most) return;
+ digits.resize(used);
+ unsigned carry = negative ? 1 : 0;
+ for (char& c : digits) {
+  if (!negative) break;
+  carry += static_cast<unsigned char>(~c);
+  c = static_cast<char>(carry);
+  carry >>= 8;
+ }
+ if (carry != 0) digits += '\1';
+ std::string text;
+ while (!digits.empty()) {
+  unsigned rest = 0;
+  for (std::size_t i = digits.size(); i-- > 0;) {
+   rest = rest << 8 | static_cast<unsigned char>(digits[i]);
+   digits[i] = static_cast<char>(rest / 10);
+   rest %= 10;
+  }
+  text += static_cast<char>('0' + rest);
+  while (!digits.empty() && digits.back() == '\0') digits.pop_back();
+ }
+ if (negative) text += '-';
+ node.text.assign(text.rbegin(), text.rend());
+}
+TG_DEFINITION void pickle_machine::decimal_integer(std::string text) {
+ if (text == "00" || text == "01") { // booleans in protocols 0 and 1
+  add(pickle_kind::boolean).integer = text[1] - '0';
+  return;
+ }
+ if (text.ends_with('L')) text.pop_back();
+ std::int64_t value = 0;
+ const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+ if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("invalid digits");
+ if (end.ec == std::errc{}) {
+  add(pickle_kind::integer).integer = value;
+  return;
+ }
+ pickle_node& node = add(pickle_kind::large_integer);
+ node.integer = static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626);
+ if (text.size() <= 310) node.text = std::move(text);
+}
+TG_DEFINITION void pickle_machine::global(std::string name) {
+ if (!allowed_(name)) {
+  std::string shown;
+  for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  fail("it names '" + shown + "', which is not read: tensors, numbers, texts and plain containers are");
+ }
+ add(pickle_kind::global).text = std::move(name);
+}
+TG_DEFINITION std::vector<std::uint32_t> pickle_machine::marked() {
+ if (marks_.empty()) fail("pops values up to a missing mark");
+ const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+ std::vector<std::uint32_t> values(from, stack_.end());
+ stack_.erase(from, stack_.end());
+ marks_.pop_back();
+ return values;
+}
+TG_DEFINITION void pickle_machine::extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
+ if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
+ std::uint32_t to = top();
+ if (node(to).kind == pickle_kind::call) {
+  result_.nodes[to] = {kind};
+ } else if (node(to).kind != kind) {
+  fail("items for an object that is not a container of them");
+ }
+ auto& all = result_.nodes[to].items;
+ all.insert(all.end(), items.begin(), items.end());
+}
+TG_DEFINITION void pickle_machine::memorize(std::uint64_t place) {
+ if (place > file_.size())
+  fail("memory place " + std::to_string(place) + " in a pickle of " + std::to_string(file_.size()) + " bytes");
+ if (place >= memo_.size()) memo_.resize(place + 1, none);
+ memo_[place] = top();
 }
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_FORMATS_RECORD_FRAMING_HPP
@@ -16808,19 +18626,7 @@ struct keep_checkpoints {
  std::shared_ptr<checkpoint_manager> manager{}; ///< created when training begins
  bool due = false;
 
- void on_train_begin(training_state& s) {
-  if (folder.empty()) throw argument_error("keep_checkpoints: folder is empty");
-  if (every_steps > 0 && !options.best.empty())
-   throw argument_error("keep_checkpoints: '" + options.best +
-        "' is known at the end of an epoch; give every_epochs, not every_steps");
-  detail::check_at_least("keep_checkpoints", "every_epochs", every_epochs, 1);
-  detail::check_at_least("keep_checkpoints", "every_steps", every_steps, 0);
-  due = false;
-  options.writes = s.writes_files();
-  manager = std::make_shared<checkpoint_manager>(folder, options);
-  manager->claim();
-  if (restore && manager->restore_latest(s.model())) s.resume();
- }
+ void on_train_begin(training_state& s);
  void on_batch_begin(training_state& s) {
   if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
  }
@@ -16833,23 +18639,40 @@ struct keep_checkpoints {
   due = true;
   s.request_checkpoint();
  }
- void on_checkpoint(training_state& s) {
-  if (!due && !s.history.interrupted) return;
-  due = false;
-  checkpoint_state state{.epoch = s.epoch, .position = s.batch};
-  for (const auto& value : s.logs) state.metrics[std::string(value.name)] = value.value;
-  if (!options.best.empty()) state.metrics.emplace(options.best, std::numeric_limits<double>::quiet_NaN());
-  manager->save(s.model(), state);
- }
+ void on_checkpoint(training_state& s);
  void on_train_end(training_state&) { manager->close(); }
 };
+
+TG_DEFINITION void keep_checkpoints::on_train_begin(training_state& s) {
+ if (folder.empty()) throw argument_error("keep_checkpoints: folder is empty");
+ if (every_steps > 0 && !options.best.empty())
+  throw argument_error("keep_checkpoints: '" + options.best +
+       "' is known at the end of an epoch; give every_epochs, not every_steps");
+ detail::check_at_least("keep_checkpoints", "every_epochs", every_epochs, 1);
+ detail::check_at_least("keep_checkpoints", "every_steps", every_steps, 0);
+ due = false;
+ options.writes = s.writes_files();
+ manager = std::make_shared<checkpoint_manager>(folder, options);
+ manager->claim();
+ if (restore && manager->restore_latest(s.model())) s.resume();
+}
+
+TG_DEFINITION void keep_checkpoints::on_checkpoint(training_state& s) {
+ if (!due && !s.history.interrupted) return;
+ due = false;
+ checkpoint_state state{.epoch = s.epoch, .position = s.batch};
+ for (const auto& value : s.logs) state.metrics[std::string(value.name)] = value.value;
+ if (!options.best.empty()) state.metrics.emplace(options.best, std::numeric_limits<double>::quiet_NaN());
+ manager->save(s.model(), state);
+}
 }
 // -- tapegraph/io/callbacks/saving.hpp
 
 // -- tapegraph/io/callbacks/file_pattern.hpp
 
 namespace tapegraph::detail {
-inline std::string file_name_of(std::string_view pattern, const training_state& s) {
+std::string file_name_of(std::string_view pattern, const training_state& s);
+TG_DEFINITION std::string file_name_of(std::string_view pattern, const training_state& s) {
  const std::string_view all = pattern;
  std::string result;
  while (!pattern.empty()) {
@@ -16913,19 +18736,7 @@ struct model_checkpoint {
  std::int64_t count = 0;
  std::string due{}, surplus{}; ///< the file to write now, and the one to remove then
 
- void on_train_begin(training_state& s) {
-  if (path.empty()) throw argument_error("model_checkpoint: path is empty");
-  detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
-  detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
-  detail::check_at_least("model_checkpoint", "keep", keep, 0);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
-  files.clear();
-  count = 0;
-  due.clear();
-  surplus.clear();
-  if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
- }
+ void on_train_begin(training_state& s);
  void on_batch_begin(training_state& s) const {
   if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
  }
@@ -16937,35 +18748,14 @@ struct model_checkpoint {
   choose(s);
   if (!due.empty()) s.request_checkpoint();
  }
- void on_checkpoint(training_state& s) {
-  if (due.empty()) return;
-  s.model().save(due, save);
-  due.clear();
-  std::error_code ignored;
-  for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-   if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
- }
+ void on_checkpoint(training_state& s);
  void on_state(state_archive& a) {
   a("best", best);
   a("files", files);
   a("count", count);
  }
 
- void choose(training_state& s) {
-  if (save_best_only) {
-   const double* const value = detail::monitored(s, "model_checkpoint", monitor);
-   if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
-   best = *value;
-  }
-  due = detail::file_name_of(path, s);
-  if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // overwritten
-  files.append(due).append("\n");
-  for (++count; keep > 0 && count > keep; --count) {
-   const std::size_t end = files.find('\n') + 1;
-   surplus.append(files, 0, end);
-   files.erase(0, end);
-  }
- }
+ void choose(training_state& s);
 };
 
 /// Saves the complete training state at intervals, and resumes from it when the program is started
@@ -16975,15 +18765,7 @@ struct backup_and_restore {
  std::int64_t every_steps = 0; ///< 0: at the end of every epoch
  bool delete_checkpoint = true; ///< once training has finished
 
- void on_train_begin(training_state& s) {
-  if (path.empty()) throw argument_error("backup_and_restore: path is empty");
-  detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
-  if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
-  std::error_code ignored;
-  if (!files::exists(path, ignored)) return;
-  s.model().load(path, {.everything = true});
-  s.resume();
- }
+ void on_train_begin(training_state& s);
  void on_batch_begin(training_state& s) const {
   if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
  }
@@ -17007,6 +18789,55 @@ struct stop_on_interrupt {
   if (s.history.interrupted && !save.empty()) s.model().save(save, {.everything = true});
  }
 };
+
+TG_DEFINITION void model_checkpoint::on_train_begin(training_state& s) {
+ if (path.empty()) throw argument_error("model_checkpoint: path is empty");
+ detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
+ detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
+ detail::check_at_least("model_checkpoint", "keep", keep, 0);
+ constexpr double infinity = std::numeric_limits<double>::infinity();
+ best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+ files.clear();
+ count = 0;
+ due.clear();
+ surplus.clear();
+ if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
+}
+
+TG_DEFINITION void model_checkpoint::on_checkpoint(training_state& s) {
+ if (due.empty()) return;
+ s.model().save(due, save);
+ due.clear();
+ std::error_code ignored;
+ for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
+  if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
+}
+
+TG_DEFINITION void model_checkpoint::choose(training_state& s) {
+ if (save_best_only) {
+  const double* const value = detail::monitored(s, "model_checkpoint", monitor);
+  if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
+  best = *value;
+ }
+ due = detail::file_name_of(path, s);
+ if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // overwritten
+ files.append(due).append("\n");
+ for (++count; keep > 0 && count > keep; --count) {
+  const std::size_t end = files.find('\n') + 1;
+  surplus.append(files, 0, end);
+  files.erase(0, end);
+ }
+}
+
+TG_DEFINITION void backup_and_restore::on_train_begin(training_state& s) {
+ if (path.empty()) throw argument_error("backup_and_restore: path is empty");
+ detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+ if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
+ std::error_code ignored;
+ if (!files::exists(path, ignored)) return;
+ s.model().load(path, {.everything = true});
+ s.resume();
+}
 }
 // -- tapegraph/io/eager_dot.hpp
 
@@ -17051,6 +18882,705 @@ std::string to_dot(const compiled_model<eager, Model, Spec, Loss, Optimizer>& mo
  return to_dot(drawn_step(model));
 }
 }
+// -- tapegraph/io/gguf_weights.hpp
+
+// -- tapegraph/io/pytorch_dialect.hpp
+
+// -- tapegraph/formats/foreign_values.hpp
+
+/// Converts the order and type of arrays, for weights of other libraries.
+
+namespace tapegraph::io::detail {
+inline double floating_element(const host_array& a, std::size_t i) {
+ const std::byte* const at = a.bytes.data() + i * size_of(a.type);
+ double number = 0;
+ floating_types::visit(a.type, [&]<class T>(std::type_identity<T>) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  number = static_cast<double>(value);
+ });
+ return number;
+}
+bool convert_floats(host_array& a, dtype to);
+inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
+ a.shape = std::move(shape);
+ return a;
+}
+host_array permuted(const host_array& a, const std::vector<std::size_t>& order);
+host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count);
+host_array sum_of(const host_array& a, const host_array& b);
+TG_DEFINITION bool convert_floats(host_array& a, dtype to) {
+ if (a.type == to) return true;
+ if (!is_floating(a.type) || !is_floating(to)) return false;
+ const auto count = static_cast<std::size_t>(a.size());
+ std::vector<std::byte> bytes(count * size_of(to));
+ floating_types::visit(to, [&]<class T>(std::type_identity<T>) {
+  using wide = std::conditional_t<storage_type<T>, float, double>;
+  for (std::size_t i = 0; i < count; ++i) {
+   const T value = static_cast<T>(static_cast<wide>(floating_element(a, i)));
+   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+ });
+ a.bytes = std::move(bytes);
+ a.type = to;
+ return true;
+}
+TG_DEFINITION host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
+ const auto strides = strides_of(std::span(a.shape));
+ std::vector<std::int64_t> shape, steps;
+ for (const std::size_t axis : order) {
+  shape.push_back(a.shape[axis]);
+  steps.push_back(strides[axis]);
+ }
+ host_array result{a.type, shape, std::vector<std::byte>(a.bytes.size())};
+ copy_strided(result.bytes.data(), a.bytes.data(), shape, steps, size_of(a.type));
+ return result;
+}
+TG_DEFINITION host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
+ host_array part{a.type, a.shape, {}};
+ const std::size_t row = a.shape[0] == 0 ? 0 : a.bytes.size() / static_cast<std::size_t>(a.shape[0]);
+ part.shape[0] = count;
+ const auto from = a.bytes.begin() + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(begin));
+ part.bytes.assign(from, from + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(count)));
+ return part;
+}
+TG_DEFINITION host_array sum_of(const host_array& a, const host_array& b) {
+ const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
+ host_array sum = host_array::zeros(wide ? dtype::f64 : dtype::f32, a.shape);
+ for (std::size_t i = 0; i < static_cast<std::size_t>(sum.size()); ++i) {
+  const double value = floating_element(a, i) + floating_element(b, i);
+  if (wide)
+   sum.values<double>()[i] = value;
+  else
+   sum.values<float>()[i] = static_cast<float>(value);
+ }
+ return sum;
+}
+}
+// -- tapegraph/io/foreign_weights.hpp
+
+/// What loading the weights of other libraries has in common: it matches the layers of a file with
+/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
+/// holds a library's names and layouts: io/pytorch_dialect.hpp, io/gguf_weights.hpp, io/keras.hpp.
+
+namespace tapegraph::io {
+
+struct foreign_options {
+ std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
+ std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
+ /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
+ /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
+ /// order.
+ std::vector<std::pair<std::string, std::string>> layers{};
+ /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
+ /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
+ /// library pixel by pixel; the weights are reordered accordingly.
+ std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
+ /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
+ /// reported.
+ bool strict = true;
+};
+
+/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
+/// every tensor of the file was used or is unexpected.
+struct foreign_report : load_report {
+ std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
+ std::vector<unread_value>
+  unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
+ /// Scopes of the model for which several layers of the file fit, in an order that the file does
+ /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
+ /// options.layers.
+ std::vector<std::string> unclear;
+ /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
+ /// and one for everything that was not.
+ std::string text() const;
+};
+
+namespace detail {
+enum class layer_kind {
+ dense,
+ dense_or_embedding,
+ embedding,
+ convolution,
+ normalization,
+ batch_normalization,
+ recurrent,
+ other,
+ unknown
+};
+struct foreign_tensor {
+ std::string name, role;
+ host_array array;
+ std::string reason{};
+};
+struct foreign_step {
+ std::string name, line;
+};
+struct foreign_layer {
+ std::string path;
+ layer_kind kind = layer_kind::unknown;
+ std::vector<foreign_tensor> tensors{};
+ std::vector<std::int64_t> flattened{};
+ std::vector<foreign_step> order{};
+ const foreign_tensor* find(std::string_view role) const {
+  for (const foreign_tensor& t : tensors)
+   if (t.role == role) return &t;
+  return nullptr;
+ }
+};
+inline bool order_is_known(const foreign_layer& a, const foreign_layer& b) {
+ for (std::size_t i = 0; i < a.order.size() && i < b.order.size(); ++i)
+  if (a.order[i].name != b.order[i].name) return a.order[i].line == b.order[i].line;
+ return a.order.size() == b.order.size();
+}
+struct model_layer {
+ std::string scope;
+ layer_kind kind = layer_kind::other;
+ std::vector<variable*> variables{};
+ const variable* find(std::string_view name) const {
+  for (const variable* v : variables)
+   if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
+  return nullptr;
+ }
+};
+struct foreign_value {
+ host_array array;
+ std::vector<std::string> names;
+ std::string objection;
+};
+inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
+ return {v.shape().data(), v.shape().data() + v.shape().rank()};
+}
+layer_kind kind_of(const model_layer& layer);
+std::string_view part_of_layer(std::string_view path);
+bool same_part(const model_layer& ours, std::string_view theirs);
+std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only);
+template <class Dialect>
+class layer_matcher {
+public:
+ layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
+  : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
+ static constexpr std::size_t none = ~std::size_t{0};
+ bool match(const std::string& module, const std::string& scope) {
+  std::vector<std::size_t> our, their;
+  for (std::size_t i = 0; i < ours_.size(); ++i)
+   if (partner_[i] == none && inside(ours_[i].scope, scope, '/')) our.push_back(i);
+  for (std::size_t i = 0; i < theirs_.size(); ++i)
+   if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
+  if (our.empty() || their.empty()) return false;
+  const auto pass = [&](bool by_order, const auto& valid) {
+   for (const std::size_t i : our) {
+    std::vector<std::size_t> found;
+    for (const std::size_t j : their)
+     if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
+      same_part(ours_[i], theirs_[j].path) && valid(ours_[i], theirs_[j]))
+      found.push_back(j);
+    if (found.empty()) continue;
+    const auto other = std::find_if(found.begin() + 1, found.end(), [&](std::size_t j) {
+     return !order_is_known(theirs_[found.front()], theirs_[j]);
+    });
+    if (by_order && other != found.end())
+     unclear_.emplace(ours_[i].scope, theirs_[found.front()].path + " and " + theirs_[*other].path);
+    else
+     partner_[i] = found.front(), taken_[found.front()] = true;
+   }
+  };
+  pass(false, [&](const model_layer& a, const foreign_layer& b) {
+   std::string path = b.path.substr(module.size());
+   for (char& c : path)
+    if (c == Dialect::separator) c = '/';
+   return Dialect::same_name(a.scope.substr(scope.size()), path);
+  });
+  pass(true, [&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
+  pass(true, [](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
+  return true;
+ }
+ std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
+ const std::map<std::string, std::string>& unclear() const { return unclear_; }
+private:
+ static bool inside(const std::string& path, const std::string& scope, char separator) {
+  return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
+ }
+ static bool compatible(layer_kind ours, layer_kind theirs) {
+  if (theirs == layer_kind::unknown || ours == theirs) return true;
+  if (theirs == layer_kind::dense_or_embedding) return ours == layer_kind::dense || ours == layer_kind::embedding;
+  return theirs == layer_kind::normalization && ours == layer_kind::other;
+ }
+ static bool fits_wholly(const model_layer& a, const foreign_layer& b) {
+  std::set<std::string> used;
+  for (const variable* v : a.variables) {
+   const foreign_value value = Dialect::value_for(*v, a, b);
+   if (value.names.empty() || !value.objection.empty() || value.array.shape != extents_of_variable(*v))
+    return false;
+   used.insert(value.names.begin(), value.names.end());
+  }
+  for (const foreign_tensor& t : b.tensors)
+   if (used.count(t.name) == 0) return false;
+  return true;
+ }
+ const std::vector<model_layer>& ours_;
+ const std::vector<foreign_layer>& theirs_;
+ std::vector<std::size_t> partner_;
+ std::vector<bool> taken_;
+ std::map<std::string, std::string> unclear_;
+};
+void refuse_foreign(const foreign_report& report, const std::string& file);
+template <class Dialect>
+foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
+       const foreign_options& options, std::vector<unread_value> unread = {}) {
+ const device_scope on(nullptr);
+ std::vector<model_layer> ours = Dialect::split(layers_of_model(variables, options.only));
+ if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
+ for (const auto& [name, image] : options.flattened) {
+  bool found = false;
+  for (foreign_layer& layer : theirs)
+   if (layer.path == name) layer.flattened = image, found = true;
+  if (!found) throw argument_error(file + ": flattened: there is no layer '" + name + "'");
+ }
+ layer_matcher<Dialect> matcher(ours, theirs);
+ for (const auto& [module, scope] : options.layers)
+  if (!matcher.match(module, scope)) {
+   std::string known;
+   for (const foreign_layer& layer : theirs)
+    known.append(known.empty() ? "'" : ", '").append(layer.path).append("'");
+   throw argument_error(file + ": layers: the file has no '" + module + "', or the model no '" + scope +
+        "', or they are taken; the file has " + known);
+  }
+ matcher.match("", "");
+ foreign_report report;
+ for (const auto& [scope, both] : matcher.unclear()) report.unclear.push_back(scope + ": " + both + " fit");
+ std::set<std::string> used;
+ std::vector<std::pair<variable*, host_array>> values;
+ for (std::size_t i = 0; i < ours.size(); ++i) {
+  const std::size_t j = matcher.partner_of(i);
+  for (variable* const v : ours[i].variables) {
+   foreign_value value;
+   if (j != layer_matcher<Dialect>::none) value = Dialect::value_for(*v, ours[i], theirs[j]);
+   if (value.names.empty()) {
+    report.missing.push_back(v->path());
+    continue;
+   }
+   used.insert(value.names.begin(), value.names.end());
+   std::string names;
+   for (const std::string& name : value.names) names.append(names.empty() ? "" : " and ").append(name);
+   host_array& a = value.array;
+   if (value.objection.empty() && a.shape != extents_of_variable(*v))
+    value.objection =
+     shape_text(a.shape) + " in the file (in our order), " + to_string(v->shape()) + " in the model";
+   if (value.objection.empty() && !convert_floats(a, v->type()))
+    value.objection =
+     std::string(name_of(a.type)) + " in the file, " + name_of(v->type()) + " in the model";
+   if (!value.objection.empty()) {
+    report.mismatched.push_back(v->path() + " from " + names + ": " + value.objection);
+    continue;
+   }
+   report.matched.push_back(v->path());
+   report.sources.emplace_back(v->path(), names);
+   values.emplace_back(v, std::move(a));
+  }
+ }
+ if (options.only.empty())
+  for (const foreign_layer& layer : theirs)
+   for (const foreign_tensor& t : layer.tensors)
+    if (t.reason.empty() && used.insert(t.name).second) report.unexpected.push_back(t.name);
+ if (options.only.empty())
+  for (const unread_value& u : unread)
+   if (u.tensor && u.name.starts_with(options.prefix))
+    report.unexpected.push_back(u.name + " (" + u.reason + ")");
+ report.unread = std::move(unread);
+ if (options.strict) refuse_foreign(report, file);
+ for (const auto& [v, array] : values) v->own_data();
+ for (const auto& [v, array] : values)
+  if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
+ return report;
+}
+}
+
+TG_DEFINITION std::string foreign_report::text() const {
+ std::string result = load_report::text();
+ for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+ for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
+ for (const unread_value& u : unread)
+  result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
+ return result;
+}
+
+namespace detail {
+TG_DEFINITION layer_kind kind_of(const model_layer& layer) {
+ if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
+ if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
+ if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
+ if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
+  return layer_kind::normalization;
+ if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
+  return layer_kind::convolution;
+ const variable* const kernel = layer.find("kernel");
+ if (kernel == nullptr) return layer_kind::other;
+ const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
+ const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
+ return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
+}
+TG_DEFINITION std::string_view part_of_layer(std::string_view path) {
+ const std::size_t end = path.find_last_of("/.");
+ const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
+ if (last == "out_proj" || last == "attn_output") return "attention_output";
+ if (last == "attn_q") return "query"; // of GGUF
+ if (last == "attn_k") return "key";
+ if (last == "attn_v") return "value";
+ if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
+ return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
+                       : std::string_view();
+}
+TG_DEFINITION bool same_part(const model_layer& ours, std::string_view theirs) {
+ const std::string_view part = part_of_layer(ours.scope);
+ if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
+ const variable* const kernel = ours.find("kernel");
+ const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
+ return !attention || part == part_of_layer(theirs);
+}
+TG_DEFINITION std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
+ std::vector<model_layer> layers;
+ for (variable& v : variables) {
+  if (v.optimizer_state() || v.metric_state() ||
+   (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
+   continue;
+  const std::size_t slash = v.path().rfind('/');
+  const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
+  model_layer* found = nullptr;
+  for (model_layer& layer : layers)
+   if (layer.scope == scope) found = &layer;
+  if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
+  found->variables.push_back(&v);
+ }
+ for (model_layer& layer : layers) layer.kind = kind_of(layer);
+ return layers;
+}
+TG_DEFINITION void refuse_foreign(const foreign_report& report, const std::string& file) {
+ std::string text;
+ const auto list = [&](const char* title, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+   text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
+ };
+ list("the file does not say which layer is which, name them in .layers: ", report.unclear);
+ list("no tensor for ", report.missing);
+ list("nothing in the model for ", report.unexpected);
+ list("other shapes: ", report.mismatched);
+ if (text.empty()) return;
+ if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
+ throw data_error(file + ": does not fit the model: " + text);
+}
+}
+}
+
+/// The names and layouts of torch.nn, which other files have, too: io/pytorch_weights.hpp, io/gguf_weights.hpp.
+
+namespace tapegraph::io {
+
+namespace detail {
+struct pytorch_dialect {
+ static constexpr char separator = '.';
+ static bool same_name(const std::string& scope, const std::string& path) {
+  if (path.ends_with("out_proj"))
+   return scope == path.substr(0, path.size() - 8) + "attention_output" || scope == path;
+  return scope == path;
+ }
+ static bool alike(const model_layer&, const foreign_layer&) {
+  return true;
+ }
+ static std::vector<model_layer> split(std::vector<model_layer> layers) {
+  std::vector<model_layer> result;
+  for (model_layer& layer : layers) {
+   if (const variable* const first = layer.find("depthwise_kernel");
+    first != nullptr && layer.variables.size() > 1) {
+    model_layer depthwise{layer.scope, layer_kind::convolution};
+    const auto at = std::find(layer.variables.begin(), layer.variables.end(), first);
+    depthwise.variables.push_back(*at);
+    layer.variables.erase(at);
+    result.push_back(std::move(depthwise));
+   }
+   result.push_back(std::move(layer));
+  }
+  return result;
+ }
+ static foreign_value value_for(const variable& v, const model_layer& ours, const foreign_layer& theirs) {
+  const std::string_view name = std::string_view(v.path()).substr(v.path().rfind('/') + 1);
+  if (ours.kind == layer_kind::recurrent) return recurrent(v, name, ours, theirs);
+  const std::string_view role = name == "moving_mean"              ? "running_mean"
+         : name == "moving_variance"        ? "running_var"
+         : name == "beta" || name == "bias" ? "bias"
+                  : "weight";
+  const foreign_tensor* const from = theirs.find(role);
+  if (from == nullptr) return {};
+  foreign_value value{from->array, {from->name}, {}};
+  const std::vector<std::int64_t> wanted = extents_of_variable(v);
+  if (name.ends_with("kernel")) value.array = kernel(from->array, wanted, theirs);
+  if (name == "bias" && value.array.shape.size() == 1 && wanted.size() == 2 &&
+   wanted[0] * wanted[1] == value.array.size())
+   value.array.shape = wanted;
+  return value;
+ }
+private:
+ static host_array kernel(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
+  const std::size_t rank = w.shape.size();
+  if (rank == 2) return linear(w, wanted, layer);
+  if (rank < 3) return w;
+  std::vector<std::size_t> order;
+  for (std::size_t axis = 2; axis < rank; ++axis) order.push_back(axis);
+  if (wanted.size() == rank && w.shape[1] == 1 && wanted[rank - 2] * wanted[rank - 1] == w.shape[0] &&
+   wanted[rank - 2] > 1) {
+   host_array apart = w;
+   apart.shape[0] = wanted[rank - 2], apart.shape[1] = wanted[rank - 1];
+   order.insert(order.end(), {0, 1});
+   return permuted(apart, order);
+  }
+  order.insert(order.end(),
+     {1, 0});
+  return permuted(w, order);
+ }
+ static host_array linear(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
+  host_array turned = permuted(w, {1, 0});
+  if (!layer.flattened.empty()) {
+   host_array image = w;
+   image.shape = {w.shape[0]};
+   image.shape.insert(image.shape.end(), layer.flattened.begin(), layer.flattened.end());
+   std::int64_t size = 0;
+   if (!checked_size(image.shape, size_of(w.type), size) || size != w.size()) return w;
+   std::vector<std::size_t> order;
+   for (std::size_t axis = 2; axis < image.shape.size(); ++axis) order.push_back(axis);
+   order.insert(order.end(), {1, 0});
+   turned = reshaped(permuted(image, order), turned.shape);
+  }
+  if (wanted.size() == 3 &&
+   (wanted[0] == turned.shape[0] ? wanted[1] * wanted[2] == turned.shape[1]
+          : wanted[2] == turned.shape[1] && wanted[0] * wanted[1] == turned.shape[0]))
+   turned.shape = wanted;
+  return turned;
+ }
+ static host_array gates_in_order(const host_array& w, std::int64_t gates) {
+  if (gates != 3 || w.shape.empty() || w.shape[0] % 3 != 0) return w;
+  const std::int64_t units = w.shape[0] / 3;
+  host_array result = rows_of(w, units, units);
+  for (const host_array& part : {rows_of(w, 0, units), rows_of(w, 2 * units, units)})
+   result.bytes.insert(result.bytes.end(), part.bytes.begin(), part.bytes.end());
+  result.shape = w.shape;
+  return result;
+ }
+ static foreign_value recurrent(const variable& v, std::string_view name, const model_layer& ours,
+        const foreign_layer& theirs) {
+  const variable* const cell = ours.find("recurrent_kernel");
+  const std::int64_t units = cell->shape()[0].value, gates = units > 0 ? cell->shape()[1].value / units : 0;
+  if (name != "bias") {
+   const foreign_tensor* const from = theirs.find(name == "kernel" ? "weight_ih" : "weight_hh");
+   if (from == nullptr) return {};
+   if (from->array.shape.size() != 2) return {from->array, {from->name}, "not a matrix"};
+   return {permuted(gates_in_order(from->array, gates), {1, 0}), {from->name}, {}};
+  }
+  const foreign_tensor* const first = theirs.find("bias_ih");
+  const foreign_tensor* const second = theirs.find("bias_hh");
+  if (first == nullptr || second == nullptr) return {};
+  foreign_value value{{}, {first->name, second->name}, {}};
+  const host_array a = gates_in_order(first->array, gates), b = gates_in_order(second->array, gates);
+  if (a.shape != b.shape || a.shape.size() != 1 || !is_floating(a.type) || !is_floating(b.type)) {
+   value.objection = "biases of different shapes or no numbers";
+  } else if (gates != 3) {
+   value.array = sum_of(a, b);
+  } else if (v.shape().rank() != 2) {
+   value.objection = "PyTorch's GRU is one with reset_after = true, the model's is not";
+  } else {
+   value.array = {a.type, {2, a.shape[0]}, a.bytes};
+   value.array.bytes.insert(value.array.bytes.end(), b.bytes.begin(), b.bytes.end());
+   if (a.type != b.type) value.objection = "biases of different types";
+  }
+  return value;
+ }
+};
+struct pytorch_name_parts {
+ std::string module, role, part;
+};
+inline pytorch_name_parts parts_of_pytorch_name(const std::string& name) {
+ const std::size_t point = name.rfind('.');
+ pytorch_name_parts parts{point == std::string::npos ? std::string() : name.substr(0, point),
+       point == std::string::npos ? name : name.substr(point + 1),
+       {}};
+ for (const std::string_view role : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
+  if (parts.role.starts_with(role) && parts.role.substr(role.size()).starts_with("_l")) {
+   parts.part = parts.role.substr(role.size() + 1);
+   parts.role = role;
+  }
+ return parts;
+}
+inline layer_kind kind_of(const foreign_layer& layer) {
+ if (layer.find("weight_ih") != nullptr) return layer_kind::recurrent;
+ if (layer.find("running_mean") != nullptr) return layer_kind::batch_normalization;
+ const foreign_tensor* const weight = layer.find("weight");
+ if (weight == nullptr) return layer_kind::unknown;
+ const foreign_tensor* const bias = layer.find("bias");
+ if (weight->array.shape.size() > 2)
+  return bias != nullptr && bias->array.shape == weight->array.shape ? layer_kind::normalization
+                  : layer_kind::convolution;
+ if (weight->array.shape.size() < 2 || (bias != nullptr && bias->array.shape == weight->array.shape))
+  return layer_kind::normalization;
+ return bias != nullptr ? layer_kind::dense : layer_kind::dense_or_embedding;
+}
+inline std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
+             const std::string& file) {
+ std::vector<foreign_layer> layers;
+ const auto layer = [&](const std::string& path) -> foreign_layer& {
+  for (foreign_layer& l : layers)
+   if (l.path == path) return l;
+  return layers.emplace_back(foreign_layer{path});
+ };
+ bool prefixed = tensors.empty() && prefix.empty();
+ for (named_array& t : tensors) {
+  if (!t.name.starts_with(prefix)) continue;
+  prefixed = true;
+  auto [module, role, part] = parts_of_pytorch_name(t.name.substr(prefix.size()));
+  if (role == "num_batches_tracked") continue;
+  if (role.starts_with("in_proj_") && !t.array.shape.empty() && t.array.shape[0] % 3 == 0) {
+   const std::int64_t rows = t.array.shape[0] / 3;
+   std::int64_t begin = 0;
+   for (const char* const which : {"query", "key", "value"}) {
+    layer(module + (module.empty() ? "" : ".") + which)
+     .tensors.push_back({t.name, role.substr(8), rows_of(t.array, begin, rows)});
+    begin += rows;
+   }
+   continue;
+  }
+  foreign_layer& to = layer(part.empty() ? module : module + "." + part);
+  to.tensors.push_back({t.name, role, std::move(t.array)});
+ }
+ if (!prefixed) throw argument_error(file + ": no tensor's name begins with '" + prefix + "'");
+ for (foreign_layer& l : layers) {
+  l.kind = kind_of(l);
+  if (l.kind != layer_kind::recurrent || !l.path.ends_with(".l0")) continue;
+  const std::string module = l.path.substr(0, l.path.size() - 3);
+  const bool single = std::none_of(layers.begin(), layers.end(), [&](const foreign_layer& other) {
+   return other.path.starts_with(module + ".l") && other.path != l.path;
+  });
+  if (single) l.path = module;
+ }
+ return layers;
+}
+}
+}
+
+/// Loads weights of GGUF files, the format of llama.cpp, into a model.
+
+namespace tapegraph::io {
+
+namespace detail {
+struct gguf_dialect : pytorch_dialect {
+ static bool same_name(const std::string& scope, const std::string& path) {
+  return words_of(scope) == words_of(path);
+ }
+private:
+ static std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= name.size();) {
+   const std::size_t end = std::min(name.find_first_of("/._", at), name.size());
+   std::string word = name.substr(at, end - at);
+   if (word == "attn") word = "attention";
+   if (word == "embd") word = "embedding";
+   if (word == "q") word = "query";
+   if (word == "k") word = "key";
+   if (word == "v") word = "value";
+   if (!word.empty() && (words.empty() || words.back() != word)) words.push_back(std::move(word));
+   at = end + 1;
+  }
+  return words;
+ }
+};
+inline bool gguf_rotates_neighbours(std::string_view architecture) {
+ constexpr std::string_view known[] = {"llama",     "llama4",    "deci",    "baichuan",   "starcoder",
+          "internlm2", "minicpm",   "xverse",  "cohere2",    "olmo",
+          "arctic",    "command-r", "granite", "granitemoe", "chatglm",
+          "glm4",      "smollm3",   "arcee",   "ernie4_5"};
+ return std::find(std::begin(known), std::end(known), architecture) != std::end(known);
+}
+inline void rotate_halves(host_array& rows, std::int64_t heads, std::int64_t rotated, const std::string& what) {
+ const std::int64_t count = rows.shape.empty() ? 0 : rows.shape[0];
+ if (heads <= 0 || count % heads != 0 || rotated <= 0 || rotated % 2 != 0 || rotated > count / heads)
+  throw data_error(what + ": " + std::to_string(heads) + " heads, " + std::to_string(rotated) +
+      " rotated features and " + std::to_string(count) + " rows do not fit");
+ const std::size_t row = rows.bytes.size() / static_cast<std::size_t>(count);
+ const std::vector<std::byte> from = rows.bytes;
+ const std::int64_t features = count / heads;
+ for (std::int64_t head = 0; head < heads; ++head)
+  for (std::int64_t i = 0; i < rotated; ++i) {
+   const std::int64_t half = rotated / 2, source = i < half ? 2 * i : 2 * (i - half) + 1;
+   std::memcpy(rows.bytes.data() + static_cast<std::size_t>(head * features + i) * row,
+      from.data() + static_cast<std::size_t>(head * features + source) * row, row);
+  }
+}
+inline std::vector<foreign_layer> layers_of_gguf(const gguf_reader& file, const std::string& prefix,
+            std::vector<unread_value>& unread) {
+ const std::string architecture = file.find("general.architecture") ? file.text("general.architecture") : "";
+ const auto of_block = [&](const char* name, const std::string& tensor) -> std::int64_t {
+  const gguf_value* const entry = file.find(architecture + name);
+  if (entry == nullptr) return 0;
+  const auto* const list = std::get_if<std::vector<std::int64_t>>(&entry->value);
+  if (list == nullptr) return entry->integer();
+  const std::size_t block = tensor.starts_with("blk.") ? std::strtoul(tensor.c_str() + 4, nullptr, 10) : 0;
+  return block < list->size() ? (*list)[block] : 0;
+ };
+ std::vector<named_array> tensors;
+ for (const gguf_tensor& tensor : file.tensors()) {
+  if (!tensor.reason.empty()) {
+   unread.push_back({tensor.name, tensor.reason, true});
+   continue;
+  }
+  host_array array = file.array(tensor);
+  const bool query = tensor.name.find(".attn_q.") != std::string::npos;
+  const bool key = tensor.name.find(".attn_k.") != std::string::npos;
+  if ((query || key) && gguf_rotates_neighbours(architecture)) {
+   const std::int64_t all = of_block(".attention.head_count", tensor.name);
+   const std::int64_t shared = of_block(".attention.head_count_kv", tensor.name);
+   const std::int64_t heads = key && shared > 0 ? shared : all;
+   const std::int64_t given = of_block(".rope.dimension_count", tensor.name);
+   const std::int64_t features = heads > 0 && !array.shape.empty() ? array.shape[0] / heads : 0;
+   rotate_halves(array, heads, given > 0 ? given : features,
+      file.name() + ", tensor " + quoted_text(tensor.name));
+  }
+  tensors.push_back({tensor.name, std::move(array)});
+ }
+ std::vector<foreign_layer> layers = layers_of_pytorch(std::move(tensors), prefix, file.name());
+ for (foreign_layer& layer : layers) {
+  for (std::size_t at = 0; at <= layer.path.size();) {
+   const std::size_t end = std::min(layer.path.find('.', at), layer.path.size());
+   std::string step = layer.path.substr(at, end - at);
+   const bool number = !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
+   layer.order.push_back({step, number ? std::string() : "/" + step});
+   at = end + 1;
+  }
+ }
+ std::stable_sort(layers.begin(), layers.end(), [](const foreign_layer& a, const foreign_layer& b) {
+  const auto block = [](const foreign_layer& l) {
+   return l.path.starts_with("blk.") ? std::strtol(l.path.c_str() + 4, nullptr, 10) : -1;
+  };
+  return block(a) < block(b);
+ });
+ return layers;
+}
+}
+
+/// Loads the weights of a GGUF file into a model; its optimizer and step count are unchanged.
+/// Quantised blocks become floats (gguf_reader::array). Layers are found by name, where "blk.0.attn_q"
+/// is the scope "blk/0/attention/query" or "blk_0/attn_q", or as options.layers says; by kind and
+/// shape only where one layer alone fits, or one of each block: a block's layers have no order.
+/// Queries and keys of models that llama.cpp rotates by neighbouring pairs ("llama", ...) are
+/// reordered for rotary_positions. Layouts, types and errors are otherwise those of load_pytorch;
+/// `flattened` is not needed. Throws what gguf_reader throws for a file that cannot be read.
+///
+///     tg::io::load_gguf(model, "llama.Q4_K_M.gguf", {.layers = {{"blk", "decoder"}}});
+template <class Model>
+foreign_report load_gguf(Model& model, const files::path& path, const foreign_options& options = {}) {
+ const gguf_reader file(path);
+ std::vector<unread_value> unread;
+ std::vector<detail::foreign_layer> layers = detail::layers_of_gguf(file, options.prefix, unread);
+ return detail::load_foreign<detail::gguf_dialect>(model.variables(), std::move(layers), file.name(), options,
+             std::move(unread));
+}
+}
 // -- tapegraph/io/graph_nodes.hpp
 
 /// A compiled program as a list of named nodes, from which graphs are drawn.
@@ -17082,7 +19612,35 @@ struct graph_item {
 };
 
 namespace detail {
-inline std::vector<graph_part> graph_parts(const ir::program_view& view) {
+std::vector<graph_part> graph_parts(const ir::program_view& view);
+inline std::string graph_name(std::string_view text) {
+ std::string name;
+ for (const char c : text) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+       c == '.' || c == '-' || c == '/';
+  name += letter ? c : '_';
+ }
+ return name;
+}
+}
+
+/// The nodes of a program in the order in which they are computed, followed by its results and
+/// updates.
+std::vector<graph_item> graph_items(const ir::program_view& view);
+
+/// The same with the predicted cost of every call, for the extents in `options`.
+std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options);
+
+/// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
+inline std::vector<std::string> graph_call_names(const ir::program_view& view) {
+ const std::vector<graph_item> items = graph_items(view);
+ std::vector<std::string> names;
+ for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);
+ return names;
+}
+
+namespace detail {
+TG_DEFINITION std::vector<graph_part> graph_parts(const ir::program_view& view) {
  const auto count = static_cast<std::size_t>(view.nodes.size());
  std::vector<graph_part> part(count, graph_part::gradient);
  std::vector<char> needed(count, 0);
@@ -17108,20 +19666,9 @@ inline std::vector<graph_part> graph_parts(const ir::program_view& view) {
  }
  return part;
 }
-inline std::string graph_name(std::string_view text) {
- std::string name;
- for (const char c : text) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-       c == '.' || c == '-' || c == '/';
-  name += letter ? c : '_';
- }
- return name;
-}
 }
 
-/// The nodes of a program in the order in which they are computed, followed by its results and
-/// updates.
-inline std::vector<graph_item> graph_items(const ir::program_view& view) {
+TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view) {
  namespace d = ir::detail;
  const std::vector<graph_part> parts = detail::graph_parts(view);
  std::vector<graph_item> items;
@@ -17194,8 +19741,7 @@ inline std::vector<graph_item> graph_items(const ir::program_view& view) {
  return items;
 }
 
-/// The same with the predicted cost of every call, for the extents in `options`.
-inline std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
+TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view, const explain_options& options) {
  std::vector<graph_item> items = graph_items(view);
  ir::program p(view);
  ir::detail::bind_for(p, options);
@@ -17206,14 +19752,6 @@ inline std::vector<graph_item> graph_items(const ir::program_view& view, const e
   item.bytes = c.bytes;
  }
  return items;
-}
-
-/// Names of the nodes that kernel calls compute, one for each call of the program, for node_time.
-inline std::vector<std::string> graph_call_names(const ir::program_view& view) {
- const std::vector<graph_item> items = graph_items(view);
- std::vector<std::string> names;
- for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);
- return names;
 }
 }
 // -- tapegraph/io/weights_memory.hpp
@@ -17291,37 +19829,7 @@ inline bool is_identifier(std::string_view name) {
   if (!letter(c) && (c < '0' || c > '9')) return false;
  return !name.empty() && letter(name[0]);
 }
-inline std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
- const std::string size = std::to_string(bytes.size());
- std::string text =
-  "#pragma once\n\n// Weights of a model, the bytes of a safetensors file: model.load(tg::io::weights_bytes(" +
-  options.name_space + "::" + options.name + "));\n\n#include <span>\n\nnamespace " + options.name_space +
-  " {\n\nalignas(64) inline constexpr unsigned char " + options.name + "_bytes[" + size + " + 1] =";
- text.reserve(text.size() + bytes.size() * 4);
- constexpr std::size_t per_line = 256;
- bool numbered = false;
- for (std::size_t i = 0; i < bytes.size(); ++i) {
-  if (i % per_line == 0) {
-   text += i == 0 ? "\n    \"" : "\"\n    \"";
-   numbered = false;
-  }
-  const auto c = static_cast<unsigned char>(bytes[i]);
-  const bool digit = c >= '0' && c <= '9';
-  if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '?' && !(digit && numbered)) {
-   text += static_cast<char>(c);
-   numbered = false;
-   continue;
-  }
-  text += '\\';
-  if (c >= 64) text += static_cast<char>('0' + c / 64);
-  if (c >= 8) text += static_cast<char>('0' + c / 8 % 8);
-  text += static_cast<char>('0' + c % 8);
-  numbered = c < 64;
- }
- text += bytes.empty() ? "\"\"" : "\"";
- return text + ";\ninline constexpr std::span<const unsigned char> " + options.name + "(" + options.name +
-  "_bytes, " + size + ");\n\n} // namespace " + options.name_space + "\n";
-}
+std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options);
 }
 
 /// Writes a header that contains a model's weights, for programs that read no files:
@@ -17351,6 +19859,40 @@ void write_weights_source(const files::path& path, const Model& model, const wei
  out.write(detail::source_of_bytes(bytes, options));
  out.commit();
 }
+}
+}
+
+namespace tapegraph::io::detail {
+TG_DEFINITION std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
+ const std::string size = std::to_string(bytes.size());
+ std::string text =
+  "#pragma once\n\n// Weights of a model, the bytes of a safetensors file: model.load(tg::io::weights_bytes(" +
+  options.name_space + "::" + options.name + "));\n\n#include <span>\n\nnamespace " + options.name_space +
+  " {\n\nalignas(64) inline constexpr unsigned char " + options.name + "_bytes[" + size + " + 1] =";
+ text.reserve(text.size() + bytes.size() * 4);
+ constexpr std::size_t per_line = 256;
+ bool numbered = false;
+ for (std::size_t i = 0; i < bytes.size(); ++i) {
+  if (i % per_line == 0) {
+   text += i == 0 ? "\n    \"" : "\"\n    \"";
+   numbered = false;
+  }
+  const auto c = static_cast<unsigned char>(bytes[i]);
+  const bool digit = c >= '0' && c <= '9';
+  if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '?' && !(digit && numbered)) {
+   text += static_cast<char>(c);
+   numbered = false;
+   continue;
+  }
+  text += '\\';
+  if (c >= 64) text += static_cast<char>('0' + c / 64);
+  if (c >= 8) text += static_cast<char>('0' + c / 8 % 8);
+  text += static_cast<char>('0' + c % 8);
+  numbered = c < 64;
+ }
+ text += bytes.empty() ? "\"\"" : "\"";
+ return text + ";\ninline constexpr std::span<const unsigned char> " + options.name + "(" + options.name +
+  "_bytes, " + size + ");\n\n} // namespace " + options.name_space + "\n";
 }
 }
 // -- tapegraph/profile.hpp
@@ -17571,13 +20113,13 @@ inline double triad(std::size_t bytes, double seconds, clock_function now = thre
  const auto count = static_cast<std::int64_t>(bytes / (3 * sizeof(float)));
  std::vector<float> a(static_cast<std::size_t>(count)), b(a), c(a);
  const int passes = static_cast<int>(std::max<std::int64_t>(1, 2000000 / std::max<std::int64_t>(count, 1)));
- return best_rate(seconds, now, [&](int thread, int threads) {
+ return best_rate(seconds, now, [&](int thread, int threads) TG_VECTORISES {
   const std::int64_t part = (count + threads - 1) / threads;
   const std::int64_t first = std::min(count, thread * part), last = std::min(count, first + part);
   float* const to = a.data();
   const float *const x = b.data(), *const y = c.data();
   for (int pass = 0; pass < passes; ++pass) {
-#pragma omp simd
+   TG_SIMD
    for (std::int64_t i = first; i < last; ++i) to[i] = x[i] + 3.0f * y[i];
 #if defined(__GNUC__)
    __asm__ volatile("" ::: "memory");
@@ -20038,11 +22580,15 @@ public:
    refuse_symbols(std::string(what) + " that depend on the extents of inputs");
   return extents(i, what);
  }
- /// A number that must be known.
+ /// A number that must be known. Integers that double does not hold are refused.
  double scalar(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
   if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
   if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
+  constexpr std::int64_t exact = std::int64_t{1} << 53;
+  if (is_integer(known(i)->type()))
+   if (const std::int64_t n = known(i)->integer(0); n > exact || n < -exact)
+    refuse(std::string(what) + " of " + std::to_string(n) + ", beyond 2^53");
   return known(i)->number(0);
  }
  int axis(std::int64_t a, int rank) const {
@@ -20273,22 +22819,13 @@ struct operation_name {
  std::string_view name;
  int variant = 0;
  const operation* op = nullptr;
- int ordinal_word = -1;
 };
 operation_name operation_named(std::string_view name, int variant);
 operation_name name_of_operation(const operation* op);
 namespace detail {
 template <class Op>
 consteval operation_name named_operation() {
- int word = -1;
- if constexpr (requires { &Op::attributes::ordinal; }) {
-  typename Op::attributes marked{}, plain{};
-  marked.ordinal = plain.ordinal + 1;
-  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
-  for (int i = 0; i < attribute_words<Op>; ++i)
-   if (a.value[i] != b.value[i]) word = i;
- }
- return {Op::name, 0, &descriptor_of<Op>, word};
+ return {Op::name, 0, &descriptor_of<Op>};
 }
 #define TG_NAMED(...) named_operation<__VA_ARGS__>(),
 #define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
@@ -20535,8 +23072,15 @@ inline constexpr std::int64_t version = 1;
 /// Writes an extent that may depend on those of inputs, in reverse Polish notation:
 /// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
 /// and axis the i-th symbol of the table is: "@0.1".
-inline std::string extent_text(const extent_table& table, std::int64_t value,
-       const std::function<std::string(int)>& axis_of) {
+std::string extent_text(const extent_table& table, std::int64_t value, const std::function<std::string(int)>& axis_of);
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+    extent& result);
+
+TG_DEFINITION std::string extent_text(const extent_table& table, std::int64_t value,
+         const std::function<std::string(int)>& axis_of) {
  if (!is_symbolic(value)) return std::to_string(value);
  std::string sum;
  const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
@@ -20557,10 +23101,8 @@ inline std::string extent_text(const extent_table& table, std::int64_t value,
  return sum;
 }
 
-/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
-/// false for a text of another form.
-inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
-      extent& result) {
+TG_DEFINITION bool read_extent(std::string_view text, extent_table& table,
+       const std::function<extent(int, int)>& extent_of, extent& result) {
  constexpr std::size_t most = 64;
  extent stack[most];
  std::size_t depth = 0;
@@ -20657,7 +23199,7 @@ inline void own_operation(call& c) {
  const ir::operation& op = *known.op;
  std::vector<std::int64_t> words = c.integers("words");
  if (static_cast<int>(words.size()) != op.words) refuse("attribute words of another number than the operation's");
- if (known.ordinal_word >= 0) words[static_cast<std::size_t>(known.ordinal_word)] = t.ordinals++;
+ if (op.ordinal_word >= 0) words[static_cast<std::size_t>(op.ordinal_word)] = t.draw();
  if (op.arity != any_arity && c.inputs() != op.arity) refuse("with " + std::to_string(c.inputs()) + " operands");
  if (op.kind == operation_kind::map && c.inputs() == 0) refuse("without an operand");
  std::vector<int> operands;
@@ -21180,6 +23722,9 @@ inline void range_rule(call& c) {
   const extent begin(item(0), table), end(item(1), table);
   const std::int64_t step = c.integers(2, "steps").at(0);
   if (step == 0 || !begin.known()) refuse_symbols("from a place that is computed");
+  constexpr std::int64_t exact = std::int64_t{1} << 53;
+  for (const std::int64_t n : {begin.value, end.known() ? end.value : 0, step})
+   if (n > exact || n < -exact) refuse("of " + std::to_string(n) + ", beyond 2^53");
   const extent span = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
   extent count = (span + (stride - 1)) / stride.value;
   if (count.known() && count.value < 0) count = 0;
@@ -21205,7 +23750,7 @@ inline void eye_like(call& c) {
 }
 inline void trilu(call& c) {
  const bool upper = c.integer("upper", 1) != 0;
- const auto k = static_cast<std::int64_t>(c.has(1) ? c.scalar(1, "a diagonal") : 0);
+ const std::int64_t k = c.has(1) ? c.integers(1, "a diagonal").at(0) : 0;
  const node x = c.plain(0);
  const shape s = x.shape();
  const auto number =
@@ -25392,11 +27937,17 @@ constexpr std::optional<dtype> type_of_number(std::int64_t number) {
 #include <utility>
 #include <vector>
 
-/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, IR version 8.
+/// The messages of an ONNX file as bytes. Field numbers are those of onnx.proto, which later IR versions keep.
 
 namespace tapegraph::onnx {
 
-inline constexpr std::int64_t ir_version = 8, opset_version = 17;
+/// The versions of ONNX's operators that are written: the first one unless options say otherwise.
+inline constexpr std::int64_t opset_version = 17, newest_opset = 26;
+
+/// The version of the file format that came with an opset.
+inline constexpr std::int64_t ir_version_of(std::int64_t opset) {
+ return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : opset < 24 ? 11 : opset < 25 ? 12 : 13;
+}
 
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 class attributes {
@@ -25756,7 +28307,9 @@ public:
  void finish();
  void add_input(const std::string& name) { names_.insert(name); }
  std::string name_of_output(const std::string& value, std::string_view wanted);
+ std::string new_name(std::string name) { return unique(std::move(name)); }
  bool prefix_masks = false; ///< whether the user guarantees prefix masks
+ std::int64_t opset = opset_version;
  /// For values that the backward half of a bidirectional layer has in time order.
  std::map<int, placed> in_time;
 
@@ -25968,8 +28521,15 @@ inline constexpr std::int64_t version = 1;
 /// Writes an extent that may depend on those of inputs, in reverse Polish notation:
 /// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
 /// and axis the i-th symbol of the table is: "@0.1".
-inline std::string extent_text(const extent_table& table, std::int64_t value,
-       const std::function<std::string(int)>& axis_of) {
+std::string extent_text(const extent_table& table, std::int64_t value, const std::function<std::string(int)>& axis_of);
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+    extent& result);
+
+TG_DEFINITION std::string extent_text(const extent_table& table, std::int64_t value,
+         const std::function<std::string(int)>& axis_of) {
  if (!is_symbolic(value)) return std::to_string(value);
  std::string sum;
  const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
@@ -25990,10 +28550,8 @@ inline std::string extent_text(const extent_table& table, std::int64_t value,
  return sum;
 }
 
-/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
-/// false for a text of another form.
-inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
-      extent& result) {
+TG_DEFINITION bool read_extent(std::string_view text, extent_table& table,
+       const std::function<extent(int, int)>& extent_of, extent& result) {
  constexpr std::size_t most = 64;
  extent stack[most];
  std::size_t depth = 0;
@@ -26057,6 +28615,12 @@ struct onnx_options {
  /// like those of texts padded at their ends: the file then only needs lengths. Otherwise steps
  /// are sorted if a mask is not a `sequence_mask`.
  bool prefix_masks = false;
+ /// The version of ONNX's operators, 17 to 26: what reads the file must know it.
+ std::int64_t opset = 17;
+ /// Stores the weights of convolutions and matrix products as integers of 8 bits with a scale for
+ /// each output channel, a quarter of their size; each weight is off by at most half of its
+ /// channel's largest one / 127. Values between the layers stay floats.
+ bool int8_weights = false;
  /// Size of weights above which they go to a separate file, "m.onnx.data" next to "m.onnx":
  /// protobuf's messages are limited to 2 GiB.
  std::uint64_t external_above = 2'000'000'000;
@@ -26153,7 +28717,7 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
  }
  std::string front, back;
  protozero::pbf_writer before(front);
- before.add_int64(1, onnx::ir_version);
+ before.add_int64(1, onnx::ir_version_of(g.opset));
  before.add_string(2, "tapegraph");
  before.add_string(3, version_text());
  front += onnx::message_head(7, length);
@@ -26163,7 +28727,7 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
   opset.add_string(1, domain.data(), domain.size());
   opset.add_int64(2, version);
  };
- uses("", onnx::opset_version);
+ uses("", g.opset);
  if (std::any_of(g.nodes.begin(), g.nodes.end(), [](const auto& n) { return n.domain == own_operators::domain; }))
   uses(own_operators::domain, own_operators::version);
  std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
@@ -26213,50 +28777,161 @@ void trace_prediction(const Model& model, ir::model_trace& t) {
   model.trace_prediction(t);
  }
 }
+}
+// -- tapegraph/io/onnx/quantized.hpp
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Weights of 8 bits: an initializer of i8 and a scale per output channel, which the operator
+/// DequantizeLinear makes floats of.
+
+namespace tapegraph::onnx {
+
+/// The axis of output channels in a weight that a node reads as operand 1; -1 if the node has no
+/// such weight.
+inline int channel_axis(const node_entry& node, std::size_t rank) {
+ if (rank < 2 || !node.domain.empty()) return -1;
+ const auto has = [&](const char* attribute) { return node.settings.bytes().find(attribute) != std::string::npos; };
+ if (node.op_type == "Conv") return 0;
+ if (node.op_type == "ConvTranspose") return has("group") ? -1 : 1; // [in, out / groups, ...]
+ if (node.op_type == "MatMul") return static_cast<int>(rank) - 1;
+ if (node.op_type == "Gemm") return has("transB") ? 0 : 1;
+ return -1;
+}
+
+/// Symmetric integers of 8 bits: w is about scale[c] q, scale[c] the largest absolute value of
+/// channel c / 127, 1 where all are 0. Returns false if a value is not finite.
+inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, int axis, std::string& integers,
+     std::vector<float>& scales) {
+ std::size_t inner = 1, outer = 1;
+ for (std::size_t i = 0; i < dims.size(); ++i)
+  (static_cast<int>(i) < axis ? outer : inner) *= static_cast<std::size_t>(dims[i]);
+ const auto channels = static_cast<std::size_t>(dims[static_cast<std::size_t>(axis)]);
+ if (channels == 0) return false;
+ inner /= channels;
+ std::vector<float> largest(channels, 0.0f);
+ const auto visit = [&](const auto& each) {
+  for (std::size_t i = 0, at = 0; i < outer; ++i)
+   for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t k = 0; k < inner; ++k, ++at) each(at, c);
+ };
+ bool finite = true;
+ visit([&](std::size_t at, std::size_t c) {
+  finite = finite && std::isfinite(values[at]);
+  largest[c] = std::max(largest[c], std::fabs(values[at]));
+ });
+ if (!finite) return false;
+ scales.resize(channels);
+ for (std::size_t c = 0; c < channels; ++c) scales[c] = largest[c] > 0 ? largest[c] / 127 : 1.0f;
+ for (float& scale : scales)
+  if (scale == 0) scale = 1;
+ integers.resize(outer * channels * inner);
+ visit([&](std::size_t at, std::size_t c) {
+  const float q = std::nearbyint(values[at] / scales[c]);
+  integers[at] = static_cast<char>(static_cast<std::int8_t>(std::clamp(q, -127.0f, 127.0f)));
+ });
+ return true;
+}
+
+/// Replaces weights of f32 that only convolutions and matrix products read, all by the same axis of
+/// channels. Those with numbers that are not finite stay.
+template <class G>
+void quantize_weights(G& g) {
+ std::map<std::string_view, std::size_t> places;
+ for (std::size_t i = 0; i < g.weights.size(); ++i) places.emplace(g.weights[i].name, i);
+ std::vector<int> axes(g.weights.size(), -2);
+ for (const node_entry& node : g.nodes)
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+   const auto found = places.find(node.inputs[k]);
+   if (found == places.end()) continue;
+   const int axis = k == 1 ? channel_axis(node, g.weights[found->second].dims.size()) : -1;
+   int& known = axes[found->second];
+   known = known == -2 || known == axis ? axis : -1;
+  }
+ for (const std::string& output : g.outputs)
+  if (const auto found = places.find(output); found != places.end()) axes[found->second] = -1;
+ std::vector<node_entry> first;
+ for (std::size_t i = 0, count = g.weights.size(); i < count; ++i) {
+  if (axes[i] < 0 || g.weights[i].type != dtype::f32) continue;
+  const std::string bytes = g.weights[i].data();
+  std::vector<float> values(bytes.size() / sizeof(float)), scales;
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  weight w{g.new_name(g.weights[i].name + "/int8"), dtype::i8, g.weights[i].dims, {}, {}, {}};
+  if (!to_int8(values.data(), w.dims, axes[i], w.constant, scales)) continue;
+  weight scale{g.new_name(g.weights[i].name + "/scale"), dtype::f32, {}, {}, {}, {}};
+  scale.dims = {static_cast<std::int64_t>(scales.size())};
+  scale.constant.assign(reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float));
+  const std::string name = g.weights[i].name;
+  first.push_back({g.new_name(name + "/dequantize"),
+      "DequantizeLinear",
+      {w.name, scale.name},
+      {name},
+      attributes().set("axis", axes[i])});
+  g.weights[i] = std::move(w);
+  g.weights.push_back(std::move(scale));
+ }
+ g.nodes.insert(g.nodes.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
+}
+}
 // -- tapegraph/io/onnx/rules.hpp
 
-// -- tapegraph/io/onnx/normalization.hpp
+// -- tapegraph/io/onnx/attention.hpp
 
+namespace tapegraph::onnx::detail {
 template <class G>
-void write_normalization(G& g, int node) {
- const auto a = g.template attributes_of<normalization_op>(node);
- const int x = g.t.argument(node, 0), gamma = g.t.argument(node, 1), beta = g.t.argument(node, 2);
- if (a.own != 0) return g.refuse(node, "with parameters per example");
+void write_attention(G& g, int node) {
+ const auto a = g.template attributes_of<attention_op>(node);
+ if (a.drops != 0) return g.refuse(node, "with dropout");
+ const int q = g.t.argument(node, 0), k = g.t.argument(node, 1), v = g.t.argument(node, 2),
+   mask = g.t.argument(node, 3);
  const dtype type = g.at(node).type;
- const int rank = g.rank(x), first = static_cast<int>(a.first), last = static_cast<int>(a.last);
- if (a.centered != 0 && first == last && a.groups == 1 && first < rank) {
-  order axes = g.get(x).axes;
-  for (int i = first; i < rank && !axes.empty(); ++i)
-   if (axes[static_cast<std::size_t>(i)] != i) axes.clear();
-  const attributes settings = attributes().set("axis", first).set("epsilon", a.epsilon);
-  return g.define(
-   node, g.emit("LayerNormalization", {g.in_order(x, axes), g.plain(gamma), g.plain(beta)}, settings), axes);
- }
- const std::vector<std::int64_t> dims = g.dims(x);
- const auto product = [&](int from, int to) {
-  std::int64_t count = 1;
-  for (int i = from; i < to; ++i) {
-   const std::int64_t e = dims[static_cast<std::size_t>(i)];
-   count = is_symbolic(e) || is_symbolic(count) ? g.t.extents.multiply(count, e) : count * e;
-  }
-  return count;
+ const std::vector<std::int64_t> of_q = g.dims(q), of_k = g.dims(k), of_v = g.dims(v);
+ const std::int64_t batch = of_q[0], time = of_q[1], heads = of_q[2], steps = of_k[1], kv_heads = of_k[2],
+     shared = kv_heads > 0 ? heads / kv_heads : 1;
+ const auto moved = [&](const std::string& x, const std::vector<std::int64_t>& order) {
+  return g.emit("Transpose", {x}, attributes().set("perm", order));
  };
- const std::int64_t channels = product(last, rank);
- if (is_symbolic(channels)) return g.refuse(node, "with channels whose number is not known");
- const std::int64_t each = channels / a.groups;
- const std::vector<std::int64_t> parts{product(0, first), product(first, last), a.groups, each};
- const attributes over = attributes().set("axes", std::vector<std::int64_t>{1, 3}).set("keepdims", 1);
- std::string v = g.reshape(g.plain(x), dims, parts);
- if (a.centered != 0) v = g.emit("Sub", {v, g.emit("ReduceMean", {v}, over)});
- const std::string power = g.emit("ReduceMean", {g.emit("Mul", {v, v})}, over);
- v = g.emit("Div", {v, g.emit("Sqrt", {g.emit("Add", {power, g.constant(a.epsilon, type)})})});
- const auto parameter = [&](int p) { return g.reshape(g.plain(p), g.dims(p), {a.groups, each}); };
- v = g.emit("Add", {g.emit("Mul", {v, parameter(gamma)}), parameter(beta)});
- g.define(node, g.reshape(v, parts, dims));
+ const std::vector<std::int64_t> apart{batch, time, kv_heads, shared, of_q[3]};
+ const std::string queries = moved(g.reshape(g.plain(q), of_q, apart), {0, 2, 3, 1, 4});
+ const std::string keys = g.unsqueeze(moved(g.plain(k), {0, 2, 3, 1}), {2});
+ const std::string values = g.unsqueeze(moved(g.plain(v), {0, 2, 1, 3}), {2});
+ const std::string scaled = g.emit("Mul", {queries, g.constant(a.scale, type)});
+ std::string scores = g.emit("MatMul", {scaled, keys}), seen;
+ if (a.biased != 0) {
+  const std::vector<std::int64_t> own = g.dims(mask);
+  const bool each = own[1] != 1;
+  const std::vector<std::int64_t> split{own[0], each ? kv_heads : 1, each ? shared : 1, own[2], own[3]};
+  const std::string bias = g.reshape(g.plain(mask), own, split);
+  scores = g.emit("Add", {scores, bias});
+  seen = g.emit("Not", {g.emit("Equal", {bias, g.constant(-std::numeric_limits<double>::infinity(), type)})});
+ }
+ if (a.causal != 0) {
+  const auto places = [&](std::int64_t count) {
+   return g.emit("Range",
+      {g.integers({0}, true), g.squeeze(g.extent_tensor(count), {0}), g.integers({1}, true)});
+  };
+  std::string last = g.emit("Add", {g.unsqueeze(places(time), {1}), g.integers({a.offset})});
+  if (a.ends != 0) last = g.emit("Add", {last, g.emit("Sub", {g.extent_tensor(steps), g.extent_tensor(time)})});
+  const std::string early = g.emit("LessOrEqual", {places(steps), last});
+  seen = seen.empty() ? early : g.emit("And", {seen, early});
+ }
+ if (!seen.empty()) scores = g.emit("Where", {seen, scores, g.constant(-1e30, type)});
+ std::string weights = g.emit("Softmax", {scores}, attributes().set("axis", -1));
+ if (!seen.empty() && a.equal == 0) weights = g.emit("Where", {seen, weights, g.constant(0, type)});
+ const std::string y = moved(g.emit("MatMul", {weights, values}), {0, 3, 1, 2, 4});
+ g.define(node, g.emit("Reshape", {y, g.integers({-1})}));
 }
 }
-// -- tapegraph/io/onnx/patterns.hpp
+// -- tapegraph/io/onnx/normalization.hpp
 
 // -- tapegraph/io/onnx/reduction.hpp
 
@@ -26343,7 +29018,9 @@ public:
  /// Operand k's number, if it is a constant.
  bool number(int k, double& value) const { return g_.number(g_.t.argument(node_, k), value); }
 
- /// Writes an ONNX operation (opset 17) and gives the name of its first output.
+ /// The version of ONNX's operators in the file.
+ std::int64_t opset() const { return g_.opset; }
+ /// Writes an ONNX operation (of opset()) and gives the name of its first output.
  std::string emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings = {},
      int outputs = 1) {
   return g_.emit(op, std::move(inputs), settings, outputs);
@@ -26673,6 +29350,14 @@ inline order after_reduction(const order& axes, int rank, std::int64_t mask, boo
  return left;
 }
 template <class G>
+std::string emit_reduction(G& g, std::string_view op, const std::string& x, const std::vector<std::int64_t>& axes,
+      bool keep) {
+ attributes settings;
+ settings.set("keepdims", keep ? 1 : 0);
+ if (op == "ReduceSum" || g.opset >= 18) return g.emit(op, {x, g.integers(axes)}, settings);
+ return g.emit(op, {x}, settings.set("axes", axes));
+}
+template <class G>
 void write_reduced(G& g, int node, int reduction, std::string_view op) {
  const auto a = g.template attributes_of<sum_op>(reduction);
  const int from = g.t.argument(reduction, 0);
@@ -26689,17 +29374,7 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
   const std::string pooled = g.emit(op == "ReduceMean" ? "GlobalAveragePool" : "GlobalMaxPool", {x.name});
   return g.define(node, keep ? pooled : g.emit("Flatten", {pooled}, attributes().set("axis", 1)), left);
  }
- attributes settings;
- settings.set("keepdims", keep ? 1 : 0);
- const std::string operand = logical ? g.cast(x.name, dtype::i32) : x.name;
- std::string y;
- if (op == "ReduceSum") {
-  y = g.emit(op, {operand, g.integers(axes)}, settings);
- } else {
-  attributes with_axes;
-  with_axes.set("axes", axes).set("keepdims", keep ? 1 : 0);
-  y = g.emit(op, {operand}, with_axes);
- }
+ const std::string y = emit_reduction(g, op, logical ? g.cast(x.name, dtype::i32) : x.name, axes, keep);
  g.define(node, logical ? g.cast(y, dtype::boolean) : y, left);
 }
 template <class G>
@@ -26741,6 +29416,19 @@ void write_softmax(G& g, int node) {
  const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
  const int axis = G::position(x.axes, static_cast<int>(g.template attributes_of<softmax_op>(node).axis));
  g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
+}
+template <class G>
+void write_sparse_cross_entropy(G& g, int node) {
+ const int x = g.t.argument(node, 0), labels = g.t.argument(node, 1);
+ std::vector<std::int64_t> of_x = g.dims(x), of_rows = g.dims(node);
+ std::int64_t rows = 1;
+ for (const std::int64_t e : of_rows)
+  rows = is_symbolic(e) || is_symbolic(rows) ? g.t.extents.multiply(rows, e) : rows * e;
+ const std::string loss =
+  g.emit("SoftmaxCrossEntropyLoss",
+   {g.reshape(g.plain(x), of_x, {rows, of_x.back()}), g.reshape(g.plain(labels), of_rows, {rows})},
+   attributes().set("reduction", "none"));
+ g.define(node, g.reshape(loss, {rows}, of_rows));
 }
 template <class G>
 std::string reordered_rows(G& g, const placed& x, int factor) {
@@ -26796,7 +29484,46 @@ void write_product(G& g, int node, int product, int bias) {
  }
  g.define(node, y, axes);
 }
+
+template <class G>
+void write_normalization(G& g, int node) {
+ const auto a = g.template attributes_of<normalization_op>(node);
+ const int x = g.t.argument(node, 0), gamma = g.t.argument(node, 1), beta = g.t.argument(node, 2);
+ if (a.own != 0) return g.refuse(node, "with parameters per example");
+ const dtype type = g.at(node).type;
+ const int rank = g.rank(x), first = static_cast<int>(a.first), last = static_cast<int>(a.last);
+ if (a.centered != 0 && first == last && a.groups == 1 && first < rank) {
+  order axes = g.get(x).axes;
+  for (int i = first; i < rank && !axes.empty(); ++i)
+   if (axes[static_cast<std::size_t>(i)] != i) axes.clear();
+  const attributes settings = attributes().set("axis", first).set("epsilon", a.epsilon);
+  return g.define(
+   node, g.emit("LayerNormalization", {g.in_order(x, axes), g.plain(gamma), g.plain(beta)}, settings), axes);
+ }
+ const std::vector<std::int64_t> dims = g.dims(x);
+ const auto product = [&](int from, int to) {
+  std::int64_t count = 1;
+  for (int i = from; i < to; ++i) {
+   const std::int64_t e = dims[static_cast<std::size_t>(i)];
+   count = is_symbolic(e) || is_symbolic(count) ? g.t.extents.multiply(count, e) : count * e;
+  }
+  return count;
+ };
+ const std::int64_t channels = product(last, rank);
+ if (is_symbolic(channels)) return g.refuse(node, "with channels whose number is not known");
+ const std::int64_t each = channels / a.groups;
+ const std::vector<std::int64_t> parts{product(0, first), product(first, last), a.groups, each};
+ const auto mean = [&](const std::string& of) { return emit_reduction(g, "ReduceMean", of, {1, 3}, true); };
+ std::string v = g.reshape(g.plain(x), dims, parts);
+ if (a.centered != 0) v = g.emit("Sub", {v, mean(v)});
+ const std::string power = mean(g.emit("Mul", {v, v}));
+ v = g.emit("Div", {v, g.emit("Sqrt", {g.emit("Add", {power, g.constant(a.epsilon, type)})})});
+ const auto parameter = [&](int p) { return g.reshape(g.plain(p), g.dims(p), {a.groups, each}); };
+ v = g.emit("Add", {g.emit("Mul", {v, parameter(gamma)}), parameter(beta)});
+ g.define(node, g.reshape(v, parts, dims));
 }
+}
+// -- tapegraph/io/onnx/patterns.hpp
 
 /// Recognizes layers that are several operations in a trace and one in ONNX: batch and layer
 /// normalization.
@@ -27622,9 +30349,10 @@ void write_pool(G& g, int node) {
  attributes settings;
  const auto taps = taps_of(a, rank - 2);
  const bool spread = a.dilation[1] > 1 || (rank == 4 && a.dilation[0] > 1);
- if (!window_settings(g, settings, a, from, node, taps, maximum || (spread && !lp)))
+ const bool as_convolution = spread && !maximum && !lp && g.opset < 19;
+ if (!window_settings(g, settings, a, from, node, taps, maximum || as_convolution || g.opset >= (lp ? 18 : 19)))
   return g.refuse(node, "dilated, which opset 17 does not know of norms");
- if (spread && !maximum && !lp) return write_dilated_mean(g, node, a, settings, taps);
+ if (as_convolution) return write_dilated_mean(g, node, a, settings, taps);
  if (lp) {
   const double norm = g.template attributes_of<lp_pool_op>(node).norm;
   if (norm != static_cast<double>(static_cast<std::int64_t>(norm)))
@@ -27709,6 +30437,8 @@ inline constexpr node_rule<G> node_rules[] = {
  {"cumulative_sum", &write_cumulative_sum<G>},
  {"softmax", &write_softmax<"Softmax", G>},
  {"log_softmax", &write_softmax<"LogSoftmax", G>},
+ {"attention", &write_attention<G>},
+ {"sparse_softmax_cross_entropy_with_logits", &write_sparse_cross_entropy<G>},
  {"normalization", &write_normalization<G>},
  {"sum", &write_sum_or_mean<G>},
  {"prod", &write_reduction<"ReduceProd", G>},
@@ -27779,7 +30509,7 @@ inline void graph::write(int node) {
 #include <utility>
 #include <vector>
 
-/// Writes models as ONNX files (opset 17, IR version 8) for onnxruntime and others:
+/// Writes models as ONNX files (opset 17, or a later one) for onnxruntime and others:
 /// `tg::io::export_onnx(model, "m.onnx")`. Not part of tapegraph.hpp; needs protozero.
 
 namespace tapegraph::onnx {
@@ -27848,7 +30578,7 @@ void fill(G& g, ir::model_trace& t) {
  for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
  for (const ir::output_entry& output : t.outputs) g.name_of_output(g.plain(output.node), output.name);
  if (g.refused().empty()) return g.finish();
- std::string text = "export_onnx: ONNX (opset 17) has nothing for ";
+ std::string text = "export_onnx: ONNX (opset " + std::to_string(g.opset) + ") has nothing for ";
  for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
  throw argument_error(text + "; custom operations: tg::onnx::rule<Op>");
 }
@@ -27868,10 +30598,14 @@ namespace tapegraph::io {
 /// have their names ("input" and "output" in models that have one of each), the run-time extents of
 /// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
 /// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
-/// argument_error that names every operation that ONNX does not have, and data_error if the file
+/// argument_error for another opset, and one that names every operation that ONNX does not have, and data_error if the file
 /// cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+ if (options.opset < onnx::opset_version || options.opset > onnx::newest_opset)
+  throw argument_error("export_onnx: opset " + std::to_string(options.opset) + ", those from " +
+       std::to_string(onnx::opset_version) + " to " + std::to_string(onnx::newest_opset) +
+       " are written");
  ir::model_trace t;
  std::vector<onnx::user_rule> rules;
  onnx::detail::trace_prediction(model, t);
@@ -27882,7 +30616,9 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
  ir::eliminate_dead_nodes(t);
  onnx::graph g(t, model.variables(), rules);
  g.prefix_masks = options.prefix_masks;
+ g.opset = options.opset;
  onnx::detail::fill(g, t);
+ if (options.int8_weights) onnx::quantize_weights(g);
  detail::write_onnx(path, g, options);
 }
 }
@@ -27897,22 +30633,13 @@ struct operation_name {
  std::string_view name;
  int variant = 0;
  const operation* op = nullptr;
- int ordinal_word = -1;
 };
 operation_name operation_named(std::string_view name, int variant);
 operation_name name_of_operation(const operation* op);
 namespace detail {
 template <class Op>
 consteval operation_name named_operation() {
- int word = -1;
- if constexpr (requires { &Op::attributes::ordinal; }) {
-  typename Op::attributes marked{}, plain{};
-  marked.ordinal = plain.ordinal + 1;
-  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
-  for (int i = 0; i < attribute_words<Op>; ++i)
-   if (a.value[i] != b.value[i]) word = i;
- }
- return {Op::name, 0, &descriptor_of<Op>, word};
+ return {Op::name, 0, &descriptor_of<Op>};
 }
 #define TG_NAMED(...) named_operation<__VA_ARGS__>(),
 #define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
@@ -29090,398 +31817,6 @@ private:
 };
 }
 #endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-// -- tapegraph/io/foreign_weights.hpp
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_FORMATS_FOREIGN_VALUES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_FORMATS_FOREIGN_VALUES_HPP
-// -- tapegraph/formats/foreign_values.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <utility>
-#include <vector>
-
-/// Converts the order and type of arrays, for weights of other libraries.
-
-namespace tapegraph::io::detail {
-inline double floating_element(const host_array& a, std::size_t i) {
- const std::byte* const at = a.bytes.data() + i * size_of(a.type);
- double number = 0;
- floating_types::visit(a.type, [&]<class T>(std::type_identity<T>) {
-  T value;
-  std::memcpy(&value, at, sizeof(T));
-  number = static_cast<double>(value);
- });
- return number;
-}
-inline bool convert_floats(host_array& a, dtype to) {
- if (a.type == to) return true;
- if (!is_floating(a.type) || !is_floating(to)) return false;
- const auto count = static_cast<std::size_t>(a.size());
- std::vector<std::byte> bytes(count * size_of(to));
- floating_types::visit(to, [&]<class T>(std::type_identity<T>) {
-  using wide = std::conditional_t<storage_type<T>, float, double>;
-  for (std::size_t i = 0; i < count; ++i) {
-   const T value = static_cast<T>(static_cast<wide>(floating_element(a, i)));
-   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-  }
- });
- a.bytes = std::move(bytes);
- a.type = to;
- return true;
-}
-inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
- a.shape = std::move(shape);
- return a;
-}
-inline host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
- const auto strides = strides_of(std::span(a.shape));
- std::vector<std::int64_t> shape, steps;
- for (const std::size_t axis : order) {
-  shape.push_back(a.shape[axis]);
-  steps.push_back(strides[axis]);
- }
- host_array result{a.type, shape, std::vector<std::byte>(a.bytes.size())};
- copy_strided(result.bytes.data(), a.bytes.data(), shape, steps, size_of(a.type));
- return result;
-}
-inline host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
- host_array part{a.type, a.shape, {}};
- const std::size_t row = a.shape[0] == 0 ? 0 : a.bytes.size() / static_cast<std::size_t>(a.shape[0]);
- part.shape[0] = count;
- const auto from = a.bytes.begin() + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(begin));
- part.bytes.assign(from, from + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(count)));
- return part;
-}
-inline host_array sum_of(const host_array& a, const host_array& b) {
- const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
- host_array sum = host_array::zeros(wide ? dtype::f64 : dtype::f32, a.shape);
- for (std::size_t i = 0; i < static_cast<std::size_t>(sum.size()); ++i) {
-  const double value = floating_element(a, i) + floating_element(b, i);
-  if (wide)
-   sum.values<double>()[i] = value;
-  else
-   sum.values<float>()[i] = static_cast<float>(value);
- }
- return sum;
-}
-}
-#endif
-
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <map>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-/// What loading the weights of other libraries has in common: it matches the layers of a file with
-/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
-/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
-
-namespace tapegraph::io {
-
-struct foreign_options {
- std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
- std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
- /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
- /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
- /// order.
- std::vector<std::pair<std::string, std::string>> layers{};
- /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
- /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
- /// library pixel by pixel; the weights are reordered accordingly.
- std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
- /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
- /// reported.
- bool strict = true;
-};
-
-/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
-/// every tensor of the file was used or is unexpected.
-struct foreign_report : load_report {
- std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
- std::vector<unread_value>
-  unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
- /// Scopes of the model for which several layers of the file fit, in an order that the file does
- /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
- /// options.layers.
- std::vector<std::string> unclear;
- /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
- /// and one for everything that was not.
- std::string text() const {
-  std::string result = load_report::text();
-  for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
-  for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
-  for (const unread_value& u : unread)
-   result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
-  return result;
- }
-};
-
-namespace detail {
-enum class layer_kind {
- dense,
- dense_or_embedding,
- embedding,
- convolution,
- normalization,
- batch_normalization,
- recurrent,
- other,
- unknown
-};
-struct foreign_tensor {
- std::string name, role;
- host_array array;
- std::string reason{};
-};
-struct foreign_step {
- std::string name, line;
-};
-struct foreign_layer {
- std::string path;
- layer_kind kind = layer_kind::unknown;
- std::vector<foreign_tensor> tensors{};
- std::vector<std::int64_t> flattened{};
- std::vector<foreign_step> order{};
- const foreign_tensor* find(std::string_view role) const {
-  for (const foreign_tensor& t : tensors)
-   if (t.role == role) return &t;
-  return nullptr;
- }
-};
-inline bool order_is_known(const foreign_layer& a, const foreign_layer& b) {
- for (std::size_t i = 0; i < a.order.size() && i < b.order.size(); ++i)
-  if (a.order[i].name != b.order[i].name) return a.order[i].line == b.order[i].line;
- return a.order.size() == b.order.size();
-}
-struct model_layer {
- std::string scope;
- layer_kind kind = layer_kind::other;
- std::vector<variable*> variables{};
- const variable* find(std::string_view name) const {
-  for (const variable* v : variables)
-   if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
-  return nullptr;
- }
-};
-struct foreign_value {
- host_array array;
- std::vector<std::string> names;
- std::string objection;
-};
-inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
- return {v.shape().data(), v.shape().data() + v.shape().rank()};
-}
-inline layer_kind kind_of(const model_layer& layer) {
- if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
- if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
- if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
- if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
-  return layer_kind::normalization;
- if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
-  return layer_kind::convolution;
- const variable* const kernel = layer.find("kernel");
- if (kernel == nullptr) return layer_kind::other;
- const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
- const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
- return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
-}
-inline std::string_view part_of_layer(std::string_view path) {
- const std::size_t end = path.find_last_of("/.");
- const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
- if (last == "out_proj") return "attention_output";
- if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
- return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
-                       : std::string_view();
-}
-inline bool same_part(const model_layer& ours, std::string_view theirs) {
- const std::string_view part = part_of_layer(ours.scope);
- if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
- const variable* const kernel = ours.find("kernel");
- const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
- return !attention || part == part_of_layer(theirs);
-}
-inline std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
- std::vector<model_layer> layers;
- for (variable& v : variables) {
-  if (v.optimizer_state() || v.metric_state() ||
-   (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
-   continue;
-  const std::size_t slash = v.path().rfind('/');
-  const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
-  model_layer* found = nullptr;
-  for (model_layer& layer : layers)
-   if (layer.scope == scope) found = &layer;
-  if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
-  found->variables.push_back(&v);
- }
- for (model_layer& layer : layers) layer.kind = kind_of(layer);
- return layers;
-}
-template <class Dialect>
-class layer_matcher {
-public:
- layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
-  : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
- static constexpr std::size_t none = ~std::size_t{0};
- bool match(const std::string& module, const std::string& scope) {
-  std::vector<std::size_t> our, their;
-  for (std::size_t i = 0; i < ours_.size(); ++i)
-   if (partner_[i] == none && inside(ours_[i].scope, scope, '/')) our.push_back(i);
-  for (std::size_t i = 0; i < theirs_.size(); ++i)
-   if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
-  if (our.empty() || their.empty()) return false;
-  const auto pass = [&](bool by_order, const auto& valid) {
-   for (const std::size_t i : our) {
-    std::vector<std::size_t> found;
-    for (const std::size_t j : their)
-     if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
-      same_part(ours_[i], theirs_[j].path) && valid(ours_[i], theirs_[j]))
-      found.push_back(j);
-    if (found.empty()) continue;
-    const auto other = std::find_if(found.begin() + 1, found.end(), [&](std::size_t j) {
-     return !order_is_known(theirs_[found.front()], theirs_[j]);
-    });
-    if (by_order && other != found.end())
-     unclear_.emplace(ours_[i].scope, theirs_[found.front()].path + " and " + theirs_[*other].path);
-    else
-     partner_[i] = found.front(), taken_[found.front()] = true;
-   }
-  };
-  pass(false, [&](const model_layer& a, const foreign_layer& b) {
-   std::string path = b.path.substr(module.size());
-   for (char& c : path)
-    if (c == Dialect::separator) c = '/';
-   return Dialect::same_name(a.scope.substr(scope.size()), path);
-  });
-  pass(true, [&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
-  pass(true, [](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
-  return true;
- }
- std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
- const std::map<std::string, std::string>& unclear() const { return unclear_; }
-private:
- static bool inside(const std::string& path, const std::string& scope, char separator) {
-  return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
- }
- static bool compatible(layer_kind ours, layer_kind theirs) {
-  if (theirs == layer_kind::unknown || ours == theirs) return true;
-  if (theirs == layer_kind::dense_or_embedding) return ours == layer_kind::dense || ours == layer_kind::embedding;
-  return theirs == layer_kind::normalization && ours == layer_kind::other;
- }
- static bool fits_wholly(const model_layer& a, const foreign_layer& b) {
-  std::set<std::string> used;
-  for (const variable* v : a.variables) {
-   const foreign_value value = Dialect::value_for(*v, a, b);
-   if (value.names.empty() || !value.objection.empty() || value.array.shape != extents_of_variable(*v))
-    return false;
-   used.insert(value.names.begin(), value.names.end());
-  }
-  for (const foreign_tensor& t : b.tensors)
-   if (used.count(t.name) == 0) return false;
-  return true;
- }
- const std::vector<model_layer>& ours_;
- const std::vector<foreign_layer>& theirs_;
- std::vector<std::size_t> partner_;
- std::vector<bool> taken_;
- std::map<std::string, std::string> unclear_;
-};
-inline void refuse_foreign(const foreign_report& report, const std::string& file) {
- std::string text;
- const auto list = [&](const char* title, const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-   text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
- };
- list("the file does not say which layer is which, name them in .layers: ", report.unclear);
- list("no tensor for ", report.missing);
- list("nothing in the model for ", report.unexpected);
- list("other shapes: ", report.mismatched);
- if (text.empty()) return;
- if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
- throw data_error(file + ": does not fit the model: " + text);
-}
-template <class Dialect>
-foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
-       const foreign_options& options, std::vector<unread_value> unread = {}) {
- const device_scope on(nullptr);
- std::vector<model_layer> ours = Dialect::split(layers_of_model(variables, options.only));
- if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
- for (const auto& [name, image] : options.flattened) {
-  bool found = false;
-  for (foreign_layer& layer : theirs)
-   if (layer.path == name) layer.flattened = image, found = true;
-  if (!found) throw argument_error(file + ": flattened: there is no layer '" + name + "'");
- }
- layer_matcher<Dialect> matcher(ours, theirs);
- for (const auto& [module, scope] : options.layers)
-  if (!matcher.match(module, scope)) {
-   std::string known;
-   for (const foreign_layer& layer : theirs)
-    known.append(known.empty() ? "'" : ", '").append(layer.path).append("'");
-   throw argument_error(file + ": layers: the file has no '" + module + "', or the model no '" + scope +
-        "', or they are taken; the file has " + known);
-  }
- matcher.match("", "");
- foreign_report report;
- for (const auto& [scope, both] : matcher.unclear()) report.unclear.push_back(scope + ": " + both + " fit");
- std::set<std::string> used;
- std::vector<std::pair<variable*, host_array>> values;
- for (std::size_t i = 0; i < ours.size(); ++i) {
-  const std::size_t j = matcher.partner_of(i);
-  for (variable* const v : ours[i].variables) {
-   foreign_value value;
-   if (j != layer_matcher<Dialect>::none) value = Dialect::value_for(*v, ours[i], theirs[j]);
-   if (value.names.empty()) {
-    report.missing.push_back(v->path());
-    continue;
-   }
-   used.insert(value.names.begin(), value.names.end());
-   std::string names;
-   for (const std::string& name : value.names) names.append(names.empty() ? "" : " and ").append(name);
-   host_array& a = value.array;
-   if (value.objection.empty() && a.shape != extents_of_variable(*v))
-    value.objection =
-     shape_text(a.shape) + " in the file (in our order), " + to_string(v->shape()) + " in the model";
-   if (value.objection.empty() && !convert_floats(a, v->type()))
-    value.objection =
-     std::string(name_of(a.type)) + " in the file, " + name_of(v->type()) + " in the model";
-   if (!value.objection.empty()) {
-    report.mismatched.push_back(v->path() + " from " + names + ": " + value.objection);
-    continue;
-   }
-   report.matched.push_back(v->path());
-   report.sources.emplace_back(v->path(), names);
-   values.emplace_back(v, std::move(a));
-  }
- }
- if (options.only.empty())
-  for (const foreign_layer& layer : theirs)
-   for (const foreign_tensor& t : layer.tensors)
-    if (t.reason.empty() && used.insert(t.name).second) report.unexpected.push_back(t.name);
- if (options.only.empty())
-  for (const unread_value& u : unread)
-   if (u.tensor && u.name.starts_with(options.prefix))
-    report.unexpected.push_back(u.name + " (" + u.reason + ")");
- report.unread = std::move(unread);
- if (options.strict) refuse_foreign(report, file);
- for (const auto& [v, array] : values) v->own_data();
- for (const auto& [v, array] : values)
-  if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
- return report;
-}
-}
-}
-#endif
 // -- tapegraph/io/keras_config.hpp
 
 #include <algorithm>
@@ -30460,6 +32795,7 @@ inline void write_npz(const files::path& path, const std::map<std::string, any_t
 // -- tapegraph/formats/pytorch_walk.hpp
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30581,7 +32917,10 @@ private:
   case pickle_kind::none: return "None";
   case pickle_kind::boolean: return node.integer != 0 ? "True" : "False";
   case pickle_kind::integer: return std::to_string(node.integer);
-  case pickle_kind::real: return std::to_string(node.real);
+  case pickle_kind::real: {
+   char text[32];
+   return {text, std::to_chars(text, text + sizeof text, node.real).ptr};
+  }
   default: return "?";
   }
  }
@@ -30733,6 +33072,7 @@ inline constexpr std::string_view pytorch_legacy_magic("\x80\x02\x8a\x0a\x6c\xfc
 inline std::size_t pytorch_width(std::string_view storage) {
  dtype type{};
  if (pytorch_type(storage, type)) return size_of(type);
+ if (storage == "torch.storage.UntypedStorage") return 1; // counted in bytes
  if (storage == "torch.ComplexFloatStorage") return 8;
  if (storage == "torch.ComplexDoubleStorage") return 16;
  if (storage == "torch.QInt32Storage") return 4;
@@ -30803,12 +33143,6 @@ inline pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const
 /// needs no Python, and executes nothing. For loading into models see io/pytorch_weights.hpp.
 
 namespace tapegraph::io {
-
-/// An array of a file, and its name in the file: "encoder.0.weight".
-struct named_array {
- std::string name;
- host_array array;
-};
 
 struct pytorch_file {
  std::vector<named_array> tensors; ///< in the file's order
@@ -30956,595 +33290,12 @@ inline std::vector<named_array> read_pytorch(const files::path& path) { return r
 }
 // -- tapegraph/io/pytorch_weights.hpp
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-// -- tapegraph/io/foreign_weights.hpp
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_FORMATS_FOREIGN_VALUES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_FORMATS_FOREIGN_VALUES_HPP
-// -- tapegraph/formats/foreign_values.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <utility>
-#include <vector>
-
-/// Converts the order and type of arrays, for weights of other libraries.
-
-namespace tapegraph::io::detail {
-inline double floating_element(const host_array& a, std::size_t i) {
- const std::byte* const at = a.bytes.data() + i * size_of(a.type);
- double number = 0;
- floating_types::visit(a.type, [&]<class T>(std::type_identity<T>) {
-  T value;
-  std::memcpy(&value, at, sizeof(T));
-  number = static_cast<double>(value);
- });
- return number;
-}
-inline bool convert_floats(host_array& a, dtype to) {
- if (a.type == to) return true;
- if (!is_floating(a.type) || !is_floating(to)) return false;
- const auto count = static_cast<std::size_t>(a.size());
- std::vector<std::byte> bytes(count * size_of(to));
- floating_types::visit(to, [&]<class T>(std::type_identity<T>) {
-  using wide = std::conditional_t<storage_type<T>, float, double>;
-  for (std::size_t i = 0; i < count; ++i) {
-   const T value = static_cast<T>(static_cast<wide>(floating_element(a, i)));
-   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-  }
- });
- a.bytes = std::move(bytes);
- a.type = to;
- return true;
-}
-inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
- a.shape = std::move(shape);
- return a;
-}
-inline host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
- const auto strides = strides_of(std::span(a.shape));
- std::vector<std::int64_t> shape, steps;
- for (const std::size_t axis : order) {
-  shape.push_back(a.shape[axis]);
-  steps.push_back(strides[axis]);
- }
- host_array result{a.type, shape, std::vector<std::byte>(a.bytes.size())};
- copy_strided(result.bytes.data(), a.bytes.data(), shape, steps, size_of(a.type));
- return result;
-}
-inline host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
- host_array part{a.type, a.shape, {}};
- const std::size_t row = a.shape[0] == 0 ? 0 : a.bytes.size() / static_cast<std::size_t>(a.shape[0]);
- part.shape[0] = count;
- const auto from = a.bytes.begin() + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(begin));
- part.bytes.assign(from, from + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(count)));
- return part;
-}
-inline host_array sum_of(const host_array& a, const host_array& b) {
- const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
- host_array sum = host_array::zeros(wide ? dtype::f64 : dtype::f32, a.shape);
- for (std::size_t i = 0; i < static_cast<std::size_t>(sum.size()); ++i) {
-  const double value = floating_element(a, i) + floating_element(b, i);
-  if (wide)
-   sum.values<double>()[i] = value;
-  else
-   sum.values<float>()[i] = static_cast<float>(value);
- }
- return sum;
-}
-}
-#endif
-
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <map>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
-
-/// What loading the weights of other libraries has in common: it matches the layers of a file with
-/// those of the model, reports what does not fit, and changes nothing unless all is well. A dialect
-/// holds a library's names and layouts: io/pytorch_weights.hpp, io/keras.hpp.
-
-namespace tapegraph::io {
-
-struct foreign_options {
- std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
- std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"
- /// Layers or modules of the file, and the scope that the model has for them: {{"fc1",
- /// "hidden"}, {"backbone", "encoder"}}. All others are matched by name, then by kind, shape and
- /// order.
- std::vector<std::pair<std::string, std::string>> layers{};
- /// For PyTorch: linear layers after a flattened image, and the image as PyTorch has it,
- /// {channels, height, width}: {{"fc1", {16, 5, 5}}}. PyTorch flattens channel by channel, this
- /// library pixel by pixel; the weights are reordered accordingly.
- std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
- /// Throws for what is missing, unexpected or of another shape; if false, it is left out and
- /// reported.
- bool strict = true;
-};
-
-/// What was loaded, and from what. Every variable of the model is matched, missing or mismatched;
-/// every tensor of the file was used or is unexpected.
-struct foreign_report : load_report {
- std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
- std::vector<unread_value>
-  unread; ///< other contents of the file that cannot be read, with the reasons; no weight is among them
- /// Scopes of the model for which several layers of the file fit, in an order that the file does
- /// not say: "hidden: fc1 and fc2 of the file fit". Nothing is loaded there; name the layer in
- /// options.layers.
- std::vector<std::string> unclear;
- /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight",
- /// and one for everything that was not.
- std::string text() const {
-  std::string result = load_report::text();
-  for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
-  for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
-  for (const unread_value& u : unread)
-   result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
-  return result;
- }
-};
-
-namespace detail {
-enum class layer_kind {
- dense,
- dense_or_embedding,
- embedding,
- convolution,
- normalization,
- batch_normalization,
- recurrent,
- other,
- unknown
-};
-struct foreign_tensor {
- std::string name, role;
- host_array array;
- std::string reason{};
-};
-struct foreign_step {
- std::string name, line;
-};
-struct foreign_layer {
- std::string path;
- layer_kind kind = layer_kind::unknown;
- std::vector<foreign_tensor> tensors{};
- std::vector<std::int64_t> flattened{};
- std::vector<foreign_step> order{};
- const foreign_tensor* find(std::string_view role) const {
-  for (const foreign_tensor& t : tensors)
-   if (t.role == role) return &t;
-  return nullptr;
- }
-};
-inline bool order_is_known(const foreign_layer& a, const foreign_layer& b) {
- for (std::size_t i = 0; i < a.order.size() && i < b.order.size(); ++i)
-  if (a.order[i].name != b.order[i].name) return a.order[i].line == b.order[i].line;
- return a.order.size() == b.order.size();
-}
-struct model_layer {
- std::string scope;
- layer_kind kind = layer_kind::other;
- std::vector<variable*> variables{};
- const variable* find(std::string_view name) const {
-  for (const variable* v : variables)
-   if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
-  return nullptr;
- }
-};
-struct foreign_value {
- host_array array;
- std::vector<std::string> names;
- std::string objection;
-};
-inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
- return {v.shape().data(), v.shape().data() + v.shape().rank()};
-}
-inline layer_kind kind_of(const model_layer& layer) {
- if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
- if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
- if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
- if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
-  return layer_kind::normalization;
- if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
-  return layer_kind::convolution;
- const variable* const kernel = layer.find("kernel");
- if (kernel == nullptr) return layer_kind::other;
- const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
- const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
- return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
-}
-inline std::string_view part_of_layer(std::string_view path) {
- const std::size_t end = path.find_last_of("/.");
- const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
- if (last == "out_proj") return "attention_output";
- if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
- return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
-                       : std::string_view();
-}
-inline bool same_part(const model_layer& ours, std::string_view theirs) {
- const std::string_view part = part_of_layer(ours.scope);
- if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
- const variable* const kernel = ours.find("kernel");
- const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
- return !attention || part == part_of_layer(theirs);
-}
-inline std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
- std::vector<model_layer> layers;
- for (variable& v : variables) {
-  if (v.optimizer_state() || v.metric_state() ||
-   (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
-   continue;
-  const std::size_t slash = v.path().rfind('/');
-  const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
-  model_layer* found = nullptr;
-  for (model_layer& layer : layers)
-   if (layer.scope == scope) found = &layer;
-  if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
-  found->variables.push_back(&v);
- }
- for (model_layer& layer : layers) layer.kind = kind_of(layer);
- return layers;
-}
-template <class Dialect>
-class layer_matcher {
-public:
- layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
-  : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
- static constexpr std::size_t none = ~std::size_t{0};
- bool match(const std::string& module, const std::string& scope) {
-  std::vector<std::size_t> our, their;
-  for (std::size_t i = 0; i < ours_.size(); ++i)
-   if (partner_[i] == none && inside(ours_[i].scope, scope, '/')) our.push_back(i);
-  for (std::size_t i = 0; i < theirs_.size(); ++i)
-   if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
-  if (our.empty() || their.empty()) return false;
-  const auto pass = [&](bool by_order, const auto& valid) {
-   for (const std::size_t i : our) {
-    std::vector<std::size_t> found;
-    for (const std::size_t j : their)
-     if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
-      same_part(ours_[i], theirs_[j].path) && valid(ours_[i], theirs_[j]))
-      found.push_back(j);
-    if (found.empty()) continue;
-    const auto other = std::find_if(found.begin() + 1, found.end(), [&](std::size_t j) {
-     return !order_is_known(theirs_[found.front()], theirs_[j]);
-    });
-    if (by_order && other != found.end())
-     unclear_.emplace(ours_[i].scope, theirs_[found.front()].path + " and " + theirs_[*other].path);
-    else
-     partner_[i] = found.front(), taken_[found.front()] = true;
-   }
-  };
-  pass(false, [&](const model_layer& a, const foreign_layer& b) {
-   std::string path = b.path.substr(module.size());
-   for (char& c : path)
-    if (c == Dialect::separator) c = '/';
-   return Dialect::same_name(a.scope.substr(scope.size()), path);
-  });
-  pass(true, [&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
-  pass(true, [](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
-  return true;
- }
- std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
- const std::map<std::string, std::string>& unclear() const { return unclear_; }
-private:
- static bool inside(const std::string& path, const std::string& scope, char separator) {
-  return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
- }
- static bool compatible(layer_kind ours, layer_kind theirs) {
-  if (theirs == layer_kind::unknown || ours == theirs) return true;
-  if (theirs == layer_kind::dense_or_embedding) return ours == layer_kind::dense || ours == layer_kind::embedding;
-  return theirs == layer_kind::normalization && ours == layer_kind::other;
- }
- static bool fits_wholly(const model_layer& a, const foreign_layer& b) {
-  std::set<std::string> used;
-  for (const variable* v : a.variables) {
-   const foreign_value value = Dialect::value_for(*v, a, b);
-   if (value.names.empty() || !value.objection.empty() || value.array.shape != extents_of_variable(*v))
-    return false;
-   used.insert(value.names.begin(), value.names.end());
-  }
-  for (const foreign_tensor& t : b.tensors)
-   if (used.count(t.name) == 0) return false;
-  return true;
- }
- const std::vector<model_layer>& ours_;
- const std::vector<foreign_layer>& theirs_;
- std::vector<std::size_t> partner_;
- std::vector<bool> taken_;
- std::map<std::string, std::string> unclear_;
-};
-inline void refuse_foreign(const foreign_report& report, const std::string& file) {
- std::string text;
- const auto list = [&](const char* title, const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-   text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
- };
- list("the file does not say which layer is which, name them in .layers: ", report.unclear);
- list("no tensor for ", report.missing);
- list("nothing in the model for ", report.unexpected);
- list("other shapes: ", report.mismatched);
- if (text.empty()) return;
- if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
- throw data_error(file + ": does not fit the model: " + text);
-}
-template <class Dialect>
-foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
-       const foreign_options& options, std::vector<unread_value> unread = {}) {
- const device_scope on(nullptr);
- std::vector<model_layer> ours = Dialect::split(layers_of_model(variables, options.only));
- if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
- for (const auto& [name, image] : options.flattened) {
-  bool found = false;
-  for (foreign_layer& layer : theirs)
-   if (layer.path == name) layer.flattened = image, found = true;
-  if (!found) throw argument_error(file + ": flattened: there is no layer '" + name + "'");
- }
- layer_matcher<Dialect> matcher(ours, theirs);
- for (const auto& [module, scope] : options.layers)
-  if (!matcher.match(module, scope)) {
-   std::string known;
-   for (const foreign_layer& layer : theirs)
-    known.append(known.empty() ? "'" : ", '").append(layer.path).append("'");
-   throw argument_error(file + ": layers: the file has no '" + module + "', or the model no '" + scope +
-        "', or they are taken; the file has " + known);
-  }
- matcher.match("", "");
- foreign_report report;
- for (const auto& [scope, both] : matcher.unclear()) report.unclear.push_back(scope + ": " + both + " fit");
- std::set<std::string> used;
- std::vector<std::pair<variable*, host_array>> values;
- for (std::size_t i = 0; i < ours.size(); ++i) {
-  const std::size_t j = matcher.partner_of(i);
-  for (variable* const v : ours[i].variables) {
-   foreign_value value;
-   if (j != layer_matcher<Dialect>::none) value = Dialect::value_for(*v, ours[i], theirs[j]);
-   if (value.names.empty()) {
-    report.missing.push_back(v->path());
-    continue;
-   }
-   used.insert(value.names.begin(), value.names.end());
-   std::string names;
-   for (const std::string& name : value.names) names.append(names.empty() ? "" : " and ").append(name);
-   host_array& a = value.array;
-   if (value.objection.empty() && a.shape != extents_of_variable(*v))
-    value.objection =
-     shape_text(a.shape) + " in the file (in our order), " + to_string(v->shape()) + " in the model";
-   if (value.objection.empty() && !convert_floats(a, v->type()))
-    value.objection =
-     std::string(name_of(a.type)) + " in the file, " + name_of(v->type()) + " in the model";
-   if (!value.objection.empty()) {
-    report.mismatched.push_back(v->path() + " from " + names + ": " + value.objection);
-    continue;
-   }
-   report.matched.push_back(v->path());
-   report.sources.emplace_back(v->path(), names);
-   values.emplace_back(v, std::move(a));
-  }
- }
- if (options.only.empty())
-  for (const foreign_layer& layer : theirs)
-   for (const foreign_tensor& t : layer.tensors)
-    if (t.reason.empty() && used.insert(t.name).second) report.unexpected.push_back(t.name);
- if (options.only.empty())
-  for (const unread_value& u : unread)
-   if (u.tensor && u.name.starts_with(options.prefix))
-    report.unexpected.push_back(u.name + " (" + u.reason + ")");
- report.unread = std::move(unread);
- if (options.strict) refuse_foreign(report, file);
- for (const auto& [v, array] : values) v->own_data();
- for (const auto& [v, array] : values)
-  if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
- return report;
-}
-}
-}
-#endif
-
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 /// Loads weights of a PyTorch state_dict into a model: converts names and layouts of torch.nn.
 
 namespace tapegraph::io {
-
-namespace detail {
-struct pytorch_dialect {
- static constexpr char separator = '.';
- static bool same_name(const std::string& scope, const std::string& path) {
-  if (path.ends_with("out_proj"))
-   return scope == path.substr(0, path.size() - 8) + "attention_output" || scope == path;
-  return scope == path;
- }
- static bool alike(const model_layer&, const foreign_layer&) {
-  return true;
- }
- static std::vector<model_layer> split(std::vector<model_layer> layers) {
-  std::vector<model_layer> result;
-  for (model_layer& layer : layers) {
-   if (const variable* const first = layer.find("depthwise_kernel");
-    first != nullptr && layer.variables.size() > 1) {
-    model_layer depthwise{layer.scope, layer_kind::convolution};
-    const auto at = std::find(layer.variables.begin(), layer.variables.end(), first);
-    depthwise.variables.push_back(*at);
-    layer.variables.erase(at);
-    result.push_back(std::move(depthwise));
-   }
-   result.push_back(std::move(layer));
-  }
-  return result;
- }
- static foreign_value value_for(const variable& v, const model_layer& ours, const foreign_layer& theirs) {
-  const std::string_view name = std::string_view(v.path()).substr(v.path().rfind('/') + 1);
-  if (ours.kind == layer_kind::recurrent) return recurrent(v, name, ours, theirs);
-  const std::string_view role = name == "moving_mean"              ? "running_mean"
-         : name == "moving_variance"        ? "running_var"
-         : name == "beta" || name == "bias" ? "bias"
-                  : "weight";
-  const foreign_tensor* const from = theirs.find(role);
-  if (from == nullptr) return {};
-  foreign_value value{from->array, {from->name}, {}};
-  const std::vector<std::int64_t> wanted = extents_of_variable(v);
-  if (name.ends_with("kernel")) value.array = kernel(from->array, wanted, theirs);
-  if (name == "bias" && value.array.shape.size() == 1 && wanted.size() == 2 &&
-   wanted[0] * wanted[1] == value.array.size())
-   value.array.shape = wanted;
-  return value;
- }
-private:
- static host_array kernel(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
-  const std::size_t rank = w.shape.size();
-  if (rank == 2) return linear(w, wanted, layer);
-  if (rank < 3) return w;
-  std::vector<std::size_t> order;
-  for (std::size_t axis = 2; axis < rank; ++axis) order.push_back(axis);
-  if (wanted.size() == rank && w.shape[1] == 1 && wanted[rank - 2] * wanted[rank - 1] == w.shape[0] &&
-   wanted[rank - 2] > 1) {
-   host_array apart = w;
-   apart.shape[0] = wanted[rank - 2], apart.shape[1] = wanted[rank - 1];
-   order.insert(order.end(), {0, 1});
-   return permuted(apart, order);
-  }
-  order.insert(order.end(),
-     {1, 0});
-  return permuted(w, order);
- }
- static host_array linear(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
-  host_array turned = permuted(w, {1, 0});
-  if (!layer.flattened.empty()) {
-   host_array image = w;
-   image.shape = {w.shape[0]};
-   image.shape.insert(image.shape.end(), layer.flattened.begin(), layer.flattened.end());
-   std::int64_t size = 0;
-   if (!checked_size(image.shape, size_of(w.type), size) || size != w.size()) return w;
-   std::vector<std::size_t> order;
-   for (std::size_t axis = 2; axis < image.shape.size(); ++axis) order.push_back(axis);
-   order.insert(order.end(), {1, 0});
-   turned = reshaped(permuted(image, order), turned.shape);
-  }
-  if (wanted.size() == 3 &&
-   (wanted[0] == turned.shape[0] ? wanted[1] * wanted[2] == turned.shape[1]
-          : wanted[2] == turned.shape[1] && wanted[0] * wanted[1] == turned.shape[0]))
-   turned.shape = wanted;
-  return turned;
- }
- static host_array gates_in_order(const host_array& w, std::int64_t gates) {
-  if (gates != 3 || w.shape.empty() || w.shape[0] % 3 != 0) return w;
-  const std::int64_t units = w.shape[0] / 3;
-  host_array result = rows_of(w, units, units);
-  for (const host_array& part : {rows_of(w, 0, units), rows_of(w, 2 * units, units)})
-   result.bytes.insert(result.bytes.end(), part.bytes.begin(), part.bytes.end());
-  result.shape = w.shape;
-  return result;
- }
- static foreign_value recurrent(const variable& v, std::string_view name, const model_layer& ours,
-        const foreign_layer& theirs) {
-  const variable* const cell = ours.find("recurrent_kernel");
-  const std::int64_t units = cell->shape()[0].value, gates = units > 0 ? cell->shape()[1].value / units : 0;
-  if (name != "bias") {
-   const foreign_tensor* const from = theirs.find(name == "kernel" ? "weight_ih" : "weight_hh");
-   if (from == nullptr) return {};
-   if (from->array.shape.size() != 2) return {from->array, {from->name}, "not a matrix"};
-   return {permuted(gates_in_order(from->array, gates), {1, 0}), {from->name}, {}};
-  }
-  const foreign_tensor* const first = theirs.find("bias_ih");
-  const foreign_tensor* const second = theirs.find("bias_hh");
-  if (first == nullptr || second == nullptr) return {};
-  foreign_value value{{}, {first->name, second->name}, {}};
-  const host_array a = gates_in_order(first->array, gates), b = gates_in_order(second->array, gates);
-  if (a.shape != b.shape || a.shape.size() != 1 || !is_floating(a.type) || !is_floating(b.type)) {
-   value.objection = "biases of different shapes or no numbers";
-  } else if (gates != 3) {
-   value.array = sum_of(a, b);
-  } else if (v.shape().rank() != 2) {
-   value.objection = "PyTorch's GRU is one with reset_after = true, the model's is not";
-  } else {
-   value.array = {a.type, {2, a.shape[0]}, a.bytes};
-   value.array.bytes.insert(value.array.bytes.end(), b.bytes.begin(), b.bytes.end());
-   if (a.type != b.type) value.objection = "biases of different types";
-  }
-  return value;
- }
-};
-struct pytorch_name_parts {
- std::string module, role, part;
-};
-inline pytorch_name_parts parts_of_pytorch_name(const std::string& name) {
- const std::size_t point = name.rfind('.');
- pytorch_name_parts parts{point == std::string::npos ? std::string() : name.substr(0, point),
-       point == std::string::npos ? name : name.substr(point + 1),
-       {}};
- for (const std::string_view role : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
-  if (parts.role.starts_with(role) && parts.role.substr(role.size()).starts_with("_l")) {
-   parts.part = parts.role.substr(role.size() + 1);
-   parts.role = role;
-  }
- return parts;
-}
-inline layer_kind kind_of(const foreign_layer& layer) {
- if (layer.find("weight_ih") != nullptr) return layer_kind::recurrent;
- if (layer.find("running_mean") != nullptr) return layer_kind::batch_normalization;
- const foreign_tensor* const weight = layer.find("weight");
- if (weight == nullptr) return layer_kind::unknown;
- const foreign_tensor* const bias = layer.find("bias");
- if (weight->array.shape.size() > 2)
-  return bias != nullptr && bias->array.shape == weight->array.shape ? layer_kind::normalization
-                  : layer_kind::convolution;
- if (weight->array.shape.size() < 2 || (bias != nullptr && bias->array.shape == weight->array.shape))
-  return layer_kind::normalization;
- return bias != nullptr ? layer_kind::dense : layer_kind::dense_or_embedding;
-}
-inline std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
-             const std::string& file) {
- std::vector<foreign_layer> layers;
- const auto layer = [&](const std::string& path) -> foreign_layer& {
-  for (foreign_layer& l : layers)
-   if (l.path == path) return l;
-  return layers.emplace_back(foreign_layer{path});
- };
- bool prefixed = tensors.empty() && prefix.empty();
- for (named_array& t : tensors) {
-  if (!t.name.starts_with(prefix)) continue;
-  prefixed = true;
-  auto [module, role, part] = parts_of_pytorch_name(t.name.substr(prefix.size()));
-  if (role == "num_batches_tracked") continue;
-  if (role.starts_with("in_proj_") && !t.array.shape.empty() && t.array.shape[0] % 3 == 0) {
-   const std::int64_t rows = t.array.shape[0] / 3;
-   std::int64_t begin = 0;
-   for (const char* const which : {"query", "key", "value"}) {
-    layer(module + (module.empty() ? "" : ".") + which)
-     .tensors.push_back({t.name, role.substr(8), rows_of(t.array, begin, rows)});
-    begin += rows;
-   }
-   continue;
-  }
-  foreign_layer& to = layer(part.empty() ? module : module + "." + part);
-  to.tensors.push_back({t.name, role, std::move(t.array)});
- }
- if (!prefixed) throw argument_error(file + ": no tensor's name begins with '" + prefix + "'");
- for (foreign_layer& l : layers) {
-  l.kind = kind_of(l);
-  if (l.kind != layer_kind::recurrent || !l.path.ends_with(".l0")) continue;
-  const std::string module = l.path.substr(0, l.path.size() - 3);
-  const bool single = std::none_of(layers.begin(), layers.end(), [&](const foreign_layer& other) {
-   return other.path.starts_with(module + ".l") && other.path != l.path;
-  });
-  if (single) l.path = module;
- }
- return layers;
-}
-}
 
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step
 /// count are unchanged. Layers are found by name (`encoder.fc` is the scope "encoder/fc"), the
@@ -32810,11 +34561,15 @@ public:
    refuse_symbols(std::string(what) + " that depend on the extents of inputs");
   return extents(i, what);
  }
- /// A number that must be known.
+ /// A number that must be known. Integers that double does not hold are refused.
  double scalar(int i, const char* what) const {
   if (known(i) == nullptr) refuse_symbols(std::string(what) + " that is computed from values");
   if (known(i)->size() != 1) refuse(std::string(what) + " that is not a number");
   if (known(i)->symbolic()) refuse_symbols(std::string(what) + " that depends on the extents of inputs");
+  constexpr std::int64_t exact = std::int64_t{1} << 53;
+  if (is_integer(known(i)->type()))
+   if (const std::int64_t n = known(i)->integer(0); n > exact || n < -exact)
+    refuse(std::string(what) + " of " + std::to_string(n) + ", beyond 2^53");
   return known(i)->number(0);
  }
  int axis(std::int64_t a, int rank) const {
@@ -33045,22 +34800,13 @@ struct operation_name {
  std::string_view name;
  int variant = 0;
  const operation* op = nullptr;
- int ordinal_word = -1;
 };
 operation_name operation_named(std::string_view name, int variant);
 operation_name name_of_operation(const operation* op);
 namespace detail {
 template <class Op>
 consteval operation_name named_operation() {
- int word = -1;
- if constexpr (requires { &Op::attributes::ordinal; }) {
-  typename Op::attributes marked{}, plain{};
-  marked.ordinal = plain.ordinal + 1;
-  const auto a = attributes_to_words<Op>(marked), b = attributes_to_words<Op>(plain);
-  for (int i = 0; i < attribute_words<Op>; ++i)
-   if (a.value[i] != b.value[i]) word = i;
- }
- return {Op::name, 0, &descriptor_of<Op>, word};
+ return {Op::name, 0, &descriptor_of<Op>};
 }
 #define TG_NAMED(...) named_operation<__VA_ARGS__>(),
 #define TG_NAMED_AFTER_1(a, ...) TG_NAMED(__VA_ARGS__)
@@ -33307,8 +35053,15 @@ inline constexpr std::int64_t version = 1;
 /// Writes an extent that may depend on those of inputs, in reverse Polish notation:
 /// "@0.1 2 * 1 +" is twice the extent of axis 1 of input 0, plus 1. `axis_of(i)` says which input
 /// and axis the i-th symbol of the table is: "@0.1".
-inline std::string extent_text(const extent_table& table, std::int64_t value,
-       const std::function<std::string(int)>& axis_of) {
+std::string extent_text(const extent_table& table, std::int64_t value, const std::function<std::string(int)>& axis_of);
+
+/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
+/// false for a text of another form.
+bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
+    extent& result);
+
+TG_DEFINITION std::string extent_text(const extent_table& table, std::int64_t value,
+         const std::function<std::string(int)>& axis_of) {
  if (!is_symbolic(value)) return std::to_string(value);
  std::string sum;
  const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
@@ -33329,10 +35082,8 @@ inline std::string extent_text(const extent_table& table, std::int64_t value,
  return sum;
 }
 
-/// Reads such a text. `extent_of(input, axis)` gives the extents of inputs and may throw. Returns
-/// false for a text of another form.
-inline bool read_extent(std::string_view text, extent_table& table, const std::function<extent(int, int)>& extent_of,
-      extent& result) {
+TG_DEFINITION bool read_extent(std::string_view text, extent_table& table,
+       const std::function<extent(int, int)>& extent_of, extent& result) {
  constexpr std::size_t most = 64;
  extent stack[most];
  std::size_t depth = 0;
@@ -33429,7 +35180,7 @@ inline void own_operation(call& c) {
  const ir::operation& op = *known.op;
  std::vector<std::int64_t> words = c.integers("words");
  if (static_cast<int>(words.size()) != op.words) refuse("attribute words of another number than the operation's");
- if (known.ordinal_word >= 0) words[static_cast<std::size_t>(known.ordinal_word)] = t.ordinals++;
+ if (op.ordinal_word >= 0) words[static_cast<std::size_t>(op.ordinal_word)] = t.draw();
  if (op.arity != any_arity && c.inputs() != op.arity) refuse("with " + std::to_string(c.inputs()) + " operands");
  if (op.kind == operation_kind::map && c.inputs() == 0) refuse("without an operand");
  std::vector<int> operands;
@@ -33952,6 +35703,9 @@ inline void range_rule(call& c) {
   const extent begin(item(0), table), end(item(1), table);
   const std::int64_t step = c.integers(2, "steps").at(0);
   if (step == 0 || !begin.known()) refuse_symbols("from a place that is computed");
+  constexpr std::int64_t exact = std::int64_t{1} << 53;
+  for (const std::int64_t n : {begin.value, end.known() ? end.value : 0, step})
+   if (n > exact || n < -exact) refuse("of " + std::to_string(n) + ", beyond 2^53");
   const extent span = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
   extent count = (span + (stride - 1)) / stride.value;
   if (count.known() && count.value < 0) count = 0;
@@ -33977,7 +35731,7 @@ inline void eye_like(call& c) {
 }
 inline void trilu(call& c) {
  const bool upper = c.integer("upper", 1) != 0;
- const auto k = static_cast<std::int64_t>(c.has(1) ? c.scalar(1, "a diagonal") : 0);
+ const std::int64_t k = c.has(1) ? c.integers(1, "a diagonal").at(0) : 0;
  const node x = c.plain(0);
  const shape s = x.shape();
  const auto number =

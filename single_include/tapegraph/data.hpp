@@ -3,6977 +3,6 @@
 // Copyright (c) 2026 The TapeGraph authors
 #pragma once
 #include "tapegraph.hpp"
-// -- tapegraph/nn/optimizers/all.hpp
-
-// -- tapegraph/nn/optimizers/adadelta.hpp
-
-namespace tapegraph {
-
-/// Adadelta (Zeiler 2012) in Keras's form, rms(x) = sqrt(x + epsilon): a <- rho a + (1 - rho) g^2, u = g rms(d) / rms(a),
-/// d <- rho d + (1 - rho) u^2, w <- w - learning_rate u
-struct adadelta {
- hyperparameter learning_rate = 0.001;
- hyperparameter rho = 0.95;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double r = rho.used(step, "adadelta", "rho");
-  return {learning_rate.used(step, "adadelta", "learning_rate"), r, 1 - r,
-    epsilon.used_positive(step, "adadelta", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulated_grad");
-  const auto d = slots.state(w, "accumulated_delta");
-  const auto next = eval(n[1] * a + n[2] * square(g));
-  const auto u = eval(sqrt(d + n[3]) * g / sqrt(next + n[3]));
-  slots.assign(a, next);
-  slots.assign(d, n[1] * d + n[2] * square(u));
-  slots.assign(w, w - n[0] * u);
- }
-};
-
-// -- tapegraph/nn/optimizers/adagrad.hpp
-
-/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a +
-/// epsilon). `a` starts at initial_accumulator_value, which is read when the model is created.
-struct adagrad {
- hyperparameter learning_rate = 0.001;
- double initial_accumulator_value = 0.1;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t step) const {
-  hyperparameter(initial_accumulator_value).used(step, "adagrad", "initial_accumulator_value");
-  return {learning_rate.used(step, "adagrad", "learning_rate"), epsilon.used(step, "adagrad", "epsilon")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto next = eval(a + square(g));
-  slots.assign(a, next);
-  slots.assign(w, w - n[0] * g / sqrt(next + n[1]));
- }
-};
-
-// -- tapegraph/nn/optimizers/adamax.hpp
-
-/// Adamax (Kingma and Ba 2015, section 7.1) in Keras's form: m <- m + (1 - beta1)(g - m), u <- max(beta2 u, |g|),
-/// w <- w - learning_rate / (1 - beta1^t) m / (u + epsilon)
-struct adamax {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "adamax", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "adamax", "beta1");
-  return {rate / (1 - std::pow(b1, static_cast<double>(step))), 1 - b1, beta2.used(step, "adamax", "beta2"),
-    epsilon.used(step, "adamax", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adamax_m");
-  const auto u = slots.state(w, "adamax_u");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_u = eval(maximum(n[2] * u, abs(g)));
-  slots.assign(m, next_m);
-  slots.assign(u, next_u);
-  slots.assign(w, w - n[0] * next_m / (next_u + n[3]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/adamw.hpp
-
-// -- tapegraph/nn/optimizers/masks.hpp
-
-/// Selections of variables by patterns of paths: a pattern is a path, or the path of an enclosing
-/// scope, and "*" stands for any text, as in variable_list::set_trainable.
-
-namespace tapegraph {
-
-/// Every variable.
-struct all_variables {
- static constexpr bool holds(const auto&) { return true; }
-};
-/// Variables whose path one of the patterns matches: `only<"encoder", "*/kernel">`.
-template <fixed_string... Patterns>
-struct only {
- static constexpr bool holds(const auto& slots) { return (slots.matches(Patterns.view()) || ...); }
-};
-/// All but these: `except<"*/bias", "*/gamma", "*/beta">`.
-template <fixed_string... Patterns>
-struct except {
- static constexpr bool holds(const auto& slots) { return !(slots.matches(Patterns.view()) || ...); }
-};
-
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w -
-/// learning_rate weight_decay w, then Adam's step. `Mask` selects the variables that decay:
-/// `basic_adamw<except<"*/bias">>`.
-template <class Mask = all_variables>
-struct basic_adamw {
- hyperparameter learning_rate = 0.001;
- hyperparameter weight_decay = 0.004;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "adamw", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "adamw", "beta1"),
-     b2 = beta2.used_below_one(step, "adamw", "beta2");
-  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adamw", "epsilon"),
-    rate * weight_decay.used(step, "adamw", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adam_m");
-  const auto v = slots.state(w, "adam_v");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  if (Mask::holds(slots))
-   slots.assign(w, (w - w * n[4]) - n[0] * next_m / (sqrt(next_v) + n[3]));
-  else
-   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
- }
-};
-using adamw = basic_adamw<>;
-
-// -- tapegraph/nn/optimizers/amsgrad.hpp
-
-/// AMSGrad (Reddi et al. 2018), as Keras's Adam(amsgrad=True): Adam whose step is divided by
-/// sqrt(u) + epsilon, u <- max(u, v)
-struct amsgrad {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "amsgrad", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "amsgrad", "beta1");
-  const double b2 = beta2.used_below_one(step, "amsgrad", "beta2");
-  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "amsgrad", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adam_m");
-  const auto v = slots.state(w, "adam_v");
-  const auto u = slots.state(w, "adam_vhat");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  const auto next_u = eval(maximum(u, next_v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  slots.assign(u, next_u);
-  slots.assign(w, w - n[0] * next_m / (sqrt(next_u) + n[3]));
- }
-};
-
-// -- tapegraph/nn/optimizers/applied.hpp
-// -- tapegraph/nn/optimizers/hand_slots.hpp
-namespace detail {
-class hand_slots {
-public:
- struct pending {
-  std::size_t tensor;
-  variable* state;
-  any_tensor value;
-  any_tensor indices{};
-  void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
- };
- struct first_value_of {
-  const void* optimizer;
-  double (*of)(const void* optimizer, std::string_view state);
- };
- hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
-  : states_(states), updates_(updates), first_(first) {}
- void begin(std::size_t tensor, std::string_view path) {
-  tensor_ = tensor;
-  path_ = path;
-  seen_.clear();
- }
- template <class T>
- tensor<T> state(const tensor<T>& w, std::string_view name) const {
-  const std::string path = std::string(path_) + '/' + std::string(name);
-  variable* v = states_->find(path);
-  if (v == nullptr) {
-   tensor<T> first = tensor<T>::uninitialized(w.shape());
-   std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
-   v = &states_->add(path, first, false, true);
-  }
-  seen_.push_back({v, v->data()});
-  return tensor<T>(v->data());
- }
- template <class T, tensor_like E>
- void assign(const tensor<T>& target, const E& value) const {
-  updates_->push_back({tensor_, state_of(target), eval(value)});
- }
- template <class T>
- void assign_rows(const tensor<T>& target, any_tensor rows, const any_tensor& indices) const {
-  updates_->push_back({tensor_, state_of(target), std::move(rows), indices, &write_rows<T>});
- }
- bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
- void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
-private:
- variable* state_of(const any_tensor& target) const {
-  variable* state = nullptr;
-  for (const auto& s : seen_)
-   if (s.second.shares_with(target)) state = s.first;
-  return state;
- }
- variable_list* states_;
- std::vector<pending>* updates_;
- first_value_of first_;
- std::size_t tensor_ = 0;
- std::string_view path_;
- mutable std::vector<std::pair<variable*, any_tensor>> seen_;
-};
-template <class T>
-class hand_row_slots {
-public:
- static constexpr bool sparse = true;
- hand_row_slots(const hand_slots& slots, const tensor<T>& table, const tensor<std::int64_t>& indices)
-  : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
- tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
- const tensor<T>& rows() const { return seen_[0].second; }
- tensor<T> whole(const tensor<T>& rows) const {
-  return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
- }
- tensor<T> state(const tensor<T>&, std::string_view name) const {
-  const tensor<T> all = slots_->state(table_, name);
-  seen_.push_back({all, rows_of(all)});
-  return seen_.back().second;
- }
- template <tensor_like E>
- void assign(const tensor<T>& target, const E& value) const {
-  for (const auto& s : seen_)
-   if (s.second.shares_with(target)) return slots_->assign_rows(s.first, eval(value), indices_);
- }
- bool matches(std::string_view pattern) const { return slots_->matches(pattern); }
-private:
- const hand_slots* slots_;
- tensor<T> table_;
- tensor<std::int64_t> indices_;
- mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_;
-};
-}
-
-struct named {
- std::string_view path;
- any_tensor& value;
-};
-namespace detail {
-template <class F>
-concept gives_a_loss = requires(const F& f) {
- requires tensor_like<std::remove_cvref_t<decltype(f())>>;
-};
-}
-#define TG_A_LOSS_IS_A_FUNCTION \
- "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return "                 \
- "mean(square(y)); })"
-template <class Optimizer>
-class applied {
- static_assert(detail::optimizer_like<Optimizer>,
-    "applied: the optimizer comes first: tg::applied optimizer(tg::adam{}, w, b)");
-public:
- template <class... W>
- explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
-  (add(weights), ...);
- }
- template <detail::gives_a_loss F>
- auto value_and_gradients(const F& f) {
-  std::vector<any_tensor> sources;
-  gradient_tape tape;
-  auto& records = detail::tape_storage::instance();
-  const kept_places restored(weights_);
-  for (const weight& w : weights_) {
-   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
-   sources.push_back(*w.data);
-  }
-  auto value = eval(f());
-  if (value.size() != 1)
-   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-  std::vector<any_tensor> gradients;
-  if constexpr (detail::scales_loss<Optimizer>()) {
-   optimizer_.numbers(step_ + 1);
-   const any_tensor scale = common_state(detail::loss_scale_name).data();
-   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
-   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
-            : tape.gradient(scaled(tensor<float>(scale)), sources);
-  } else {
-   gradients = tape.gradient(value, sources);
-  }
-  value.set_tape_index({});
-  return std::pair(std::move(value), std::move(gradients));
- }
- template <detail::gives_a_loss F>
- std::vector<any_tensor> compute_gradients(const F& f) {
-  return value_and_gradients(f).second;
- }
- void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
- void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
-  apply<true>(gradients, indices);
- }
- template <detail::gives_a_loss F>
- auto minimize(const F& f) {
-  auto [value, gradients] = value_and_gradients(f);
-  apply_gradients(gradients);
-  return value;
- }
-#if defined(TG_REFUSED_CALL)
- template <class... Given>
- TG_REFUSED_CALL(TG_A_LOSS_IS_A_FUNCTION)
- refused_value compute_gradients(const Given&...) {
-  return {};
- }
- template <class... Given>
- TG_REFUSED_CALL(TG_A_LOSS_IS_A_FUNCTION)
- refused_value minimize(const Given&...) {
-  return {};
- }
-#endif
- double loss_scale() {
-  if constexpr (detail::scales_loss<Optimizer>()) {
-   const any_tensor scale = common_state(detail::loss_scale_name).data();
-   return scale.type() == dtype::f64 ? tensor<double>(scale).item() : tensor<float>(scale).item();
-  } else {
-   return 1;
-  }
- }
- Optimizer& optimizer() { return optimizer_; }
- std::int64_t step() const { return step_; }
- void set_step(std::int64_t step) { step_ = step; }
- variable_list& state() { return states_; }
-private:
- template <bool Rows>
- void apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices);
- struct weight {
-  any_tensor* data;
-  variable* owner;
-  std::string path;
-  bool active() const { return owner == nullptr || owner->trainable(); }
- };
- struct kept_places {
-  std::vector<std::pair<any_tensor*, tapegraph::tape_index>> places;
-  explicit kept_places(const std::vector<weight>& weights) {
-   for (const weight& w : weights) places.emplace_back(w.data, w.data->tape_index());
-  }
-  kept_places(const kept_places&) = delete;
-  kept_places& operator=(const kept_places&) = delete;
-  ~kept_places() {
-   for (const auto& [data, place] : places) data->set_tape_index(place);
-  }
- };
- template <class T, bool Rows>
- struct gradients_of_step {
-  const applied* self;
-  detail::hand_slots* slots;
-  const std::vector<any_tensor>* gradients;
-  const std::vector<any_tensor>* indices;
-  template <class F>
-  void each(const F& f) const {
-   for (std::size_t i = 0; i < gradients->size(); ++i) {
-    const weight& w = self->weights_[i];
-    const any_tensor& g = (*gradients)[i];
-    if (!w.active() || !g.has_storage()) continue;
-    slots->begin(i, w.path);
-    any_tensor plain = *w.data;
-    plain.set_tape_index({});
-    if (g.type() == dtype::f64)
-     take<double>(i, plain, f);
-    else
-     take<float>(i, plain, f);
-   }
-  }
-  template <class V, class F>
-  void take(std::size_t i, const any_tensor& plain, const F& f) const {
-   const tensor<V> w(plain), g((*gradients)[i]);
-   if constexpr (Rows)
-    if ((*indices)[i].has_storage()) {
-     const detail::hand_row_slots<V> rows(*slots, w, tensor<std::int64_t>((*indices)[i]));
-     return f(rows, tensor<V>(rows.rows()), g);
-    }
-   f(*slots, w, g);
-  }
-  template <class F>
-  tensor<T> sum(const F& f) const {
-   return fold(f, [](const auto& a, const auto& b) { return a + b; });
-  }
-  template <class F, class Join>
-  tensor<T> fold(const F& f, const Join& join) const {
-   tensor<T> total(T(0));
-   bool first = true;
-   each([&](const auto& some, const auto& w, const auto& g) {
-    const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
-    total = first ? part : tensor<T>(join(total, part));
-    first = false;
-   });
-   return total;
-  }
-  tensor<T> common(std::string_view name) const {
-   return tensor<T>(const_cast<applied*>(self)->common_state(name).data());
-  }
-  template <tensor_like E>
-  void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
-   slots->assign_state(const_cast<applied*>(self)->common_state(name), eval(value));
-  }
- };
- bool holds_doubles() const {
-  return std::any_of(weights_.begin(), weights_.end(),
-      [](const weight& w) { return w.data->type() == dtype::f64; });
- }
- variable& common_state(std::string_view name) {
-  if (variable* const known = states_.find(name)) return *known;
-  const double first = first_value_of(&optimizer_, name);
-  return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
-       : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
- }
- static double first_value_of(const void* optimizer, std::string_view state) {
-  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
-   return static_cast<const Optimizer*>(optimizer)->first_value(state);
-  else
-   return 0;
- }
- void add(variable_list& list) {
-  for (variable& v : list)
-   if (!v.optimizer_state() && v.trainable()) add(v);
- }
- void add(variable& v) { add({&v.data(), &v, v.path()}); }
- void add(any_tensor& t) { add({&t, nullptr, std::to_string(weights_.size())}); }
- void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
- void add(weight w) {
-  if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
-   throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) +
-       ", weights are float or double");
-  for (const weight& other : weights_)
-   if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
-  weights_.push_back(std::move(w));
- }
- Optimizer optimizer_;
- std::vector<weight> weights_;
- variable_list states_;
- std::int64_t step_ = 0;
-};
-template <class Optimizer, class... W>
-applied(const Optimizer&, W&&...) -> applied<Optimizer>;
-template <class Optimizer>
-template <bool Rows>
-void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
- if (Rows && indices.size() != gradients.size())
-  throw argument_error("apply_rows: " + std::to_string(indices.size()) + " indices for " +
-       std::to_string(gradients.size()) + " gradients");
- if (gradients.size() != weights_.size())
-  throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
-       std::to_string(weights_.size()) + " tensors");
- for (std::size_t i = 0; i < gradients.size(); ++i) {
-  const any_tensor &w = *weights_[i].data, &g = gradients[i];
-  if (!g.has_storage()) continue;
-  if (g.type() != w.type())
-   throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
-       ", its gradient " + name_of(g.type()));
-  shape wanted = w.shape();
-  if constexpr (Rows)
-   if (indices[i].has_storage()) {
-    if (weights_[i].owner == nullptr || indices[i].type() != dtype::i64 || indices[i].rank() != 1)
-     throw argument_error("apply_rows: tensor '" + weights_[i].path +
-          "' has to be a variable, and its indices i64 [n]");
-    wanted = detail::shape_of_rows(w.shape(), indices[i].size());
-   }
-  if (!(g.shape() == wanted))
-   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(wanted) +
-       ", its gradient " + to_string(g.shape()));
- }
- constexpr auto count = static_cast<std::size_t>(Optimizer::count);
- const auto numbers = optimizer_.numbers(step_ + 1);
- std::array<typed_number<double>, count> wide;
- std::array<typed_number<float>, count> narrow;
- for (std::size_t i = 0; i < count; ++i) {
-  wide[i] = {numbers[i]};
-  narrow[i] = {static_cast<float>(numbers[i])};
- }
- std::vector<detail::hand_slots::pending> updates;
- detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
- const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
- const auto update = [&](const auto&... shared) {
-  step.each([&](const auto& some, const auto& w, const auto& g) {
-   if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
-    Optimizer::update(some, w, g, wide, shared...);
-   else
-    Optimizer::update(some, w, g, narrow, shared...);
-  });
- };
- if constexpr (requires { Optimizer::shared(step, narrow); }) {
-  if (holds_doubles())
-   update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
-  else
-   update(Optimizer::shared(step, narrow));
- } else {
-  update();
- }
- for (auto& u : updates)
-  if (const variable* const owner = weights_[u.tensor].owner;
-   u.state == nullptr && u.write_rows == nullptr && owner != nullptr && owner->constraint())
-   u.value = owner->constraint().project(owner->constraint(), u.value);
- ++step_;
- for (auto& u : updates) {
-  variable* const owned = weights_.empty() ? nullptr : weights_[u.tensor].owner;
-  if (u.write_rows != nullptr) {
-   variable& to = u.state != nullptr ? *u.state : *owned;
-   u.write_rows(to, u.indices, u.value);
-   if (u.state == nullptr && owned->constraint())
-    owned->replace(owned->constraint().project(owned->constraint(), owned->data()));
-  } else if (u.state != nullptr)
-   u.state->replace(std::move(u.value));
-  else if (owned != nullptr)
-   owned->replace(std::move(u.value));
-  else
-   *weights_[u.tensor].data = std::move(u.value);
- }
-}
-}
-// -- tapegraph/nn/optimizers/chain.hpp
-
-/// Optimizers composed of elements. An element of a chain has `count` and `numbers(step)` like an
-/// optimizer, and one or more of
-///
-///     update(slots, w, g, n)             the optimizer: exactly one element has it
-///     transform(slots, w, g, n, s)       the gradient that later elements receive; changes nothing
-///     remember(slots, w, g, n)           assigns state that transform reads
-///     gate(n, s)                         a scalar, true in steps in which later elements act; in others every
-///                                        variable and all their state keep their values
-///     applied(step)                      the step number of later elements, where they skip some steps
-///     after(slots, w, next, n)           the value assigned to w, instead of `next`
-///     shared(gradients, n)               s: a value computed from all gradients, as transformed by earlier elements
-///     first_value(state)                 as for optimizers
-///
-/// All are static and constexpr except numbers, applied and first_value. An element with `shared`
-/// also declares `shares = true`, and one with state `state_name`.
-
-namespace tapegraph {
-
-/// The role of an element, its `static constexpr auto role`; an element that declares none is the
-/// optimizer.
-enum class chain_role { optimizer, gradient, weights };
-
-namespace detail {
-struct nothing_shared {};
-template <class E>
-constexpr chain_role role_of() {
- if constexpr (requires { E::role; })
-  return E::role;
- else
-  return chain_role::optimizer;
-}
-template <int First, int Count>
-constexpr auto part_of(const auto& numbers) {
- std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
- for (int i = 0; i < Count; ++i) part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
- return part;
-}
-constexpr bool same_variable(const auto& target, const auto& w) {
- if constexpr (requires { w.owner(); })
-  return target.id() == w.id();
- else
-  return target.shares_with(w);
-}
-template <class Slots, class Gate>
-struct gated_slots : Slots {
- Gate gate;
- constexpr gated_slots(const Slots& slots, const Gate& condition) : Slots(slots), gate(condition) {}
- constexpr void assign(const auto& target, const auto& value) const {
-  Slots::assign(target, where(gate, value, target));
- }
-};
-template <class Slots, class W, class Finish>
-struct finishing_slots : Slots {
- const W* w;
- const Finish* finish;
- constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f)
-  : Slots(slots), w(&variable), finish(&f) {}
- constexpr void assign(const auto& target, const auto& value) const {
-  if (!same_variable(target, *w)) return Slots::assign(target, value);
-  Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
- }
-};
-template <class... E>
-inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
-template <class E>
-inline constexpr bool keeps_state = requires {
- E::state_name;
-};
-template <class... E>
-constexpr bool states_differ() {
- const std::string_view names[]{[]() -> std::string_view {
-  if constexpr (keeps_state<E>)
-   return E::state_name;
-  else
-   return {};
- }()...};
- for (std::size_t i = 0; i < sizeof...(E); ++i)
-  for (std::size_t k = 0; k < i; ++k)
-   if (!names[i].empty() && names[i] == names[k]) return false;
- return true;
-}
-template <class First, class... E>
-inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
-template <class... E>
-constexpr bool gradients_first() {
- bool optimizer_seen = false, right = true;
- ((right = right && !(optimizer_seen && role_of<E>() == chain_role::gradient),
- optimizer_seen = optimizer_seen || role_of<E>() == chain_role::optimizer),
- ...);
- return right;
-}
-}
-
-/// An optimizer composed of elements: gradients pass through the elements in order, and the value
-/// that the optimizer assigns to a weight passes through those for weights.
-///
-///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
-///
-/// Elements are accessed by type or position: `model.optimizer().get<tg::adamw>().learning_rate =
-/// 1e-4`.
-template <class... E>
-class chain {
- static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
- static_assert(detail::gradients_first<E...>(),
-    "chain: what transforms gradients, accumulates or skips must come before the optimizer");
- static_assert(detail::unscaled_first<E...>, "chain: loss_scaling must come first");
- static_assert(detail::states_differ<E...>(),
-    "chain: two elements keep state of the same name; one of each kind is possible");
-
- static constexpr int size = static_cast<int>(sizeof...(E));
- template <int I>
- using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<E...>>;
- template <int I>
- static constexpr int first = [] {
-  int sum = 0, k = 0;
-  ((sum += k++ < I ? E::count : 0), ...);
-  return sum;
- }();
-
-public:
- constexpr chain(const E&... elements) : elements_(elements...) {}
-
- template <class T>
- T& get() {
-  return std::get<T>(elements_);
- }
- template <class T>
- const T& get() const {
-  return std::get<T>(elements_);
- }
- template <int I>
- auto& get() {
-  return std::get<static_cast<std::size_t>(I)>(elements_);
- }
- /// The optimizer of the chain.
- auto& main() { return get<main_index()>(); }
-
- static constexpr int count = (0 + ... + E::count);
- static constexpr bool scales_loss = (detail::scales_loss<E>() || ...);
- std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
-  std::array<double, static_cast<std::size_t>(count)> found{};
-  std::size_t at = 0;
-  const auto add = [&](const auto& e) {
-   for (const double n : e.numbers(step)) found[at++] = n;
-   if constexpr (requires { e.applied(step); }) step = e.applied(step);
-  };
-  std::apply([&](const E&... e) { (add(e), ...); }, elements_);
-  return found;
- }
- double first_value(std::string_view state) const {
-  double value = 0;
-  const auto ask = [&](const auto& e) {
-   if constexpr (requires { e.first_value(state); })
-    if (value == 0) value = e.first_value(state);
-  };
-  std::apply([&](const E&... e) { (ask(e), ...); }, elements_);
-  return value;
- }
-
- /// The shared values of the elements that have them, as a tuple.
- static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
-  return gather<0>(gradients, n, std::tuple<>{});
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  run<0>(slots, w, g, n, std::tuple<std::conditional_t<false, E, detail::nothing_shared>...>{});
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  run<0>(slots, w, g, n, s);
- }
-
-private:
- static constexpr int main_index() {
-  int i = 0, found = 0;
-  ((found = detail::role_of<E>() == chain_role::optimizer ? i : found, ++i), ...);
-  return found;
- }
- template <int I>
- static constexpr auto own(const auto& n) {
-  return detail::part_of<first<I>, element<I>::count>(n);
- }
-
- template <int I, int Last>
- static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  if constexpr (I == Last)
-   return g;
-  else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
-   return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n,
-           s);
-  else
-   return transformed<I + 1, Last>(slots, w, g, n, s);
- }
- template <int I, class Gradients, class N, class S>
- struct seen_by {
-  const Gradients* gradients;
-  const N* n;
-  const S* s;
-
-  constexpr auto sum(const auto& f) const { return gradients->sum(seen(f)); }
-  constexpr auto fold(const auto& f, const auto& join) const { return gradients->fold(seen(f), join); }
-  constexpr auto seen(const auto& f) const {
-   return [this, &f](const auto& slots, const auto& w, const auto& g) {
-    return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
-   };
-  }
-  template <class G = Gradients>
-  constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {
-   return gradients->common(name);
-  }
-  constexpr void assign_common(std::string_view name, const auto& target, const auto& value) const {
-   gradients->assign_common(name, target, value);
-  }
- };
- template <int I, class S>
- static constexpr auto gather(const auto& gradients, const auto& n, const S& s) {
-  if constexpr (I == size) {
-   return s;
-  } else if constexpr (requires { element<I>::shares; }) {
-   const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{
-    &gradients, &n, &s};
-   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
-  } else {
-   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
-  }
- }
-
- template <int I>
- static constexpr void run(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  using e = element<I>;
-  const auto numbers = own<I>(n);
-  const auto& common = std::get<I>(s);
-  if constexpr (detail::role_of<e>() == chain_role::weights) {
-   run<I + 1>(slots, w, g, n, s);
-  } else if constexpr (detail::role_of<e>() == chain_role::optimizer) {
-   const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
-   const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>,
-          decltype(finish)>
-    finishing(slots, w, finish);
-   if constexpr (requires { e::shares; })
-    e::update(finishing, w, g, numbers, common);
-   else
-    e::update(finishing, w, g, numbers);
-  } else {
-   static_assert(
-    requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
-    "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
-   if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
-   const auto next = transformed<I, I + 1>(slots, w, g, n, s);
-   if constexpr (requires { e::gate(numbers, common); }) {
-    const auto gate = e::gate(numbers, common);
-    run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w,
-      next, n, s);
-   } else {
-    run<I + 1>(slots, w, next, n, s);
-   }
-  }
- }
- template <int I>
- static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  if constexpr (I == size)
-   return next;
-  else if constexpr (detail::role_of<element<I>>() == chain_role::weights)
-   return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
-  else
-   return finished<I + 1>(slots, w, next, n);
- }
-
- std::tuple<E...> elements_;
-};
-template <class... E>
-chain(const E&...) -> chain<E...>;
-}
-// -- tapegraph/nn/optimizers/clipping.hpp
-
-// -- tapegraph/nn/optimizers/length.hpp
-
-/// Lengths of gradients and variables for optimizers.
-
-namespace tapegraph::detail {
-constexpr auto whole_length(const auto& x) {
- return euclidean(x, axes{}.bits(shape_of(x).rank()), false, std::source_location::current());
-}
-}
-// -- tapegraph/nn/optimizers/sparse.hpp
-
-/// Reports operations that are not possible with some rows of a variable.
-
-namespace tapegraph::detail {
-template <class Slots>
-inline constexpr bool by_rows = requires {
- Slots::sparse;
-};
-template <class Slots>
-constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe_unused]] const char* why) {
- if constexpr (by_rows<Slots>) {
-  if constexpr (requires { w.owner(); })
-   w.owner().fail(why);
-  else
-   throw argument_error(why);
- }
-}
-}
-
-/// Elements of a chain that clip gradients, with TensorFlow's formulas.
-
-namespace tapegraph {
-
-/// Clips each element of the gradient to [-value, value] (Keras's clipvalue).
-struct clip_by_value {
- hyperparameter value = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {value.used_positive(step, "clip_by_value", "value")};
- }
- static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
-  return clip(g, -n[0], n[0]);
- }
-};
-
-/// Multiplies each variable's gradient by norm / max(|g|, norm) (Keras's clipnorm). Not for sparse
-/// rows.
-struct clip_by_norm {
- hyperparameter norm = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {norm.used_positive(step, "clip_by_norm", "norm")};
- }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
-  const auto length = detail::whole_length(g);
-  return g * (n[0] / maximum(length, n[0]));
- }
-};
-
-/// Multiplies each gradient by min(norm / |all|, 1), where |all| is the norm of all of them
-/// together (tf.clip_by_global_norm, Keras's global_clipnorm); NaN where that is not finite. Frozen
-/// variables do not count. Not for sparse rows.
-struct clip_by_global_norm {
- hyperparameter norm = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {norm.used_positive(step, "clip_by_global_norm", "norm")};
- }
- /// The factor.
- static constexpr auto shared(const auto& gradients, const auto& n) {
-  const auto length_of = [](const auto& slots, const auto& w, const auto& g) {
-   detail::refuse_rows(slots, w,
-        "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
-   return detail::whole_length(g);
-  };
-  const auto length = gradients.fold(length_of, [](const auto& a, const auto& b) { return hypot(a, b); });
-  return eval(where(length <= n[0], 1, n[0] / length) + (length - length));
- }
- static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
-  return g * detail::as_type_of(w, factor);
- }
-};
-
-// -- tapegraph/nn/optimizers/ftrl.hpp
-
-/// Follow the regularized leader (McMahan et al. 2013) in Keras's form, p = -learning_rate_power, s = l2 + beta / (2 learning_rate):
-/// b = a + g^2, z <- z + g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w, a <- b,
-/// w <- (clip(z, -l1, l1) - z) / (b^p / learning_rate + 2 s)
-struct ftrl {
- hyperparameter learning_rate = 0.001;
- double learning_rate_power = -0.5; ///< at most 0
- double initial_accumulator_value = 0.1;
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
- hyperparameter l2_shrinkage_regularization_strength = 0;
- hyperparameter beta = 0;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  if (!(learning_rate_power <= 0) || !std::isfinite(learning_rate_power))
-   hyperparameter::refuse(learning_rate_power, step, "ftrl", "learning_rate_power", "must not be positive");
-  hyperparameter(initial_accumulator_value).used(step, "ftrl", "initial_accumulator_value");
-  const double rate = learning_rate.used_positive(step, "ftrl", "learning_rate");
-  const double l2 = l2_regularization_strength.used(step, "ftrl", "l2_regularization_strength") +
-      beta.used(step, "ftrl", "beta") / (2 * rate);
-  return {rate, -learning_rate_power, l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"),
-    2 * l2,
-    2 * l2_shrinkage_regularization_strength.used(step, "ftrl", "l2_shrinkage_regularization_strength")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto z = slots.state(w, "linear");
-  const auto next_a = eval(a + square(g));
-  const auto power = eval(pow(next_a, n[1]));
-  const auto next_z = eval(z + ((g + n[4] * w) - (power - pow(a, n[1])) / n[0] * w));
-  slots.assign(a, next_a);
-  slots.assign(z, next_z);
-  slots.assign(w, (clip(next_z, -n[2], n[2]) - next_z) / (power / n[0] + n[3]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/gates.hpp
-
-/// Elements of a chain that suspend later elements in some steps.
-
-namespace tapegraph {
-
-/// Later elements receive the mean gradient of `steps` steps, in every `steps`-th step, and count
-/// only these steps (Keras's gradient_accumulation_steps). Change `steps` only between rounds. Not
-/// for sparse rows.
-struct accumulate {
- std::int64_t steps = 2;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr std::string_view state_name = "accumulated";
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t step) const {
-  if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
-  return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
- }
- std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
-  return (slots.state(w, state_name) + g) * n[1];
- }
- static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto before = slots.state(w, state_name);
-  slots.assign(before, where(n[0] > 0.5, 0, before + g));
- }
- static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
-};
-
-/// In steps in which some gradient is not finite, later elements change nothing (optax's
-/// apply_if_finite). Such a step counts: schedules and bias corrections advance. After `accumulate`
-/// it checks the mean, and a bad one loses its `steps` steps.
-struct skip_nonfinite {
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true;
- static constexpr int count = 0;
- std::array<double, count> numbers(std::int64_t) const { return {}; }
- /// 0, or NaN if any element is not finite. Rows may repeat.
- static constexpr auto shared(const auto& gradients, const auto&) {
-  return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
- }
- static constexpr auto gate(const auto&, const auto& finite) { return finite; }
-};
-}
-// -- tapegraph/nn/optimizers/gradient_terms.hpp
-
-/// Elements of a chain that add terms to gradients or subtract them.
-
-namespace tapegraph {
-
-/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's
-/// weight_decay of SGD, optax's add_decayed_weights). adamw has decoupled decay. `Mask` selects
-/// variables: `basic_add_weight_decay<except<"*/bias">>`.
-template <class Mask = all_variables>
-struct basic_add_weight_decay {
- hyperparameter weight_decay = 1e-4;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {weight_decay.used(step, "add_weight_decay", "weight_decay")};
- }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  const auto first = eval(g);
-  return Mask::holds(slots) ? eval(first + n[0] * w) : first;
- }
-};
-using add_weight_decay = basic_add_weight_decay<>;
-
-/// Subtracts the gradient's mean over all axes but the last (Yong et al. 2020); gradients of fewer
-/// than two axes and of sparse rows are unchanged.
-struct centralize_gradients {
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 0;
- std::array<double, count> numbers(std::int64_t) const { return {}; }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto&, const auto&) {
-  const int rank = shape_of(w).rank();
-  auto x = eval(g);
-  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || rank < 2) return x;
-  auto average = mean(x, 0, {.keepdims = true});
-  for (int axis = 1; axis < rank - 1; ++axis) average = mean(average, axis, {.keepdims = true});
-  return eval(x - average);
- }
-};
-
-// -- tapegraph/nn/optimizers/lamb.hpp
-
-/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1
-/// - beta2^t)) + epsilon), w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where
-/// r = |w| / |u| with norms of the whole variable (1 if one of them is 0). Not for sparse rows.
-struct lamb {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
- hyperparameter weight_decay = 0;
-
- static constexpr int count = 7;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "lamb", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "lamb", "beta1"), b2 = beta2.used_below_one(step, "lamb", "beta2");
-  const auto t = static_cast<double>(step);
-  return {rate,
-    1 - b1,
-    1 - b2,
-    epsilon.used(step, "lamb", "epsilon"),
-    1 - std::pow(b1, t),
-    1 - std::pow(b2, t),
-    rate * weight_decay.used(step, "lamb", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  detail::refuse_rows(slots, w, "lamb: norms of a whole variable are not known where its gradient is sparse");
-  const auto m = slots.state(w, "lamb_m");
-  const auto v = slots.state(w, "lamb_v");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  const auto u = eval(next_m / n[4] / (sqrt(next_v / n[5]) + n[3]));
-  const auto decayed = eval(w - w * n[6]);
-  const auto long_w = detail::whole_length(decayed);
-  const auto long_u = detail::whole_length(u);
-  const auto ratio = eval(where(long_w > 0, where(long_u > 0, long_w / long_u, 1), 1));
-  slots.assign(w, decayed - ratio * n[0] * u);
- }
-};
-
-// -- tapegraph/nn/optimizers/lion.hpp
-
-/// Lion (Chen et al. 2023) in Keras's form: w <- w - learning_rate weight_decay w, w <- w - learning_rate sign(beta1 m + (1 - beta1) g),
-/// m <- beta2 m + (1 - beta2) g
-struct lion {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.99;
- hyperparameter weight_decay = 0;
-
- static constexpr int count = 6;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "lion", "learning_rate");
-  const double b1 = beta1.used(step, "lion", "beta1"), b2 = beta2.used(step, "lion", "beta2");
-  return {rate, b1, 1 - b1, b2, 1 - b2, rate * weight_decay.used(step, "lion", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "lion_m");
-  slots.assign(w, (w - w * n[5]) - n[0] * sign(m * n[1] + g * n[2]));
-  slots.assign(m, m * n[3] + g * n[4]);
- }
-};
-}
-// -- tapegraph/nn/optimizers/loss_scaling.hpp
-
-/// Dynamic loss scaling, for models that compute in half (nn/mixed_precision.hpp). Not part of tapegraph.hpp.
-
-namespace tapegraph {
-
-/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones
-/// do not vanish in half, and divided by it before other elements receive them (Micikevicius and
-/// others 2018; Keras's LossScaleOptimizer). In a step in which some gradient is not finite, later
-/// elements change neither weights nor optimizer state, and the scale is halved; after
-/// `growth_steps` steps without one it doubles. The scale is at least 1, as in TensorFlow, and at
-/// most 2^64, whose inverse is a normal float.
-///
-///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
-///
-/// The scale belongs to the optimizer: `model.variables()["loss_scale"]`, a scalar, as does
-/// "loss_scale_good_steps", the finite steps since it changed. Skipped steps count as with
-/// skip_nonfinite. In a step of several optimizers each has a scale of its own
-/// (docs/mixed_precision.md).
-struct loss_scaling {
- double initial_scale = 32768; ///< 2^15; powers of two scale without rounding
- std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
-
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true, scales_loss = true;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t) const {
-  if (!(initial_scale >= 1 && initial_scale <= most))
-   throw argument_error("loss_scaling: initial_scale must lie in [1, 2^64], given " +
-        std::to_string(initial_scale));
-  if (growth_steps < 1)
-   throw argument_error("loss_scaling: growth_steps must be positive, given " + std::to_string(growth_steps));
-  return {static_cast<double>(growth_steps)};
- }
- double first_value(std::string_view state) const { return state == detail::loss_scale_name ? initial_scale : 0; }
-
- /// The scale, and whether all gradients are finite.
- template <class Scale, class Finite>
- struct common {
-  Scale scale;
-  Finite finite;
- };
- static constexpr auto shared(const auto& gradients, const auto& n) {
-  using step = std::remove_cvref_t<decltype(gradients)>;
-  if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
-   static_assert(always_false<step>,
-      "loss_scaling: nothing scales the loss here");
-  } else {
-   const auto scale = gradients.common(detail::loss_scale_name);
-   const auto steps = gradients.common(detail::good_steps_name);
-   const auto finite =
-    eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
-   const auto grows = eval(steps + 1 >= n[0]);
-   const auto next = where(grows, minimum(scale * 2, most), scale);
-   gradients.assign_common(detail::loss_scale_name, scale, where(finite, next, maximum(scale * 0.5, 1)));
-   gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
-   return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
-  }
- }
- static constexpr auto transform(const auto&, const auto&, const auto& g, const auto&, const auto& s) {
-  return g / detail::as_type_of(g, s.scale);
- }
- static constexpr auto gate(const auto&, const auto& s) { return s.finite; }
-
-private:
- static constexpr double most = 18446744073709551616.0;
-};
-
-// -- tapegraph/nn/optimizers/muon.hpp
-
-namespace detail {
-template <int Steps>
-constexpr auto orthogonalized(const auto& x) {
- constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
- const shape dims = shape_of(x);
- const bool tall = dims[0].value > dims[1].value;
- auto y = tall ? eval(transpose(x)) : x;
- const auto length = whole_length(y);
- y = eval(y / (length + 1e-7));
- for (int i = 0; i < Steps; ++i) {
-  const auto s = matmul(y, y, {.transpose_b = true});
-  const auto squares = matmul(s, s);
-  const auto polynomial = eval(b * s + c * squares);
-  const auto product = matmul(polynomial, y);
-  y = eval(a * y + product);
- }
- return tall ? eval(transpose(y)) : y;
-}
-}
-
-/// Muon (Jordan et al. 2024) in Keras's form: for a matrix m <- momentum m + g, u = orthogonalized(g + momentum m),
-/// w <- w - learning_rate weight_decay w, w <- w - learning_rate rms_rate sqrt(max(rows, columns)) u. AdamW updates everything else:
-/// variables of another rank, sparse rows, and those that `Adam` names.
-template <class Adam = only<"*embedding*">>
-struct basic_muon {
- hyperparameter learning_rate = 0.001;
- hyperparameter weight_decay = 0.004, momentum = 0.95, rms_rate = 0.2;
- hyperparameter adam_beta1 = 0.9, adam_beta2 = 0.999, adam_weight_decay = 0.004, adam_lr_ratio = 1;
- hyperparameter epsilon = 1e-7;
- static constexpr int steps = 5;
-
- static constexpr int count = 9;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "muon", "learning_rate");
-  const double b1 = adam_beta1.used_below_one(step, "muon", "adam_beta1");
-  const double b2 = adam_beta2.used_below_one(step, "muon", "adam_beta2");
-  const double adam_rate = rate * adam_lr_ratio.used(step, "muon", "adam_lr_ratio");
-  return {detail::adam_step_size(adam_rate, b1, b2, step),
-    1 - b1,
-    1 - b2,
-    epsilon.used(step, "muon", "epsilon"),
-    rate * adam_weight_decay.used(step, "muon", "adam_weight_decay"),
-    rate * weight_decay.used(step, "muon", "weight_decay"),
-    momentum.used(step, "muon", "momentum"),
-    rate,
-    rms_rate.used(step, "muon", "rms_rate")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const shape dims = shape_of(w);
-  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || dims.rank() != 2 || Adam::holds(slots)) {
-   basic_adamw<>::update(slots, w, g, n);
-   return;
-  }
-  const auto m = slots.state(w, "muon_momentum");
-  const auto next = eval(m + (g + m * (n[6] - 1)));
-  slots.assign(m, next);
-  const auto u = detail::orthogonalized<steps>(eval(g + n[6] * next));
-  const double longer = static_cast<double>(std::max(dims[0].value, dims[1].value));
-  const double scale = math::sqrt(longer);
-  slots.assign(w, (w - w * n[5]) - n[7] * u * scale * n[8]);
- }
-};
-using muon = basic_muon<>;
-
-// -- tapegraph/nn/optimizers/nadam.hpp
-
-/// Nadam (Dozat 2016) in Keras's form, with its schedule of momentum u(t) = beta1 (1 - 0.96^t / 2): m and v as in Adam,
-/// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
-struct nadam {
- hyperparameter learning_rate = 0.001;
- double beta1 = 0.9, beta2 = 0.999; ///< not scheduled, because the momenta of all steps so far are multiplied
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 6;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "nadam", "learning_rate");
-  const double b1 = hyperparameter(beta1).used_below_one(step, "nadam", "beta1");
-  const double b2 = hyperparameter(beta2).used_below_one(step, "nadam", "beta2");
-  const auto at = [&](std::int64_t t) { return b1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
-  double product = 1;
-  for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
-  const double now = at(step), next = at(step + 1);
-  return {rate * next / (1 - product * next), rate * (1 - now) / (1 - product), 1 - b1, 1 - b2,
-    1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "nadam_m");
-  const auto v = slots.state(w, "nadam_v");
-  const auto next_m = eval(m + n[2] * (g - m));
-  const auto next_v = eval(v + n[3] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  slots.assign(w, w - (n[0] * next_m + n[1] * g) / (sqrt(next_v / n[4]) + n[5]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/proximal.hpp
-
-/// Proximal optimizers (Duchi and Singer 2009) in the form of TensorFlow 1's
-/// tf.train.ProximalGradientDescentOptimizer and tf.train.ProximalAdagradOptimizer.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
- return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
-}
-}
-
-/// p = w - learning_rate g, w <- sign(p) max(|p| - learning_rate l1, 0) / (1 + learning_rate l2)
-struct proximal_gradient_descent {
- hyperparameter learning_rate = 0.001;
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
-
- static constexpr int count = 3;
- std::array<double, count> numbers(std::int64_t step) const {
-  constexpr const char* name = "proximal_gradient_descent";
-  return {learning_rate.used(step, name, "learning_rate"),
-    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
-    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto p = eval(w - n[0] * g);
-  slots.assign(w, detail::proximal(p, n[0], n[1], n[2]));
- }
-};
-
-/// a <- a + g^2, r = learning_rate / sqrt(a), p = w - r g, w <- sign(p) max(|p| - r l1, 0) / (1 + r l2)
-struct proximal_adagrad {
- hyperparameter learning_rate = 0.001;
- double initial_accumulator_value = 0.1; ///< positive
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
-
- static constexpr int count = 3;
- std::array<double, count> numbers(std::int64_t step) const {
-  constexpr const char* name = "proximal_adagrad";
-  hyperparameter(initial_accumulator_value).used_positive(step, name, "initial_accumulator_value");
-  return {learning_rate.used(step, name, "learning_rate"),
-    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
-    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto next = eval(a + square(g));
-  const auto rate = eval(n[0] * rsqrt(next));
-  const auto p = eval(w - rate * g);
-  slots.assign(a, next);
-  slots.assign(w, detail::proximal(p, rate, n[1], n[2]));
- }
-};
-
-// -- tapegraph/nn/optimizers/rmsprop.hpp
-
-/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v
-/// + epsilon), w <- w - u. If centred, a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the
-/// root. With momentum, d <- momentum d + u, w <- w - d. The type determines the state: `rmsprop`,
-/// `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
-template <bool Momentum, bool Centered>
-struct basic_rmsprop {
- hyperparameter learning_rate = 0.001;
- hyperparameter rho = 0.9;
- hyperparameter momentum = Momentum ? 0.9 : 0.0; ///< read where the type has momentum; otherwise it must be 0
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double r = rho.used(step, "rmsprop", "rho"), u = momentum.used(step, "rmsprop", "momentum");
-  if (!Momentum && u != 0)
-   hyperparameter::refuse(u, step, "rmsprop", "momentum", "must be 0, rmsprop_momentum has one");
-  return {learning_rate.used(step, "rmsprop", "learning_rate"), r, 1 - r,
-    epsilon.used_positive(step, "rmsprop", "epsilon"), u};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto v = slots.state(w, "rmsprop_v");
-  const auto next_v = eval(n[1] * v + n[2] * square(g));
-  slots.assign(v, next_v);
-  if constexpr (Centered) {
-   const auto a = slots.state(w, "rmsprop_average");
-   const auto next_a = eval(n[1] * a + n[2] * g);
-   slots.assign(a, next_a);
-   finish(slots, w, n[0] * g / sqrt(next_v - square(next_a) + n[3]), n);
-  } else {
-   finish(slots, w, n[0] * g / sqrt(next_v + n[3]), n);
-  }
- }
-
-private:
- static constexpr void finish(const auto& slots, const auto& w, const auto& u, const auto& n) {
-  if constexpr (Momentum) {
-   const auto d = slots.state(w, "rmsprop_momentum");
-   const auto next = eval(n[4] * d + u);
-   slots.assign(d, next);
-   slots.assign(w, w - next);
-  } else {
-   slots.assign(w, w - u);
-  }
- }
-};
-using rmsprop = basic_rmsprop<false, false>;
-using rmsprop_momentum = basic_rmsprop<true, false>;
-using centered_rmsprop = basic_rmsprop<false, true>;
-using centered_rmsprop_momentum = basic_rmsprop<true, true>;
-}
-// -- tapegraph/nn/optimizers/schedules.hpp
-
-/// Schedules: numbers that depend on the step, which counts from 0 like Keras's iterations. Names,
-/// members and formulas are those of keras.optimizers.schedules; where Keras has none, the comment
-/// names the source.
-///
-/// A schedule throws argument_error where it has no number, for example with `decay_steps` of zero.
-/// Its result is checked where it is used.
-
-namespace tapegraph {
-
-namespace detail {
-inline double divisor_of(double steps, const char* schedule, const char* member) {
- if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
- return steps;
-}
-inline double within(bool valid, double value, const char* schedule, const char* member, const char* rule) {
- if (!valid || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
- return value;
-}
-inline double along_cosine(double from, double to, double share) {
- return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
-}
-}
-
-/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` rounds the quotient down.
-struct exponential_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.96;
- bool staircase = false;
-
- double operator()(std::int64_t step) const {
-  const double p =
-   static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
-  detail::within(decay_rate >= 0, decay_rate, "exponential_decay", "decay_rate", "must not be negative");
-  return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
- }
-};
-
-/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` rounds the quotient
-/// down.
-struct inverse_time_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.5;
- bool staircase = false;
-
- double operator()(std::int64_t step) const {
-  const double p =
-   static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
-  return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
- }
-};
-
-/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power +
-/// end_learning_rate; with `cycle` the smallest multiple of decay_steps that is not below the step
-/// replaces decay_steps.
-struct polynomial_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, end_learning_rate = 0.0001, power = 1;
- bool cycle = false;
-
- double operator()(std::int64_t step) const {
-  const double n = detail::divisor_of(decay_steps, "polynomial_decay", "decay_steps");
-  detail::within(power >= 0, power, "polynomial_decay", "power", "must not be negative");
-  const auto s = static_cast<double>(step);
-  const double share = cycle ? s / (n * (step == 0 ? 1 : std::ceil(s / n))) : std::min(s, n) / n;
-  return (initial_learning_rate - end_learning_rate) * std::pow(1 - share, power) + end_learning_rate;
- }
-};
-
-/// values[i] up to and including step boundaries[i], and the last one afterwards:
-/// `piecewise_constant_decay<2>{.boundaries = {1000, 2000}, .values = {0.1, 0.01, 0.001}}`.
-template <std::size_t Boundaries>
-struct piecewise_constant_decay {
- std::array<std::int64_t, Boundaries> boundaries;
- std::array<double, Boundaries + 1> values;
-
- double operator()(std::int64_t step) const {
-  std::size_t i = 0;
-  while (i < Boundaries && step > boundaries[i]) ++i;
-  return values[i];
- }
-};
-
-/// Half a cosine wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016,
-/// without restarts). With `warmup_steps`, it starts with a linear warmup from
-/// initial_learning_rate to warmup_target, from where the wave descends; decay_steps are counted
-/// from there.
-struct cosine_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, alpha = 0;
- double warmup_target = 0, warmup_steps = 0;
-
- double operator()(std::int64_t step) const {
-  const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
-  detail::within(warmup_steps >= 0, warmup_steps, "cosine_decay", "warmup_steps", "must not be negative");
-  const auto s = static_cast<double>(step);
-  if (s < warmup_steps)
-   return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
-  const double from = warmup_steps > 0 ? warmup_target : initial_learning_rate;
-  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * (std::min(s - warmup_steps, n) / n)));
-  return from * ((1 - alpha) * wave + alpha);
- }
-};
-
-/// Successive half waves (Loshchilov and Hutter 2016): each is t_mul times as long as the one
-/// before and starts at m_mul times its height; alpha is the smallest fraction of
-/// initial_learning_rate.
-struct cosine_decay_restarts {
- double initial_learning_rate = 0.01, first_decay_steps = 1000, t_mul = 2, m_mul = 1, alpha = 0;
-
- double operator()(std::int64_t step) const {
-  double length = detail::divisor_of(first_decay_steps, "cosine_decay_restarts", "first_decay_steps");
-  detail::divisor_of(t_mul, "cosine_decay_restarts", "t_mul");
-  double s = static_cast<double>(step), restarts = 0;
-  if (t_mul == 1) {
-   restarts = std::floor(s / length);
-   s -= restarts * length;
-  } else {
-   while (s >= length) {
-    s -= length;
-    length *= t_mul;
-    ++restarts;
-    if (length < 1e-9 * first_decay_steps) return alpha * initial_learning_rate;
-   }
-  }
-  const double wave = 0.5 * std::pow(m_mul, restarts) * (1 + std::cos(std::numbers::pi * (s / length)));
-  return initial_learning_rate * ((1 - alpha) * wave + alpha);
- }
-};
-
-namespace detail {
-template <class First, class Second>
-struct one_then_another {
- First first;
- Second second;
- std::int64_t steps;
- double operator()(std::int64_t step) const { return step < steps ? first(step) : second(step - steps); }
-};
-}
-
-/// A linear warmup from `start` to `target` within `steps` steps, and `target` from step `steps`
-/// on. `.then(schedule)` continues with any other (optax's linear_schedule and join_schedules),
-/// which counts its steps from there: `linear_warmup{.steps = 100, .target =
-/// 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
-struct linear_warmup {
- std::int64_t steps = 1000;
- double start = 0, target = 0.01;
-
- double operator()(std::int64_t step) const {
-  if (step >= steps) return target;
-  return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
- }
- template <schedule Next>
- detail::one_then_another<linear_warmup, Next> then(Next next) const {
-  return {*this, next, steps};
- }
-};
-
-/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from
-/// max_rate / div_factor to max_rate at step pct_start total_steps - 1, then down to max_rate /
-/// div_factor / final_div_factor at step total_steps - 1, where it stays. A cycle whose first phase
-/// is only step 0 starts at max_rate.
-struct one_cycle {
- double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
-
- double operator()(std::int64_t step) const {
-  detail::within(total_steps >= 1, total_steps, "one_cycle", "total_steps", "must be at least 1");
-  detail::within(pct_start >= 0 && pct_start <= 1, pct_start, "one_cycle", "pct_start", "must be within [0, 1]");
-  const double first = max_rate / detail::divisor_of(div_factor, "one_cycle", "div_factor");
-  const double last = first / detail::divisor_of(final_div_factor, "one_cycle", "final_div_factor");
-  const double peak = pct_start * total_steps - 1, end = total_steps - 1;
-  const double s = std::min(static_cast<double>(step), end);
-  if (s <= peak) return peak > 0 ? detail::along_cosine(first, max_rate, s / peak) : max_rate;
-  return detail::along_cosine(max_rate, last, (s - peak) / (end - peak));
- }
-};
-
-// -- tapegraph/nn/optimizers/weight_average.hpp
-
-/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, which starts as the
-/// weights of the first step (Keras's use_ema). It is the variable "PATH/average", `unset` until
-/// the first step; `averaged_weights` replaces weights by averages.
-struct weight_average {
- hyperparameter decay = 0.99;
-
- static constexpr auto role = chain_role::weights;
- static constexpr std::string_view state_name = "average";
- /// Marks a missing average. It is a number rather than NaN, which check_finite would report in
- /// steps that a gate suspends.
- static constexpr double unset = -0x1p127;
- static constexpr bool is_set(double average) { return average > unset; }
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double d = decay.used(step, "weight_average", "decay");
-  if (d > 1) hyperparameter::refuse(d, step, "weight_average", "decay", "must be at most 1");
-  return {1 - d};
- }
- double first_value(std::string_view state) const { return state == state_name ? unset : 0; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  const auto average = slots.state(w, state_name);
-  slots.assign(average, where(average > unset, average + n[0] * (next - average), next));
-  return next;
- }
-};
-
-/// Exchanges weights and averages while it lives, or until `restore()`: evaluate, predict and save
-/// then use the averages. Weights that no step has updated yet stay. Do not train meanwhile. Throws
-/// argument_error where there is no average.
-class averaged_weights {
-public:
- explicit averaged_weights(variable_list& variables) : variables_(&variables) {
-  if (exchange(variables) == 0)
-   throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
- }
- averaged_weights(const averaged_weights&) = delete;
- averaged_weights& operator=(const averaged_weights&) = delete;
- ~averaged_weights() { restore(); }
-
- void restore() {
-  if (variables_ != nullptr) exchange(*variables_);
-  variables_ = nullptr;
- }
- /// Leaves the averages in place of the weights (Keras's finalize_variable_values).
- void keep() { variables_ = nullptr; }
-
-private:
- template <class T>
- static void exchange(variable& w, variable& average) {
-  T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
-  for (std::int64_t i = 0; i < w.size(); ++i)
-   if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
- }
- static int exchange(variable_list& variables) {
-  int count = 0;
-  for (variable& w : variables) {
-   if (w.optimizer_state()) continue;
-   variable* const average = variables.find(w.path() + "/average");
-   if (average == nullptr || !average->optimizer_state()) continue;
-   if (average->size() != w.size())
-    throw argument_error("averaged_weights: '" + average->path() + "' has the " +
-         std::to_string(average->size()) + " elements of one rank's slices; " +
-         "gather_optimizer_state() on every rank first");
-   if (w.type() == dtype::f64)
-    exchange<double>(w, *average);
-   else
-    exchange<float>(w, *average);
-   ++count;
-  }
-  return count;
- }
-
- variable_list* variables_;
-};
-
-// -- tapegraph/nn/optimizers/weights_after.hpp
-template <fixed_string... Patterns>
-struct rate_for {
- hyperparameter factor = 1;
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const { return {factor.used(step, "rate_for", "factor")}; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  return only<Patterns...>::holds(slots) ? eval(w + n[0] * (next - w)) : next;
- }
-};
-template <class Mask = all_variables>
-struct basic_keep_within {
- double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t) const {
-  if (!(low <= high))
-   throw argument_error("keep_within: low must not be above high, given " + std::to_string(low) + " and " +
-        std::to_string(high));
-  return {low, high};
- }
- static constexpr auto after(const auto& slots, const auto&, const auto& next, const auto& n) {
-  return Mask::holds(slots) ? eval(clip(next, n[0], n[1])) : next;
- }
-};
-using keep_within = basic_keep_within<>;
-template <class Mask = all_variables>
-struct basic_limit_norm {
- hyperparameter norm = 2;
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const { return {norm.used(step, "limit_norm", "norm")}; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
-  detail::refuse_rows(slots, w,
-       "limit_norm: norms along the first axis are not known where a gradient is sparse");
-  const auto length = detail::euclidean(next, 1, true, std::source_location::current());
-  return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
- }
-};
-using limit_norm = basic_limit_norm<>;
-}
-
-/// Includes every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header
-/// only includes nn/optimizers/basic.hpp: sgd, momentum, nesterov_momentum, adam.
-// -- tapegraph/nn/losses/all.hpp
-
-/// Includes all losses. nn/losses/basic.hpp has the five of the umbrella header.
-
-// -- tapegraph/nn/losses/cross_entropy.hpp
-
-// -- tapegraph/nn/losses/loss.hpp
-
-/// Building blocks of losses. A loss is a plain struct. A loss with members has `count` and
-/// `numbers()`, and its functions take those numbers as a third argument, scalars of the output's
-/// type, so that they may change between steps without another compilation. Called by hand with two
-/// arguments it uses its members' values.
-///
-/// `per_record(output, labels[, n])` is the loss after the last axis was reduced (Keras's `call`),
-/// which weights of records multiply.
-
-namespace tapegraph::detail {
-[[noreturn]] inline void refuse_number(const char* who, const char* what, double value, double low, double high) {
- const auto text = [](double v) {
-  std::string s = std::to_string(v);
-  while (s.find('.') != s.npos && (s.back() == '0' || s.back() == '.')) {
-   const bool point = s.back() == '.';
-   s.pop_back();
-   if (point) break;
-  }
-  return s;
- };
- const std::string range = high == std::numeric_limits<double>::infinity()
-        ? "must be finite and at least " + text(low)
-        : "is outside [" + text(low) + ", " + text(high) + "]";
- throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
-}
-constexpr double number_within(const char* who, const char* what, double value, double low,
-       double high = std::numeric_limits<double>::infinity()) {
- if (!(value >= low && value <= high) || value == std::numeric_limits<double>::infinity())
-  refuse_number(who, what, value, low, high);
- return value;
-}
-template <class T>
-concept has_numbers = requires {
- T::count;
-};
-template <std::size_t First, std::size_t Count>
-constexpr auto part_of_numbers(const auto& n) {
- using scalar = std::remove_cvref_t<decltype(n[0])>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<scalar, Count>{n[First + I]...}; }
- (std::make_index_sequence<Count>{});
-}
-template <class Z>
-constexpr auto sealed_labels(const Z& z) {
- if constexpr (tensor_like<Z>)
-  return eval(z);
- else
-  return z;
-}
-template <class X, class Z>
-constexpr auto labels_like(const X& x, const Z& z) {
- check_labels(x, z);
- return sealed_labels(z);
-}
-template <class Loss>
-constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
- return Loss::each(eval(x), sealed_labels(z), n...);
-}
-template <class Loss>
-constexpr auto mean_of_elements(const auto& x, const auto& z, const auto&... n) {
- const auto of = [](const auto&... all) { return mean(elements_of<Loss>(all...)); };
- return in_floats(of, x, z, n...);
-}
-template <class Loss>
-constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
- const auto of = [](const auto&... all) { return mean_of_record(elements_of<Loss>(all...)); };
- return in_floats(of, x, z, n...);
-}
-template <class Loss>
-constexpr auto mean_of_records(const auto& x, const auto& z, const auto&... n) {
- return in_floats([](const auto&... all) { return mean(Loss::per_record(all...)); }, x, z, n...);
-}
-template <class Loss>
-struct loss_of_records {
- constexpr auto operator()(const auto& x, const auto& z) const { return mean_of_records<Loss>(x, z); }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-};
-template <class Loss>
-struct loss_of_elements {
- constexpr auto operator()(const auto& x, const auto& z) const { return mean_of_elements<Loss>(x, z); }
- static constexpr auto per_record(const auto& x, const auto& z) { return record_means_of<Loss>(x, z); }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-};
-inline constexpr double loss_epsilon = 1e-7;
-}
-
-/// Cross-entropies of probabilities, and label smoothing. nn/losses/basic.hpp has those of logits.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr auto log_of_probabilities(const auto& p) {
- const auto total = sum(p, -1, {.keepdims = true});
- return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
-}
-constexpr auto chosen_of(const auto& x, const auto& z) {
- check_classes(x, z);
- return without_last_axis(take_along(x, expand_dims(z, -1)));
-}
-}
-
-/// -sum z log p over the last axis, of probabilities p [batch..., classes] and distributions z.
-struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_entropy> {
- static constexpr std::string_view name = "categorical_cross_entropy";
- static constexpr auto per_record(const auto& p, const auto& z) {
-  const auto of = [](const auto& output, const auto& given) {
-   const auto labels = detail::labels_like(output, given);
-   return sum(-(labels * detail::log_of_probabilities(output)), -1);
-  };
-  return detail::in_floats(of, p, z);
- }
- static constexpr auto right(const auto& p, const auto& z) { return softmax_cross_entropy::right(p, z); }
- static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
-};
-
-/// -log p of the class, of probabilities p [batch..., classes] and int32 class numbers [batch...].
-struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categorical_cross_entropy> {
- static constexpr std::string_view name = "sparse_categorical_cross_entropy";
- static constexpr auto per_record(const auto& p, const auto& z) {
-  const auto of = [](const auto& output, const auto& classes) {
-   return eval(-detail::chosen_of(detail::log_of_probabilities(output), classes));
-  };
-  return detail::in_floats(of, p, z);
- }
- static constexpr tensor_spec labels(dtype, const shape& output) {
-  return {dtype::i32, detail::dims_without_last(output)};
- }
- static constexpr auto right(const auto& p, const auto& z) { return sparse_softmax_cross_entropy::right(p, z); }
- static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
-};
-
-namespace detail {
-enum class label_smoothing_kind { none, binary, categorical, sparse_logits, sparse_probabilities };
-template <class Loss>
-constexpr label_smoothing_kind smoothing_of() {
- if constexpr (std::is_same_v<Loss, sigmoid_cross_entropy> || std::is_same_v<Loss, binary_cross_entropy>)
-  return label_smoothing_kind::binary;
- else if constexpr (std::is_same_v<Loss, softmax_cross_entropy> || std::is_same_v<Loss, categorical_cross_entropy>)
-  return label_smoothing_kind::categorical;
- else if constexpr (std::is_same_v<Loss, sparse_softmax_cross_entropy>)
-  return label_smoothing_kind::sparse_logits;
- else if constexpr (std::is_same_v<Loss, sparse_categorical_cross_entropy>)
-  return label_smoothing_kind::sparse_probabilities;
- else if constexpr (requires { Loss::smoothing; })
-  return Loss::smoothing;
- else
-  return label_smoothing_kind::none;
-}
-}
-
-/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 for
-/// binary losses and z (1 - s) + s / classes for the others, s = `label_smoothing` in [0, 1].
-/// `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy uses the original labels.
-template <class Loss>
-struct smoothed {
- Loss loss{};
- double label_smoothing = 0.1;
-
- static constexpr std::string_view name = "smoothed";
- static constexpr int count = [] {
-  if constexpr (detail::has_numbers<Loss>)
-   return Loss::count + 1;
-  else
-   return 1;
- }();
- constexpr std::array<double, count> numbers() const {
-  std::array<double, count> n{detail::number_within("smoothed", "label_smoothing", label_smoothing, 0, 1)};
-  if constexpr (detail::has_numbers<Loss>) {
-   const auto of_loss = loss.numbers();
-   for (std::size_t i = 0; i < of_loss.size(); ++i) n[i + 1] = of_loss[i];
-  }
-  return n;
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::mean_of_records<smoothed>(x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::in_floats([](const auto&... operands) { return of_records(operands...); }, x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
- static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
- { return Loss::right(x, z); }
- static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
- { return Loss::accuracy(x, z); }
-
-private:
- static constexpr auto of_records(const auto& x, const auto& z, const auto& n) {
-  using enum detail::label_smoothing_kind;
-  constexpr auto kind = detail::smoothing_of<Loss>();
-  static_assert(kind != none, "smoothed: this loss has no labels to smooth; a cross-entropy has");
-  if constexpr (kind == binary) {
-   return of_loss(x, eval(z * (1 - n[0]) + 0.5 * n[0]), n);
-  } else if constexpr (kind == categorical) {
-   const auto labels = eval(z);
-   const auto share = extent_number(labels, detail::reduced_size(labels, -1));
-   return of_loss(x, eval(labels * (1 - n[0]) + n[0] * (ones_like(labels) / share)), n);
-  } else {
-   const auto logs = [&] {
-    if constexpr (kind == sparse_logits)
-     return log_softmax(x);
-    else
-     return detail::log_of_probabilities(x);
-   }();
-   const auto right = detail::chosen_of(logs, z);
-   const auto others = mean(logs, -1);
-   return eval(-((1 - n[0]) * right + n[0] * others));
-  }
- }
- static constexpr auto of_loss(const auto& x, const auto& z, const auto& n) {
-  if constexpr (detail::has_numbers<Loss>)
-   return Loss::per_record(x, z, detail::part_of_numbers<1, static_cast<std::size_t>(Loss::count)>(n));
-  else
-   return Loss::per_record(x, z);
- }
-};
-}
-// -- tapegraph/nn/losses/ctc.hpp
-
-// -- tapegraph/eager/scan.hpp
-
-// -- tapegraph/ops/scan/scan.hpp
-
-/// scan: runs a function of one step, a cell, over the steps of a sequence. graph/scan.hpp and
-/// eager/scan.hpp implement it for the modes; programs include nn/scan.hpp.
-
-namespace tapegraph {
-
-struct scan_options {
- int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
- bool go_backwards =
-  false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
- /// Keeps only the state of every step for the derivative, which computes the cell again, in graph
- /// mode. In eager mode use a `checkpoint` inside the cell.
- bool recompute = false;
-};
-
-/// The result of `scan`: the state after the last step, in the form of the initial one, and the outputs
-/// of all steps.
-template <class State, class H>
-struct scan_values {
- State last;
- H sequence;
-};
-
-/// Each mode specialises it: `run(cell, state, xs, mask, options, where, weights...)`. The state is
-/// sealed, a handle or a std::tuple of handles; `mask` is a handle or no_mask.
-template <class Mode>
-struct mode_scan {
- static_assert(always_false<Mode>, "scan: not under vmap; a batch is an axis of what the cell computes with");
-};
-
-namespace detail {
-struct no_mask {};
-template <class T>
-concept tuple_like = !tensor_like<T> && requires {
- std::tuple_size<T>::value;
-};
-template <class T>
-concept scan_state = tensor_like<T> || tuple_like<T>;
-template <scan_state S>
-constexpr auto sealed_state(const S& state, std::source_location where) {
- if constexpr (tensor_like<S>)
-  return eval(state, where);
- else
-  return std::apply(
-   [&](const auto&... each) {
-    return std::tuple<decltype(eval(each, where))...>{eval(each, where)...};
-   },
-   state);
-}
-template <class State, class Result>
-constexpr auto sealed_step(const Result& result, std::source_location where) {
- static_assert(tuple_like<Result>, "scan: a cell returns a pair, {new state, output}");
- static_assert(std::tuple_size_v<Result> == 2, "scan: a cell returns a pair, {new state, output}");
- const auto& [state, output] = result;
- using given = std::remove_cvref_t<decltype(state)>;
- static_assert(scan_state<given> && tensor_like<State> == tensor_like<given>,
-    "scan: a cell returns its state in the form in which it is given: one tensor, or a tuple of them");
- const auto y = eval(output, where);
- if constexpr (tensor_like<given>) {
-  return std::tuple<decltype(eval(state, where)), std::remove_const_t<decltype(y)>>(eval(state, where), y);
- } else {
-  static_assert(std::tuple_size_v<given> == std::tuple_size_v<State>,
-     "scan: a cell returns as many tensors of state as it is given");
-  return std::tuple_cat(sealed_state(state, where), std::tuple<std::remove_const_t<decltype(y)>>(y));
- }
-}
-template <handle M, handle H>
-constexpr H where_counted(const M& mask, const H& value, const H& before, std::source_location where) {
- const shape from = shape_of(mask);
- shape target = from;
- for (int i = from.rank(); i < shape_of(value).rank(); ++i) target.push_back(1);
- const M raised = invoke<reshape_op>({}, &target, where, mask);
- return eval(tapegraph::where(raised, value, before), where);
-}
-template <class Cell, class State, class X, class Mask, class... W>
-constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, const Mask& mask, const scan_options& o,
-      std::source_location where, const W&... weights) {
- const auto state = sealed_state(initial, where);
- const auto input = eval(xs, where);
- using mode = mode_of_t<X, W...>;
- const auto ordered = [&](const auto& sequence) {
-  const auto whole = eval(sequence, where);
-  using handle_type = std::remove_const_t<decltype(whole)>;
-  return o.go_backwards && o.axis >= 0 && o.axis < shape_of(whole).rank()
-    ? handle_type(reverse(whole, o.axis, where))
-    : whole;
- };
- const auto run = [&](const auto& sequence, const auto& steps) {
-  return std::apply(
-   [&](const auto&... sealed) {
-    return mode_scan<mode>::run(cell, state, sequence, steps, o, where, sealed...);
-   },
-   std::tuple<decltype(eval(weights, where))...>{eval(weights, where)...});
- };
- if constexpr (std::is_same_v<Mask, no_mask>) {
-  return run(ordered(input), mask);
- } else {
-  const auto counted = ordered(counted_steps(input, mask.steps, where));
-  const auto steps = ordered(mask.steps);
-  return run(counted, steps);
- }
-}
-}
-
-/// Runs a cell over time: (state, y_t) = cell(state, x_t, weights...) for t = 0, 1, ... Returns the state
-/// after the last step and the outputs of all steps:
-///
-///     const auto [last, sequence] = tg::scan(cell, initial, xs, weights...);
-///
-/// - cell: a function object, written with the library's functions, that returns a pair {new state,
-///   output}. In graph mode it is traced once, however long the sequence, so it may not capture:
-///   everything it reads is an argument. There it uses no variables of its own, draws no random numbers
-///   and prints nothing. In a graph that is made at run time (tg::traced) it may capture values, scopes
-///   and data.
-/// - initial: one tensor or a std::tuple of them; the cell receives the state in the same form and
-///   returns tensors of the same shapes and types.
-/// - xs [batch, time, ...]: x_t is [batch, ...]; the sequence of outputs has time at the same axis
-///   (`scan_options::axis`). Time may be a symbol; it is at least 1.
-/// - weights: tensors that are the same in all steps, parameters as well as constants.
-///
-/// All floating-point operands have one element type, and derivatives flow to all of them: up to the
-/// third in graph mode, of any order in eager mode, where the tape records the steps.
-template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const W&... weights) {
- return detail::scan_over(cell, initial, xs, detail::no_mask{}, {}, std::source_location::current(), weights...);
-}
-template <class Cell, detail::scan_state State, tensor_like X, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
-     const W&... weights) {
- return detail::scan_over(cell, initial, xs, detail::no_mask{}, options, std::source_location::current(),
-       weights...);
-}
-/// With a mask, bool [batch, time]: at steps where it is false the state does not change, and the output
-/// repeats that of the previous step; before the first step that counts it is zero. At these steps the
-/// cell receives zeros instead of the elements of xs.
-template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
-constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
-     const step_mask<M>& mask, const W&... weights) {
- return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
-}
-no_such_option_in<scan_options> scan(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
-}
-
-/// Scans in eager mode: the cell is called step by step, and its operations are recorded one by
-/// one.
-
-namespace tapegraph {
-
-namespace detail {
-template <class T, class F>
-void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
- const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;
- if (steps == 1) return f(tensor<T>(take(xs, 0, axis, where)));
- each_step(part_of(xs, axis, 0, half, where), axis, where, f);
- each_step(part_of(xs, axis, half, steps - half, where), axis, where, f);
-}
-template <class T>
-void collect_steps(const tensor<T>& xs, int axis, std::source_location where, std::vector<tensor<T>>& to) {
- each_step(xs, axis, where, [&](const tensor<T>& x) { to.push_back(x); });
-}
-}
-
-template <>
-struct mode_scan<eager> {
- template <class Cell, class State, class T, class Mask, class... W>
- static auto run(const Cell& cell, State state, const tensor<T>& xs, const Mask& mask, const scan_options& o,
-     std::source_location where, const W&... weights) {
-  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
-  refuse_sequences(xs, mask, o.axis);
-  using result = decltype(detail::sealed_step<State>(cell(state, xs, weights...), where));
-  constexpr std::size_t carries = std::tuple_size_v<result> - 1;
-  using output = std::tuple_element_t<carries, result>;
-  std::vector<tensor<bool>> counted;
-  if constexpr (masked) detail::collect_steps(mask, o.axis, where, counted);
-  std::vector<output> outputs;
-  detail::each_step(xs, o.axis, where, [&](const tensor<T>& x) {
-   const result next = detail::sealed_step<State>(cell(std::as_const(state), x, weights...), where);
-   output y = std::get<carries>(next);
-   if constexpr (masked)
-    std::apply([&](const auto&... value) { (refuse_mask(value, counted.front()), ...); }, next);
-   if (y.rank() < o.axis)
-    throw shape_error("scan: the cell's output " + text(y) + " has too few axes to have time at axis " +
-        std::to_string(o.axis));
-   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (..., [&](auto& old, const auto& value) {
-     static_assert(
-      std::is_same_v<std::remove_cvref_t<decltype(old)>, std::remove_cvref_t<decltype(value)>>,
-      "scan: the cell's new state has another element type than the state");
-     if (!(old.shape() == value.shape()))
-      throw shape_error("scan: the cell's new state has another shape or type than the state: " +
-          text(value) + ", " + text(old));
-     if constexpr (masked)
-      old = detail::where_counted(counted[outputs.size()], value, old, where);
-     else
-      old = value;
-    }(element<I>(state), std::get<I>(next)));
-   }
-   (std::make_index_sequence<carries>{});
-   if constexpr (masked)
-    y = detail::where_counted(
-     counted[outputs.size()], y,
-     outputs.empty() ? zeros<typename output::element_type>(y.shape()) : outputs.back(), where);
-   outputs.push_back(y);
-  });
-  const output sequence = detail::stacked(outputs.data(), static_cast<int>(outputs.size()), o.axis, where);
-  return scan_values<State, output>{state, sequence};
- }
-
-private:
- template <std::size_t I, class State>
- static auto& element(State& state) {
-  if constexpr (handle<State>)
-   return state;
-  else
-   return std::get<I>(state);
- }
- template <class T>
- static std::string text(const tensor<T>& x) {
-  return name_of(x.type()) + to_string(x.shape());
- }
- template <class T>
- static void refuse_mask(const tensor<T>& value, const tensor<bool>& mask) {
-  if (value.rank() < mask.rank())
-   throw shape_error("scan: a state or output has fewer axes than the mask: " + text(value) + ", " +
-       text(mask));
- }
- template <class T, class Mask>
- static void refuse_sequences(const tensor<T>& xs, const Mask& mask, int axis) {
-  const shape& dims = xs.shape();
-  if (axis < 0 || axis >= dims.rank())
-   throw shape_error("scan: xs has no axis for time there: " + text(xs) + ", axis " + std::to_string(axis));
-  if (dims[axis].value == 0) throw shape_error("scan: a sequence of no steps: " + text(xs));
-  if constexpr (!std::is_same_v<Mask, detail::no_mask>) {
-   static_assert(std::is_same_v<Mask, tensor<bool>>, "scan: a mask is bool");
-   const shape& steps = mask.shape();
-   bool valid = steps.rank() > axis && steps.rank() <= dims.rank();
-   for (int i = 0; valid && i < steps.rank(); ++i) valid = steps[i] == dims[i];
-   if (!valid)
-    throw shape_error("scan: a mask is bool, with the leading axes of xs up to time at least: " + text(xs) +
-        ", " + text(mask));
-  }
- }
-};
-}
-// -- tapegraph/graph/scan.hpp
-// -- tapegraph/graph/scan_cells.hpp
-// -- tapegraph/graph/scan_step.hpp
-namespace tapegraph::ir {
-inline constexpr int most_scan_derivatives = 3;
-struct scan_attributes {
- std::int64_t carries = 0, sequences = 0, constants = 0;
- std::int64_t symbols = 0;
- std::int64_t axis = 0;
- std::int64_t recompute = 0;
- std::int64_t cell = 0;
- std::int64_t
-  wanted[most_scan_derivatives]{};
- constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
-};
-enum class scan_role : int { carry, sequence, constant };
-struct scan_input {
- scan_role role;
- int node;
- int operand;
- int axis;
- int next;
-};
-struct scan_output {
- scan_role role;
- int node;
- int operand;
- int axis;
-};
-struct scan_step {
- list<scan_input> inputs;
- list<scan_output> outputs;
- std::source_location where{};
-};
-namespace detail {
-constexpr void adopt_failure(trace& t, const trace& inner) {
- const failure& e = inner.error;
- if (e.what == nullptr || t.error.what != nullptr) return;
- const auto operand = [&](const operand_info& o) {
-  return operand_info{o.type, shape(o.dims.rank(), o.dims.data(), &t.extents)};
- };
- t.fail(e.what);
- t.error.operation = e.operation;
- t.error.operands = e.operands;
- t.error.first = operand(e.first);
- t.error.second = operand(e.second);
- if (e.line > 0) t.error.line = t.lines.push_back(inner.lines[e.line]);
-}
-constexpr shape without_time(const shape& dims, int axis) {
- shape result;
- result.attach(dims.table());
- for (int i = 0; i < dims.rank(); ++i)
-  if (i != axis) result.push_back(dims[i]);
- return result;
-}
-constexpr void refuse_step(trace& t, const char* what, int first, int second) {
- const operand_info in[2]{t.info(first), t.info(second)};
- t.fail(what, in, 2);
-}
-template <int States, bool Masked, int Constants>
-constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
- constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
- for (int k = 0; k < carries; ++k) {
-  const shape before = given[k].shape(), after = value[k].shape();
-  bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
-  for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
-  if (!same)
-   return refuse_step(t, "scan: the cell's new state has another shape or type than the state", value[k].id(),
-       given[k].id());
- }
- const dtype type = given[0].type();
- const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
- bool one_type = is_floating(type) && value[carries].type() == type;
- for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
- if (!one_type)
-  return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
-      given[0].id(), value[carries].id());
- if (value[carries].rank() < axis)
-  return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
-      given[carries].id());
- for (int k = 0; Masked && k <= carries; ++k)
-  if (value[k].rank() < given[carries + 1].rank())
-   return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
-       given[carries + 1].id());
- for (int i = first_node; i < t.nodes.size(); ++i) {
-  const operation_kind kind = t.nodes[i].op->kind;
-  if (kind != operation_kind::random && kind != operation_kind::effect) continue;
-  t.line = t.nodes[i].line;
-  return t.fail(
-   "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
-   "be part of xs or of the weights");
- }
-}
-template <int States, int Constants, bool Masked, class Cell, class Input>
-constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, const scan_attributes& a, scan_step& step,
-      int first_node, const Input& input) {
- constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
- const int axis = static_cast<int>(a.axis);
- node given[first_constant + Constants];
- for (int k = 0; k < first_constant + Constants; ++k) {
-  const scan_role role = k < carries ? scan_role::carry
-       : k < first_constant ? scan_role::sequence
-             : scan_role::constant;
-  const shape dims = role == scan_role::sequence ? without_time(in[k].dims, axis) : in[k].dims;
-  given[k] = {&t, input(in[k].type, dims)};
-  step.inputs.push_back({role, given[k].id(), k, axis, -1});
- }
- const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>, std::index_sequence<W...>) {
-  if constexpr (States == 0)
-   return tapegraph::detail::sealed_step<node>(
-    cell(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
-  else
-   return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
-    cell(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
-    step.where);
- }
- (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
- node value[carries + 1];
- [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
- (std::make_index_sequence<carries + 1>{});
- check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
- if (t.error.what != nullptr) return;
- if constexpr (Masked) {
-  for (int k = 0; k < carries; ++k)
-   value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-  const node before(&t, input(value[carries].type(), value[carries].shape()));
-  value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
-  step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
- }
- step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
- for (int k = 0; k < carries; ++k) {
-  step.inputs[k].next = value[k].id();
-  step.outputs.push_back({scan_role::carry, k, -1, 0});
- }
-}
-}
-template <class Cell, int States, int Constants, bool Masked>
-struct scan_cell {
- static constexpr int depth = 0;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  detail::trace_cell<States, Constants, Masked>(
-   t, Cell{}, in, a, step, 0, [&](dtype type, const shape& dims) { return t.input("", type, dims); });
- }
-};
-namespace detail {
-struct scan_pullback {
- list<scan_input> adjoints;
- list<int> of_carry;
- list<int> flows;
- list<int> kept;
-};
-constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
-        bool recompute) {
- const dtype type = t.nodes[step.inputs[0].node].type;
- list<int> state(boundary, 0), seen(t.nodes.size(), 0), open, kept;
- for (const scan_input& input : step.inputs)
-  if (input.role == scan_role::carry) state[input.node] = 1;
- for (const int flow : flows)
-  if (flow >= 0) open.push_back(flow);
- while (!open.empty()) {
-  const int id = open.back();
-  open.pop_back();
-  if (seen[id] != 0) continue;
-  seen[id] = 1;
-  const entry& e = t.nodes[id];
-  const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->identity;
-  if (id < boundary && (state[id] != 0 || (!recompute && !moved && e.sealed && e.type == type)))
-   seen[id] = 2;
-  else
-   for (int k = 0; k < e.arguments; ++k) open.push_back(t.argument(id, k));
- }
- for (int id = 0; id < boundary; ++id)
-  if (seen[id] == 2) kept.push_back(id);
- return kept;
-}
-constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recompute, int from) {
- const int boundary = t.nodes.size();
- scan_pullback back;
- back.of_carry.resize(step.inputs.size(), -1);
- list<int> ys, seeds, sources, source_of(step.inputs.size(), -1);
- const auto adjoint = [&](scan_role role, int like, int operand, int axis) {
-  const shape dims = t.dims(like);
-  const int id = t.input("", t.nodes[like].type, dims);
-  seeds.push_back(id);
-  return back.adjoints.push_back({role, id, operand, axis, -1});
- };
- const auto of_carry = [&](int k, int operand) {
-  ys.push_back(step.inputs[k].next);
-  back.of_carry[k] = adjoint(scan_role::carry, step.inputs[k].node, operand, 0);
- };
- for (const scan_output& output : step.outputs) {
-  if (output.role == scan_role::carry) {
-   of_carry(output.node, from);
-  } else {
-   ys.push_back(output.node);
-   adjoint(scan_role::sequence, output.node, from, output.axis);
-  }
- }
- for (int k = 0; k < step.inputs.size(); ++k) {
-  const scan_input input = step.inputs[k];
-  if (input.role == scan_role::carry && back.of_carry[k] < 0) of_carry(k, -1);
-  if (is_floating(t.nodes[input.node].type)) source_of[k] = sources.push_back(input.node);
- }
- const list<int> found = pullback(t, ys, seeds, sources);
- back.flows.resize(step.inputs.size(), -1);
- for (int k = 0; k < step.inputs.size(); ++k)
-  if (source_of[k] >= 0) back.flows[k] = found[source_of[k]];
- back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
- return back;
-}
-}
-template <class Base>
-struct scan_keeping {
- static constexpr int depth = Base::depth;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  list<int> kept;
-  {
-   trace scratch;
-   scratch.extents = t.extents;
-   scan_step inner;
-   inner.where = step.where;
-   Base::build(scratch, in, a, inner);
-   if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
-   detail::adopt_failure(t, scratch);
-  }
-  if (t.error.what != nullptr) return;
-  scan_step inner;
-  inner.where = step.where;
-  Base::build(t, in, a, inner);
-  step.inputs = inner.inputs;
-  for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
-  for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
- }
-};
-template <class Base>
-struct scan_vjp {
- static constexpr int depth = Base::depth + 1;
- static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  const int record = a.given() + 2 * Base::depth;
-  const auto wanted = [&](int operand) {
-   return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
-  };
-  scan_step base;
-  base.where = step.where;
-  Base::build(t, in, a, base);
-  if (t.error.what != nullptr) return;
-  const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
-  if (t.error.what != nullptr) return;
-  step.inputs = back.adjoints;
-  for (const int id : back.kept) {
-   entry& e = t.nodes[id];
-   e.op = &descriptor_of<input_op>;
-   e.arguments = 0;
-   e.words = t.words.push_back(0);
-   step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
-  }
-  for (const scan_input& input : base.inputs)
-   if (input.role != scan_role::carry) step.inputs.push_back(input);
-  for (int k = 0; k < base.inputs.size(); ++k) {
-   const scan_input of = base.inputs[k];
-   if (!detail::is_floating(t.nodes[of.node].type)) continue;
-   const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
-   if (of.role == scan_role::carry) {
-    step.inputs[back.of_carry[k]].next = flow;
-    if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
-   } else if (wanted(of.operand) && of.role == scan_role::sequence) {
-    step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
-   } else if (wanted(of.operand)) {
-    const shape dims = t.dims(of.node);
-    const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
-    const int next = t.map(descriptor_of<add_op>, terms, 2);
-    step.outputs.push_back(
-     {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
-   }
-  }
- }
-};
-
-struct recorded_cell {
- trace nodes;
- scan_step step;
-};
-struct scan_cells {
- std::vector<std::unique_ptr<const recorded_cell>> all;
- kept_functions functions;
- static inline thread_local scan_cells* current = nullptr;
- static inline thread_local model_trace* model = nullptr;
-};
-class scan_cells_now {
-public:
- scan_cells_now(scan_cells& cells, model_trace& model)
-  : before_(std::exchange(scan_cells::current, &cells)),
-  model_before_(std::exchange(scan_cells::model, &model)),
-  functions_before_(std::exchange(kept_functions::current, &cells.functions)) {}
- scan_cells_now(const scan_cells_now&) = delete;
- scan_cells_now& operator=(const scan_cells_now&) = delete;
- ~scan_cells_now() {
-  scan_cells::current = before_;
-  scan_cells::model = model_before_;
-  kept_functions::current = functions_before_;
- }
-private:
- scan_cells* before_;
- model_trace* model_before_;
- kept_functions* functions_before_;
-};
-inline bool is_input_of_cell(const trace& t, int id) {
- return t.is(id, descriptor_of<input_op>) && t.words_of(id)[0] == -1 - id;
-}
-class cell_recording {
-public:
- explicit cell_recording(trace& t)
-  : t_(t),
-  model_(&t == scan_cells::model ? scan_cells::model : nullptr),
-  first_(t.nodes.size()),
-  named_(model_ != nullptr ? model_->named.size() : 0),
-  results_(model_ != nullptr ? model_->results.size() : 0),
-  effects_(count_of_effects()),
-  functions_(count_of_functions()),
-  differentiated_(t.differentiated) {}
- int first_node() const { return first_; }
- int input(dtype type, const shape& dims) {
-  return t_.append(descriptor_of<input_op>, type, dims.rank(), t_.store(dims), nullptr, 0,
-      t_.words.push_back(-1 - t_.nodes.size()));
- }
- void finish(const scan_step& step, scan_attributes& a, list<int>& args);
-private:
- int count_of_effects() const {
-  if (model_ == nullptr) return t_.assignments.size();
-  return t_.assignments.size() + model_->added_losses.size() + model_->row_uses.size() +
-   model_->minimizations.size() + model_->trainings;
- }
- static std::size_t count_of_functions() {
-  return scan_cells::current != nullptr ? scan_cells::current->functions.all.size() : 0;
- }
- bool is_own_input(int id) const { return is_input_of_cell(t_, id); }
- bool is_number(int id) const {
-  return t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>);
- }
- bool is_own(int id) const {
-  const bool leaf = t_.nodes[id].op->kind == operation_kind::leaf;
-  return is_number(id) || (id >= first_ && (!leaf || is_own_input(id)));
- }
- int line_of_cell() const {
-  for (int id = first_; id < t_.nodes.size(); ++id)
-   if (t_.nodes[id].op->kind != operation_kind::leaf) return t_.nodes[id].line;
-  return t_.line;
- }
- list<int> needed_nodes(const scan_step& step) const;
- void copy(int id, trace& to, const list<int>& made, int group) const;
- trace& t_;
- model_trace* model_;
- int first_, named_, results_, effects_;
- std::size_t functions_;
- bool differentiated_;
-};
-inline list<int> cell_recording::needed_nodes(const scan_step& step) const {
- list<int> needed(t_.nodes.size(), 0);
- for (const scan_input& input : step.inputs)
-  if (input.next >= 0) needed[input.next] = 1;
- for (const scan_output& output : step.outputs)
-  if (output.role == scan_role::sequence) needed[output.node] = 1;
- for (int id = needed.size() - 1; id >= 0; --id) {
-  if (needed[id] == 0) continue;
-  needed[id] = is_own(id) ? 1 : 2;
-  for (int k = 0; needed[id] == 1 && k < t_.nodes[id].arguments; ++k) needed[t_.argument(id, k)] = 1;
- }
- return needed;
-}
-inline void cell_recording::copy(int id, trace& to, const list<int>& made, int group) const {
- entry e = t_.nodes[id];
- const bool leaf = e.op->kind == operation_kind::leaf;
- const int first_argument = to.arguments.size(), dims = to.pool.size(), words = to.words.size();
- for (int k = 0; k < e.arguments; ++k) to.arguments.push_back(made[t_.argument(id, k)]);
- for (int i = 0; i < e.rank; ++i) to.pool.push_back(t_.pool[e.dims + i]);
- for (int i = 0; i < (leaf ? 1 : e.op->words); ++i) to.words.push_back(t_.words[e.words + i]);
- e.first_argument = first_argument, e.dims = dims, e.words = words, e.group = group;
- e.scope = e.place = e.task = 0;
- to.nodes.push_back(e);
-}
-inline void cell_recording::finish(const scan_step& step, scan_attributes& a, list<int>& args) {
- if (scan_cells::current == nullptr)
-  t_.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
- const int line = std::exchange(t_.line, line_of_cell());
- if (count_of_effects() != effects_)
-  t_.fail("scan: a cell assigns no variables, minimizes nothing, adds no losses and gathers no rows");
- if (count_of_functions() != functions_)
-  t_.fail("scan: in a cell that captures, the backward function of custom_gradient cannot: pass what it needs as "
-    "an argument of both functions");
- t_.line = line;
- if (t_.error.what != nullptr) return;
- auto kept = std::make_unique<recorded_cell>();
- trace& to = kept->nodes;
- to.extents = t_.extents;
- to.lines = t_.lines;
- list<int> made(t_.nodes.size(), -1);
- const auto as_input = [&](int id) { made[id] = to.input("", t_.nodes[id].type, t_.dims(id)); };
- for (scan_input input : step.inputs) {
-  as_input(input.node);
-  input.node = made[input.node];
-  kept->step.inputs.push_back(input);
- }
- const list<int> needed = needed_nodes(step);
- for (int id = 0; id < needed.size(); ++id) {
-  if (needed[id] != 2) continue;
-  as_input(id);
-  kept->step.inputs.push_back({scan_role::constant, made[id], args.push_back(id), static_cast<int>(a.axis), -1});
-  ++a.constants;
- }
- for (int id = 0, group = -1; id < needed.size(); ++id) {
-  if (needed[id] != 1 || made[id] >= 0) continue;
-  if (t_.nodes[id].group != group) group = t_.nodes[id].group, ++to.groups;
-  made[id] = to.nodes.size();
-  copy(id, to, made, to.groups - 1);
- }
- for (int k = 0; k < step.inputs.size(); ++k)
-  if (step.inputs[k].next >= 0) kept->step.inputs[k].next = made[step.inputs[k].next];
- for (scan_output output : step.outputs) {
-  if (output.role == scan_role::sequence) output.node = made[output.node];
-  kept->step.outputs.push_back(output);
- }
- kept->step.where = step.where;
- for (int id = first_; id < t_.nodes.size(); ++id) {
-  entry& e = t_.nodes[id];
-  if (e.op->kind == operation_kind::leaf) continue;
-  e.op = &descriptor_of<input_op>;
-  e.arguments = 0;
-  e.sealed = true;
-  e.words = t_.words.push_back(-1 - id);
- }
- if (model_ != nullptr) {
-  model_->named.resize(named_);
-  model_->results.resize(results_);
- }
- t_.differentiated = differentiated_;
- scan_cells::current->all.push_back(std::move(kept));
- a.cell = static_cast<std::int64_t>(scan_cells::current->all.size());
-}
-inline void refuse_values_of_cells(model_trace& t) {
- const auto is_left = [&](int id) { return is_input_of_cell(t, id); };
- const auto refuse = [&](int line) {
-  t.line = line;
-  t.fail("scan: a value of a cell is used outside of it: return it as the cell's state or output");
- };
- for (int id = 0; id < t.nodes.size(); ++id)
-  for (int k = 0; k < t.nodes[id].arguments; ++k)
-   if (is_left(t.argument(id, k))) return refuse(t.nodes[id].line);
- for (const output_entry& output : t.outputs)
-  if (is_left(output.node)) return refuse(t.nodes[output.node].line);
- for (const assignment_entry& update : t.assignments)
-  if (is_left(update.node)) return refuse(t.nodes[update.node].line);
-}
-struct recorded_scan_cell {
- static constexpr int depth = 0;
- static void build(trace& t, const operand_info*, const scan_attributes& a, scan_step& step) {
-  if (scan_cells::current == nullptr)
-   return t.fail("scan: a cell with members or captures needs a graph that is made when the program runs");
-  const recorded_cell& cell = *scan_cells::current->all[static_cast<std::size_t>(a.cell) - 1];
-  t.nodes = cell.nodes.nodes;
-  t.arguments = cell.nodes.arguments;
-  t.pool = cell.nodes.pool;
-  t.words = cell.nodes.words;
-  t.lines = cell.nodes.lines;
-  t.inputs = cell.nodes.inputs;
-  t.groups = cell.nodes.groups;
-  const std::source_location where = step.where;
-  step = cell.step;
-  step.where = where;
- }
-};
-}
-// -- tapegraph/graph/scan_kernel.hpp
-// -- tapegraph/graph/scan_program.hpp
-// -- tapegraph/runtime/row_copies.hpp
-namespace tapegraph::runtime {
-struct row_copy {
- void* to;
- const void* from;
- std::int64_t rows;
- std::size_t bytes, to_pitch, from_pitch;
-};
-template <class Backend = backend>
-class row_copies {
-public:
- void add(const kernel_call& c, const row_copy& copy) {
-  if (copy.rows == 0 || copy.bytes == 0) return;
-  if (has_backend && c.stream != nullptr)
-   waiting_.push_back(copy);
-  else
-   copy_here(copy);
- }
- void add(const kernel_call& c, void* to, const void* from, std::size_t bytes) {
-  add(c, {to, from, 1, bytes, bytes, bytes});
- }
- void launch([[maybe_unused]] const kernel_call& c) {
-  if constexpr (has_backend)
-   if (!waiting_.empty()) Backend::copy_rows(c, waiting_.data(), waiting_.size());
-  waiting_.clear();
- }
-private:
- static void copy_here(const row_copy& copy) {
-  auto* to = static_cast<std::byte*>(copy.to);
-  const auto* from = static_cast<const std::byte*>(copy.from);
-  for (std::int64_t row = 0; row < copy.rows; ++row, to += copy.to_pitch) {
-   if (from == nullptr) {
-    std::memset(to, 0, copy.bytes);
-    continue;
-   }
-   std::memcpy(to, from, copy.bytes);
-   from += copy.from_pitch;
-  }
- }
- std::vector<row_copy> waiting_;
-};
-template <class Backend = backend>
-struct copy_of_end {
- static void run(const kernel_call& c) {
-  const std::size_t bytes = c.out[0].bytes();
-  row_copies<Backend> copies;
-  copies.add(c, c.out[0].data, c.in[0].as<const std::byte>() + c.in[0].bytes() - bytes, bytes);
-  copies.launch(c);
- }
- static std::size_t workspace(const kernel_call&) { return 0; }
-};
-template <class Kernel>
-constexpr kernel_pair on_both(bool has_device_half = has_backend) {
- constexpr kernel_functions f{&Kernel::run, &Kernel::workspace};
- return {f, has_device_half ? f : kernel_functions{}};
-}
-}
-namespace tapegraph::ir {
-struct scan_slot {
- scan_role role;
- int operand;
- int axis;
- int index;
-};
-template <int Most>
-struct scan_slots {
- int count = 0;
- scan_slot at[Most]{};
- constexpr void push_back(const scan_slot& slot) {
-  if (count == Most) {
-   constexpr const char* text = "scan: a cell has more values to keep than graph/scan_program.hpp allows";
-   if (!std::is_constant_evaluated()) throw argument_error(text);
-   throw text;
-  }
-  at[count++] = slot;
- }
-};
-struct scan_table {
- scan_slots<256> inputs, outputs;
- scan_attributes attributes{};
- bool backwards = false;
-};
-template <class Backend = runtime::backend>
-class scan_program : public bound_program {
- using base = bound_program;
-public:
- scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
-    runtime::device_runtime* device)
-  : base(view, device, true), table_(&table) {
-  base::arena_.use(nullptr);
-  for (int atom = 0; atom < view.atoms.size(); ++atom)
-   if (has_symbol(atom)) base::given_symbols_[static_cast<std::size_t>(atom)] = c.symbols[atom];
-  const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
-  static std::byte somewhere{};
-  std::vector<bool> aligned(static_cast<std::size_t>(c.inputs), true);
-  for (int i = 0; i < table.inputs.count; ++i) {
-   const scan_slot& slot = table.inputs.at[i];
-   const bool carry = slot.role == scan_role::carry;
-   const int id = carry ? view.variables[slot.index].node : view.inputs[slot.index].node;
-   const entry& e = view.nodes[id];
-   source from;
-   from.view = base::values_[static_cast<std::size_t>(id)];
-   from.view.data = &somewhere;
-   for (int axis = 0; axis < e.rank; ++axis)
-    from.view.extents[axis] = base::table_.evaluate(view.pool[e.dims + axis], value_of);
-   from.read = base::live_.death[static_cast<std::size_t>(id)] >= 0;
-   for (int axis = 0; axis < slot.axis; ++axis) from.rows *= from.view.extents[axis];
-   from.row_bytes = from.view.bytes();
-   if (from.rows > 0) from.row_bytes /= static_cast<std::size_t>(from.rows);
-   if (carry)
-    this->set_variable(slot.index, &somewhere);
-   else if (from.read)
-    this->set_input(slot.index, from.view);
-   from.copied = !stays_in_place(slot, from, aligned) && (carry || from.read);
-   if (from.copied) from.memory = take(from.view.bytes());
-   inputs_.push_back(from);
-  }
-  this->bind();
-  if (device != nullptr) find_numbers();
- }
- bool planned_for(const kernel_call& c, const runtime::device_runtime* device) const {
-  bool same = base::runs_on_ == device;
-  for (int atom = 0; same && atom < base::view_->atoms.size(); ++atom)
-   same = !has_symbol(atom) || base::given_symbols_[static_cast<std::size_t>(atom)] == c.symbols[atom];
-  return same;
- }
- std::size_t workspace_bytes() const { return before_arena_ + this->arena_bytes(); }
- void run_over_time(const kernel_call& c) {
-  const scan_attributes& a = table_->attributes;
-  const std::int64_t time = c.in[a.carries].extents[a.axis];
-  auto* const memory = static_cast<std::byte*>(c.workspace);
-  base::arena_.use(memory + before_arena_);
-  base::pointers_changed_ = true;
-  place_numbers(c, memory);
-  begin(c, memory, time);
-  log_placement();
-  for (std::int64_t s = 0; s < time; ++s) {
-   const std::int64_t t = table_->backwards ? time - 1 - s : s;
-   feed(c, memory, t, time);
-   this->bind();
-   for (const kernel_step& step : base::steps_) step.run(step.call);
-   for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
-   collect(c, t, time);
-   moves_.launch(c);
-  }
-  finish_carries(c, time);
- }
-private:
- struct source {
-  buffer_view view;
-  std::int64_t rows = 1;
-  std::size_t row_bytes = 0;
-  bool read = false, copied = false;
-  std::size_t memory = 0;
-  const std::byte* from = nullptr;
- };
- bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
- std::size_t take(std::size_t bytes) {
-  const std::size_t at = before_arena_;
-  before_arena_ += runtime::aligned(bytes);
-  return at;
- }
- bool stays_in_place(const scan_slot& slot, const source& s, std::vector<bool>& aligned) const {
-  if (slot.operand < 0) return false;
-  const bool sequence = slot.role == scan_role::sequence, whole = s.view.bytes() % runtime::alignment == 0;
-  const auto operand = static_cast<std::size_t>(slot.operand);
-  const bool begins_aligned = aligned[operand];
-  aligned[operand] = begins_aligned && whole;
-  if (slot.role == scan_role::carry || (sequence && s.rows != 1)) return false;
-  return base::runs_on_ == nullptr || (begins_aligned && (whole || !sequence));
- }
- void find_numbers() {
-  for (int id = 0; id < base::view_->nodes.size(); ++id) {
-   const entry& e = base::view_->nodes[id];
-   const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
-   if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
-   numbers_of_.push_back(id);
-   number_words_.push_back(base::formula_numbers_.word(id));
-  }
-  numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
- }
- void place_numbers([[maybe_unused]] const kernel_call& c, [[maybe_unused]] std::byte* memory) {
-  if constexpr (runtime::has_backend) {
-   if (numbers_of_.empty()) return;
-   for (std::size_t k = 0; k < numbers_of_.size(); ++k)
-    base::values_[static_cast<std::size_t>(numbers_of_[k])].data =
-     memory + numbers_at_ + k * sizeof(std::uint64_t);
-   Backend::store_words(c, memory + numbers_at_, number_words_.data(), number_words_.size());
-  }
- }
- void begin(const kernel_call& c, std::byte* memory, std::int64_t time) {
-  offsets_.assign(static_cast<std::size_t>(c.inputs), 0);
-  for (int i = 0; i < table_->inputs.count; ++i) {
-   const scan_slot& slot = table_->inputs.at[i];
-   source& p = inputs_[static_cast<std::size_t>(i)];
-   const std::size_t bytes = p.view.bytes();
-   const bool sequence = slot.role == scan_role::sequence;
-   p.from = nullptr;
-   if (slot.operand >= 0) {
-    std::size_t& offset = offsets_[static_cast<std::size_t>(slot.operand)];
-    p.from = c.in[slot.operand].as<const std::byte>() + offset;
-    offset += sequence ? bytes * static_cast<std::size_t>(time) : bytes;
-   }
-   if (p.copied && !sequence) moves_.add(c, memory + p.memory, p.from, bytes);
-   if (slot.role == scan_role::carry)
-    this->set_variable(slot.index, memory + p.memory);
-   else if (p.copied)
-    set_source(slot, p, memory + p.memory);
-   else if (p.read && !sequence)
-    set_source(slot, p, p.from);
-  }
-  moves_.launch(c);
- }
- void feed(const kernel_call& c, std::byte* memory, std::int64_t t, std::int64_t time) {
-  for (int i = 0; i < table_->inputs.count; ++i) {
-   const scan_slot& slot = table_->inputs.at[i];
-   const source& p = inputs_[static_cast<std::size_t>(i)];
-   if (slot.role != scan_role::sequence || !p.read) continue;
-   const std::byte* const from = p.from + static_cast<std::size_t>(t) * p.row_bytes;
-   if (p.copied)
-    moves_.add(c, {memory + p.memory, from, p.rows, p.row_bytes, p.row_bytes,
-       p.row_bytes * static_cast<std::size_t>(time)});
-   else
-    set_source(slot, p, from);
-  }
-  moves_.launch(c);
- }
- void set_source(const scan_slot& slot, const source& p, const std::byte* from) {
-  buffer_view v = p.view;
-  v.data = const_cast<std::byte*>(from);
-  this->set_input(slot.index, v);
- }
- void collect(const kernel_call& c, std::int64_t t, std::int64_t time) {
-  auto* to = c.out[0].as<std::byte>();
-  for (int k = 0; k < table_->outputs.count; ++k) {
-   const scan_slot& slot = table_->outputs.at[k];
-   if (slot.role == scan_role::carry) {
-    to += carry_view(slot).bytes();
-    continue;
-   }
-   const buffer_view& value = output(slot);
-   std::int64_t rows = 1;
-   for (int axis = 0; axis < slot.axis; ++axis) rows *= value.extents[axis];
-   const std::size_t bytes = rows > 0 ? value.bytes() / static_cast<std::size_t>(rows) : 0;
-   moves_.add(c, {to + static_cast<std::size_t>(t) * bytes, value.data, rows, bytes,
-      bytes * static_cast<std::size_t>(time), bytes});
-   to += value.bytes() * static_cast<std::size_t>(time);
-  }
- }
- void finish_carries(const kernel_call& c, std::int64_t time) {
-  auto* to = c.out[0].as<std::byte>();
-  for (int k = 0; k < table_->outputs.count; ++k) {
-   const scan_slot& slot = table_->outputs.at[k];
-   if (slot.role != scan_role::carry) {
-    to += output(slot).bytes() * static_cast<std::size_t>(time);
-    continue;
-   }
-   const buffer_view& value = carry_view(slot);
-   moves_.add(c, to, value.data, value.bytes());
-   to += value.bytes();
-  }
-  moves_.launch(c);
- }
- const buffer_view& output(const scan_slot& slot) const {
-  return base::outputs_[static_cast<std::size_t>(slot.index)];
- }
- const buffer_view& carry_view(const scan_slot& slot) const {
-  return this->value_of(this->view().variables[slot.index].node);
- }
- void log_placement() {
-  if (logged_ || !runtime::placement_is_logged()) return;
-  detail::log_placement_of(*this);
-  logged_ = true;
- }
- const scan_table* table_;
- std::vector<source> inputs_;
- std::vector<std::size_t> offsets_;
- std::size_t before_arena_ = 0;
- runtime::row_copies<Backend> moves_;
- std::vector<int> numbers_of_;
- std::vector<std::uint64_t> number_words_;
- std::size_t numbers_at_ = 0;
- bool logged_ = false;
-};
-}
-// -- tapegraph/graph/scan_trace.hpp
-namespace tapegraph::ir::detail {
-constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slots) {
- t.inputs.clear();
- for (const scan_input& input : step.inputs) {
-  entry& e = t.nodes[input.node];
-  if (input.role == scan_role::carry) {
-   e.op = &descriptor_of<variable_op>;
-   e.words = t.words.push_back(t.variables.size());
-   slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
-   t.assignments.push_back({t.variables.size(), input.next});
-   t.variables.push_back({0, "state", input.node});
-  } else {
-   e.words = t.words.push_back(t.inputs.size());
-   slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
-   t.inputs.push_back({"", input.node, false});
-  }
- }
- for (const scan_output& output : step.outputs) {
-  const bool carry = output.role == scan_role::carry;
-  const int index = carry ? slots.inputs.at[output.node].index : t.outputs.size();
-  slots.outputs.push_back({output.role, -1, output.axis, index});
-  if (!carry) t.outputs.push_back({"", output.node});
- }
-}
-struct has_scan_attributes {
- using attributes = scan_attributes;
-};
-template <class Builder>
-constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
- static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
- for (const auto& each : outer.atoms) t.extents.atoms.push_back(each);
- for (const auto& each : outer.monomials) t.extents.monomials.push_back(each);
- for (const auto& each : outer.polynomials) t.extents.polynomials.push_back(each);
- const entry scan = outer.nodes[number];
- list<operand_info> in(scan.arguments);
- for (int k = 0; k < scan.arguments; ++k) {
-  const entry& e = outer.nodes[outer.arguments[scan.first_argument + k]];
-  in[k] = {e.type, shape(e.rank, outer.pool.begin() + e.dims, &t.extents)};
- }
- constexpr int words = attribute_words<has_scan_attributes>;
- tapegraph::detail::words<words> attributes{};
- for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
- slots.attributes = std::bit_cast<scan_attributes>(attributes);
- slots.backwards = Builder::depth % 2 != 0;
- scan_step step;
- Builder::build(t, in.begin(), slots.attributes, step);
- name_step_values(t, step, slots);
-}
-}
-namespace tapegraph::ir {
-namespace detail {
-#if defined(__CUDACC__)
-constexpr capacity sizes_of_step(const model_trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
-constexpr scan_table table_of_step(const model_trace&, const schedule&, const scan_table& places) { return places; }
-template <capacity C>
-constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const scan_table&) {
- return freeze<C>(t, s);
-}
-#endif
-template <class Builder, class Stage, int Node>
-struct scan_program_stage {
- static constexpr void build(trace& t, schedule& s, scan_table& slots) {
-  trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
-  simplify(t);
-  fold_numbers(t);
-  eliminate_common_subexpressions(t);
-  eliminate_dead_nodes(t);
-  fuse_epilogues(t);
-  join_pads(t);
-  eliminate_dead_nodes(t);
-  view_slices(t);
-  snapshot_variables(t);
-  s = make_schedule(t);
- }
-private:
- struct result {
-  frozen<widest> program;
-  scan_table table;
- };
-#if defined(__CUDACC__)
- template <class Result>
- static constexpr Result run(Result (*finish)(const model_trace&, const schedule&, const scan_table&)) {
-  model_trace t;
-  schedule s;
-  scan_table places;
-  build(t, s, places);
-  return finish(t, s, places);
- }
- static constexpr capacity used = run(&sizes_of_step);
-public:
- static constexpr scan_table table = run(&table_of_step);
- static constexpr frozen<used> value = run(&freeze_step<used>);
-#else
- static constexpr result run() {
-  model_trace t;
-  schedule s;
-  scan_table places;
-  build(t, s, places);
-  return {freeze(t, s), places};
- }
- static constexpr result wide = run();
-public:
- static constexpr scan_table table = wide.table;
- static constexpr auto value = trim<wide.program.used>(wide.program);
-#endif
-};
-}
-template <class Builder, class Stage, int Node>
-struct scan_kernel {
- static std::size_t workspace(const kernel_call& c) { return program(c).workspace_bytes(); }
- static void run(const kernel_call& c) { program(c).run_over_time(c); }
- static constexpr runtime::kernel_pair both() {
-  if constexpr (runtime::has_backend)
-   return runtime::on_both<scan_kernel>(has_device_half());
-  else
-   return {{&run, &workspace}, {}};
- }
-private:
- using step = detail::scan_program_stage<Builder, Stage, Node>;
- static constexpr std::size_t most_plans = 8;
- static constexpr bool has_device_half() {
-  bool all = true;
-  for (const runtime::kernel_pair& kernel : lowered<step>::functions)
-   all = all && kernel.on_device.run != nullptr;
-  return all;
- }
- static scan_program<>& program(const kernel_call& c) {
-  runtime::device_runtime* device = nullptr;
-  if constexpr (runtime::has_backend)
-   if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].memory - 1));
-  static thread_local std::vector<std::unique_ptr<scan_program<>>> plans;
-  for (const auto& plan : plans)
-   if (plan->planned_for(c, device)) return *plan;
-  auto made = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c, device);
-  if (plans.size() == most_plans) plans.erase(plans.begin());
-  plans.push_back(std::move(made));
-  return *plans.back();
- }
-};
-
-struct scan_part {
- int operand;
- std::int64_t before, size;
- shape dims;
-};
-struct scan_layout {
- list<scan_part> parts;
- std::int64_t size = 0;
-};
-template <class Builder>
-constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
-         std::source_location where = {}) {
- scan_layout layout;
- list<operand_info> in(args.size());
- for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
- trace step_trace;
- step_trace.extents = t.extents;
- scan_step step;
- step.where = where;
- Builder::build(step_trace, in.begin(), a, step);
- t.extents = step_trace.extents;
- detail::adopt_failure(t, step_trace);
- if (t.error.what != nullptr) return layout;
- const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
- extent size(0, &t.extents);
- for (const scan_output& output : step.outputs) {
-  const bool carry = output.role == scan_role::carry;
-  const entry e = step_trace.nodes[carry ? step.inputs[output.node].node : output.node];
-  scan_part part{output.operand, size.value, 0, {}};
-  part.dims.attach(&t.extents);
-  for (int i = 0; i <= e.rank; ++i) {
-   if (!carry && i == output.axis) part.dims.push_back(time);
-   if (i < e.rank) part.dims.push_back({step_trace.pool[e.dims + i], &t.extents});
-  }
-  part.size = part.dims.size().value;
-  size = size + extent(part.size, &t.extents);
-  layout.parts.push_back(part);
- }
- layout.size = size.value;
- return layout;
-}
-namespace detail {
-template <class Op>
-constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
- static_assert(operation_binding<Op>::bound);
- shape target;
- target.attach(&t.extents);
- target.push_back({size, &t.extents});
- return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
-}
-constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
- return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
-         std::source_location{});
-}
-constexpr node scan_result(trace& t, int flat, const scan_part& part) {
- return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
-}
-constexpr node padded_with_zeros(trace& t, const node& front, int like) {
- const shape target = t.dims(like);
- if (front.shape() == target) return front;
- return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
-}
-}
-struct scan_value {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = any_arity;
- using attributes = scan_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
-};
-template <class Builder, int Order>
-struct scan_op;
-template <class Builder, int Order>
-constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
-       std::uint64_t wanted) {
- scan_attributes a = attributes;
- a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
- list<int> flows(args.size(), -1);
- using derivative = scan_vjp<Builder>;
- const scan_layout layout = layout_of_scan<derivative>(t, a, args);
- if (t.error.what != nullptr) return flows;
- const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
- for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
-  const scan_part& part = layout.parts[first];
-  extent size(0, &t.extents);
-  for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
-   size = size + extent(layout.parts[last].size, &t.extents);
-  const bool packed = part.operand >= a.given();
-  flows[part.operand] =
-   packed
-    ? detail::padded_with_zeros(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
-     .id()
-    : detail::scan_result(t, flat, part).id();
- }
- return flows;
-}
-namespace detail {
-template <class Builder, int Order, class Args>
-constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
-      const Args& args) {
- list_flows& known = t.many_flows;
- if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
-  const list<int> operands = args();
-  if (t.error.what != nullptr) return -1;
-  const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
-  known.value = output;
-  known.adjoint = adjoint;
-  known.wanted = wanted;
-  known.nodes = nodes;
- }
- return known.nodes[which];
-}
-}
-template <class Builder, int Order>
-struct scan_op : scan_value {
- static constexpr std::string_view name = "scan";
- static constexpr bool per_node_kernel = true;
- static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
-         int output) {
-  if constexpr (Order >= most_scan_derivatives) {
-   t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
-   return -1;
-  } else {
-   return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
-    list<int> args;
-    for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-    using keeping = scan_keeping<Builder>;
-    const scan_layout layout = layout_of_scan<keeping>(t, a, args);
-    if (t.error.what != nullptr) return args;
-    args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
-    args.push_back(adjoint);
-    return args;
-   });
-  }
- }
- template <class Stage, int Node>
- static constexpr runtime::kernel_pair kernel_of() {
-  return scan_kernel<Builder, Stage, Node>::both();
- }
- static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
-  detail::trace_scan_step<Builder>(outer, number, t, slots);
- }
-};
-template <class Builder>
-struct scan_result_op : scan_value {
- static constexpr std::string_view name = "scan_result";
- static constexpr bool per_node_kernel = true;
- static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
-         int output) {
-  if (which == 0) return -1;
-  return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
-   list<int> args;
-   for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-   args.push_back(inputs[0]);
-   args.push_back(adjoint);
-   return args;
-  });
- }
- template <class, int>
- static constexpr runtime::kernel_pair kernel_of() {
-  return any_kernel();
- }
- static constexpr runtime::kernel_pair any_kernel() { return runtime::on_both<runtime::copy_of_end<>>(); }
-};
-namespace detail {
-constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value) {
- if (!is_symbolic(value)) return 0;
- std::int64_t found = 0;
- const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
- for (int i = p.first; i < p.first + p.count; ++i)
-  for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= extent_table::atom_bits) {
-   const int atom = extent_table::first_atom(rest);
-   found |= table.atoms[atom].divisor == 0 ? std::int64_t{1} << atom
-             : symbols_in(table, table.atoms[atom].dividend);
-  }
- return found;
-}
-}
-}
-namespace tapegraph {
-template <>
-struct mode_scan<graph> {
- template <class Cell, class State, class Mask, class... W>
- static constexpr auto run(const Cell& user, const State& state, const graph_node& xs, const Mask& mask,
-       const scan_options& o, std::source_location where, const W&... weights) {
-  constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
-  constexpr int states = [] {
-   if constexpr (handle<State>)
-    return 0;
-   else
-    return static_cast<int>(std::tuple_size_v<State>);
-  }();
-  using cell = ir::scan_cell<Cell, states, static_cast<int>(sizeof...(W)), masked>;
-  constexpr int carries = states == 0 ? 1 : states;
-  ir::trace& t = xs.owner();
-  t.line = t.intern(where);
-  list<int> args;
-  if constexpr (states == 0)
-   args.push_back(state.id());
-  else
-   std::apply([&](const auto&... each) { (args.push_back(each.id()), ...); }, state);
-  args.push_back(xs.id());
-  if constexpr (masked) args.push_back(mask.id());
-  (args.push_back(weights.id()), ...);
-  ir::scan_attributes a;
-  a.carries = carries;
-  a.sequences = masked ? 2 : 1;
-  a.constants = sizeof...(W);
-  a.axis = o.axis;
-  a.recompute = o.recompute;
-  graph_node flat[carries + 1];
-  for (graph_node& each : flat) each = xs;
-  if constexpr (std::is_empty_v<Cell>) {
-   trace_scan<cell>(t, a, args, where, flat);
-  } else if (std::is_constant_evaluated()) {
-   t.fail("scan: in graph mode a cell cannot capture: pass what it needs as an argument, or take tg::traced");
-  } else {
-   record<states, masked, sizeof...(W)>(t, user, a, args, where);
-   if (t.error.what == nullptr) trace_scan<ir::recorded_scan_cell>(t, a, args, where, flat);
-  }
-  if constexpr (states == 0)
-   return scan_values<graph_node, graph_node>{flat[1], flat[0]};
-  else
-   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return scan_values<State, graph_node>{State(flat[I + 1]...), flat[0]};
-   }
-  (std::make_index_sequence<carries>{});
- }
-private:
- template <int States, bool Masked, int Constants, class Cell>
- static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
-     std::source_location where) {
-  if (!sequences_fit(t, a, args)) return;
-  list<operand_info> in;
-  for (const int arg : args) in.push_back(t.info(arg));
-  ir::cell_recording recording(t);
-  ir::scan_step step;
-  step.where = where;
-  ir::detail::trace_cell<States, Constants, Masked>(
-   t, user, in.begin(), a, step, recording.first_node(),
-   [&](dtype type, const shape& dims) { return recording.input(type, dims); });
-  t.line = t.intern(where);
-  if (t.error.what == nullptr) recording.finish(step, a, args);
-  if (t.error.what != nullptr) return;
-  const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
-  for (int i = 0; i < cell.nodes.size(); ++i) {
-   for (int k = 0; k < cell.nodes[i].rank; ++k)
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
-   if (cell.is(i, ir::descriptor_of<ir::extent_op>))
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
-  }
- }
- template <class Cell>
- static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
-         graph_node* results) {
-  if (!sequences_fit(t, a, args)) return;
-  for (int k = 0; k < a.given(); ++k)
-   for (int i = 0; i < t.nodes[args[k]].rank; ++i)
-    a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
-  using keeping = ir::scan_keeping<Cell>;
-  const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
-  if (t.error.what != nullptr) return;
-  const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
-  const ir::scan_part& first = layout.parts[results_at];
-  const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
-  list<int> operands;
-  operands.push_back(record);
-  for (const int arg : args) operands.push_back(arg);
-  const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
-  const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
-  for (int k = results_at; k < layout.parts.size(); ++k) {
-   ir::scan_part part = layout.parts[k];
-   part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
-   results[k - results_at] = ir::detail::scan_result(t, result, part);
-  }
- }
- static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
-  const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
-  operand_info in[2]{t.info(args[first]), t.info(args[first])};
-  const auto refused = [&](const char* what, int count) {
-   t.fail(what, in, count);
-   return false;
-  };
-  if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
-  if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
-  if (a.sequences == 1) return true;
-  in[1] = t.info(args[first + 1]);
-  bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-  for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
-  return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
- }
-};
-
-namespace detail {
-inline constexpr double log_of_nothing = -1e30;
-constexpr auto one_later(const auto& x, double first) {
- return pad(slice(x, {all, {0, -1}}), {{0, 0}, {1, 0}}, {.value = first});
-}
-struct ctc_step {
- constexpr auto operator()(auto alpha, auto symbol, auto skip) const {
-  const auto before = one_later(alpha, log_of_nothing);
-  const auto skipped = eval(one_later(before, log_of_nothing) + skip);
-  const auto largest = eval(stop_gradient(maximum(maximum(alpha, before), skipped)));
-  const auto total = exp(alpha - largest) + exp(before - largest) + exp(skipped - largest);
-  const auto next = eval(log(total) + largest + symbol);
-  return std::pair{next, take(next, 0, 1)};
- }
-};
-constexpr auto with_blanks(const auto& z) {
- const auto before = one_later(z, 1);
- const auto label = eval(where(z > 0, where(before > 0, z, -1 - z), where(z < -1, z, 0)));
- const auto blanks = eval(label * 0);
- const auto pairs = stack({blanks, label}, -1);
- const shape from = shape_of(label);
- shape target = from;
- target.set(1, from[1] * extent(2));
- return pad(invoke<reshape_op>({}, &target, std::source_location::current(), pairs), {{0, 0}, {0, 1}});
-}
-}
-
-/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a
-/// sequence of symbols, with repetitions merged and blanks removed, equals the labels. Logits
-/// [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest], classes from 1 on,
-/// padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time
-/// count.
-///
-/// Uses the forward algorithm with logarithms, as a scan over time. If time is too short for the
-/// labels, repetitions with a blank between them, the loss is infinite and has no derivative, as in
-/// PyTorch. Labels that are no class, and padding between labels, are a range_error.
-struct ctc : detail::loss_of_records<ctc> {
- static constexpr std::string_view name = "ctc";
- static constexpr auto per_record(const auto& x, const auto& z) {
-  return detail::in_floats([](const auto&... operands) { return of_sequences(operands...); }, x, z);
- }
- static constexpr tensor_spec labels(dtype, const shape& output) {
-  shape dims;
-  dims.attach(output.table());
-  if (output.rank() > 0) dims.push_back(output[0]);
-  if (output.table() != nullptr) dims.push_back({output.table()->symbol("labels"), output.table()});
-  return {dtype::i32, dims};
- }
-
-private:
- static constexpr auto of_sequences(const auto& x, const auto& z) {
-  const auto labels = eval(z);
-  const shape of_output = shape_of(x), of_labels = shape_of(labels);
-  if (of_output.rank() != 3 || of_labels.rank() != 2 || !equal_or_required(of_output[0], of_labels[0]))
-   detail::refuse_labels(3, x, labels);
-  const auto symbols = detail::with_blanks(labels);
-  const auto chosen = gather(log_softmax(x), symbols, 2, 1);
-  const auto first = take(chosen, 0, 1);
-  const auto two_before = detail::one_later(detail::one_later(symbols, -1), -1);
-  const auto may_skip = logical_and(symbols > 0, symbols != two_before);
-  const auto skip = eval(where(may_skip, zeros_like(first), detail::log_of_nothing));
-  const auto place = arange<std::int32_t>(symbols, shape_of(symbols)[1]);
-  const auto start = eval(where(place == 0, zeros_like(first), detail::log_of_nothing));
-  const auto last = tapegraph::scan(detail::ctc_step{}, start, chosen, skip).last;
-
-  const auto length = sum(cast<std::int32_t>(labels > 0), -1, {.keepdims = true});
-  const auto on_blank = take_along(last, eval(2 * length));
-  const auto on_label = take_along(last, eval(maximum(2 * length - 1, 0)));
-  const auto label = eval(where(length > 0, on_label, detail::log_of_nothing));
-  const auto largest = eval(stop_gradient(maximum(on_blank, label)));
-  const auto total = eval(log(exp(on_blank - largest) + exp(label - largest)) + largest);
-  const auto possible = eval(largest > detail::log_of_nothing / 2);
-  return detail::without_last_axis(eval(where(possible, -total, std::numeric_limits<double>::infinity())));
- }
-};
-}
-// -- tapegraph/nn/losses/focal.hpp
-
-/// Focal losses (Lin et al. 2017): cross-entropies whose terms are weighted by (1 - probability of
-/// the right answer)^gamma, so that confident right answers count little. The formulas are Keras
-/// 3's; from logits they need no clipping, since nothing overflows there.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr auto focus(const auto& q, const auto& gamma) {
- return where(logical_or(q > 0, gamma == floor(gamma)), pow(q, gamma), 0);
-}
-template <bool Logits>
-struct binary_focal {
- bool apply_class_balancing = false;
- double alpha = 0.25;
- double gamma = 2;
- static constexpr std::string_view name = Logits ? "sigmoid_focal_cross_entropy" : "binary_focal_cross_entropy";
- static constexpr auto smoothing = label_smoothing_kind::binary;
- static constexpr int count = 3;
- constexpr std::array<double, count> numbers() const {
-  const double share = number_within("binary_focal_cross_entropy", "alpha", alpha, 0, 1);
-  return {apply_class_balancing ? share : 1, apply_class_balancing ? 1 - share : 1,
-    number_within("binary_focal_cross_entropy", "gamma", gamma, 0)};
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return mean_of_elements<binary_focal>(x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return record_means_of<binary_focal>(x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto each(const auto& x, const auto& z, const auto& n) {
-  check_labels(x, z);
-  const auto weight = n[0] * z + n[1] * (1 - z);
-  if constexpr (Logits) {
-   const auto wrong = eval(z * sigmoid(-x) + (1 - z) * sigmoid(x));
-   return weight * focus(wrong, n[2]) * sigmoid_cross_entropy_with_logits(x, z);
-  } else {
-   const auto q = eval(clip(x, loss_epsilon, 1 - loss_epsilon));
-   const auto wrong = eval(z * (1 - x) + (1 - z) * x);
-   return weight * focus(wrong, n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
-  }
- }
- static constexpr auto right(const auto& x, const auto& z) {
-  check_labels(x, z);
-  return cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5));
- }
- static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
-};
-template <bool Logits>
-struct categorical_focal {
- double alpha = 0.25;
- double gamma = 2;
- static constexpr std::string_view name = Logits ? "softmax_focal_cross_entropy" : "categorical_focal_cross_entropy";
- static constexpr auto smoothing = label_smoothing_kind::categorical;
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const {
-  return {number_within("categorical_focal_cross_entropy", "alpha", alpha, 0),
-    number_within("categorical_focal_cross_entropy", "gamma", gamma, 0)};
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return mean_of_records<categorical_focal>(x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  const auto of = [](const auto& output, const auto& given, const auto& number) {
-   const auto labels = labels_like(output, given);
-   const auto logs = [&] {
-    if constexpr (Logits)
-     return log_softmax(output);
-    else
-     return log_of_probabilities(output);
-   }();
-   const auto wrong = eval(-expm1(logs));
-   return sum(number[0] * focus(wrong, number[1]) * -(labels * logs), -1);
-  };
-  return in_floats(of, x, z, n);
- }
- static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
-};
-}
-
-/// Of probabilities, clipped to [1e-7, 1 - 1e-7], and labels 0 and 1 of their shape.
-using binary_focal_cross_entropy = detail::binary_focal<false>;
-/// The same of logits.
-using sigmoid_focal_cross_entropy = detail::binary_focal<true>;
-/// Of probabilities [batch..., classes] and one-hot labels.
-using categorical_focal_cross_entropy = detail::categorical_focal<false>;
-/// The same of logits.
-using softmax_focal_cross_entropy = detail::categorical_focal<true>;
-}
-// -- tapegraph/nn/losses/hinge.hpp
-
-/// Hinge losses, with Keras 3's formulas.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr auto signs_of(const auto& z) {
- const auto binary = all_of(logical_or(z == 0, z == 1));
- return eval(where(binary, 2 * z - 1, z));
-}
-constexpr auto signs_agree(const auto& x, const auto& z) {
- check_labels(x, z);
- return cast<float>((x > 0) == (z > 0));
-}
-}
-
-/// max(1 - z x, 0), for scores x and labels of -1 and 1, or 0 and 1.
-struct hinge : detail::loss_of_elements<hinge> {
- static constexpr std::string_view name = "hinge";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return maximum(1 - detail::signs_of(z) * x, 0);
- }
- static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
-};
-
-/// max(1 - z x, 0)^2
-struct squared_hinge : detail::loss_of_elements<squared_hinge> {
- static constexpr std::string_view name = "squared_hinge";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return square(maximum(1 - detail::signs_of(z) * x, 0));
- }
- static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
-};
-
-/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, for scores [batch..., classes] and
-/// one-hot labels.
-struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
- static constexpr std::string_view name = "categorical_hinge";
- static constexpr auto per_record(const auto& x, const auto& z) {
-  const auto of = [](const auto& output, const auto& given) {
-   const auto labels = detail::labels_like(output, given);
-   const auto right = sum(labels * output, -1);
-   const auto wrong = max((1 - labels) * output, -1);
-   return eval(maximum(wrong - right + 1, 0));
-  };
-  return detail::in_floats(of, x, z);
- }
- static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
-};
-}
-// -- tapegraph/nn/losses/overlap.hpp
-
-/// Overlap losses for segmentation: probabilities x and labels z in [0, 1] have the same shape; the
-/// formulas are Keras 3's. There are two forms. `dice` and `tversky` are computed over the whole
-/// batch, Keras's default, and have no loss per record; `dice_per_record` and `tversky_per_record`
-/// sum over all axes but the first (Keras: `axis`), so that each record counts alike, and accept
-/// weights.
-
-namespace tapegraph {
-
-namespace detail {
-template <bool PerRecord>
-constexpr auto overlap_sum(const auto& x) {
- if constexpr (!PerRecord) {
-  return sum(x);
- } else {
-  const shape from = shape_of(x);
-  if (from.rank() < 2) return eval(x);
-  shape rows;
-  rows.attach(from.table());
-  rows.push_back(from[0]);
-  rows.push_back(from.size(1, from.rank()));
-  return sum(invoke<reshape_op>({}, &rows, std::source_location::current(), eval(x)), -1);
- }
-}
-template <bool PerRecord>
-struct basic_dice {
- static constexpr std::string_view name = "dice";
- constexpr auto operator()(const auto& x, const auto& z) const {
-  const auto of = [](const auto&... all) {
-   if constexpr (PerRecord)
-    return mean(value(all...));
-   else
-    return value(all...);
-  };
-  return in_floats(of, x, z);
- }
- static constexpr auto per_record(const auto& x, const auto& z) requires PerRecord {
-  return in_floats([](const auto&... all) { return value(all...); }, x, z);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-private:
- static constexpr auto value(const auto& x, const auto& z) {
-  const auto labels = labels_like(x, z);
-  const auto both = overlap_sum<PerRecord>(x * labels);
-  const auto of_output = overlap_sum<PerRecord>(x);
-  const auto of_labels = overlap_sum<PerRecord>(labels);
-  return eval(1 - 2 * both / (of_labels + of_output + loss_epsilon));
- }
-};
-template <bool PerRecord>
-struct basic_tversky {
- double alpha = 0.5;
- double beta = 0.5;
- static constexpr std::string_view name = "tversky";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const {
-  return {number_within("tversky", "alpha", alpha, 0), number_within("tversky", "beta", beta, 0)};
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  const auto of = [](const auto&... all) {
-   if constexpr (PerRecord)
-    return mean(value(all...));
-   else
-    return value(all...);
-  };
-  return in_floats(of, x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) requires PerRecord {
-  return in_floats([](const auto&... all) { return value(all...); }, x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-private:
- static constexpr auto value(const auto& x, const auto& z, const auto& n) {
-  const auto labels = labels_like(x, z);
-  const auto both = overlap_sum<PerRecord>(x * labels);
-  const auto missed = overlap_sum<PerRecord>((1 - x) * labels);
-  const auto wrong = overlap_sum<PerRecord>(x * (1 - labels));
-  return eval(1 - both / (both + missed * n[0] + wrong * n[1] + loss_epsilon));
- }
-};
-}
-
-using dice = detail::basic_dice<false>;
-using dice_per_record = detail::basic_dice<true>;
-using tversky = detail::basic_tversky<false>;
-using tversky_per_record = detail::basic_tversky<true>;
-}
-// -- tapegraph/nn/losses/regression.hpp
-
-/// Losses of numbers x and labels z of the same shape, with Keras 3's formulas. `per_record` is the
-/// mean over the last axis.
-
-namespace tapegraph {
-
-/// |x - z|
-struct mean_absolute_error : detail::loss_of_elements<mean_absolute_error> {
- static constexpr std::string_view name = "mean_absolute_error";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return abs(x - z);
- }
-};
-
-/// 100 |z - x| / max(|z|, 1e-7)
-struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_percentage_error> {
- static constexpr std::string_view name = "mean_absolute_percentage_error";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return 100 * abs((z - x) / maximum(abs(z), detail::loss_epsilon));
- }
-};
-
-/// (log(1 + max(x, 1e-7)) - log(1 + max(z, 1e-7)))^2; no derivative where x < 1e-7.
-struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_logarithmic_error> {
- static constexpr std::string_view name = "mean_squared_logarithmic_error";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return square(log(maximum(x, detail::loss_epsilon) + 1) - log(maximum(z, detail::loss_epsilon) + 1));
- }
-};
-
-namespace detail {
-struct huber_op : map_op<2> {
- static constexpr std::string_view name = "huber";
- template <class V>
- TG_HD static constexpr V value(V e, V delta) {
-  const V a = math::abs(e), square = V(0.5) * math::detail::product(e, e);
-  return math::detail::select(a <= delta, square,
-         math::detail::product(delta, a) - V(0.5) * math::detail::product(delta, delta));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto e, auto delta, auto) {
-  if constexpr (I == 0)
-   return dy * apply<clip_op>(e, -delta, delta);
-  else
-   return dy * apply<maximum_op>(apply<abs_op>(e) - delta, 0);
- }
-};
-}
-
-/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta >
-/// 0.
-struct huber {
- double delta = 1;
-
- static constexpr std::string_view name = "huber";
- static constexpr int count = 1;
- constexpr std::array<double, count> numbers() const {
-  return {detail::number_within("huber", "delta", delta, std::numeric_limits<double>::min())};
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::mean_of_elements<huber>(x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::record_means_of<huber>(x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto each(const auto& x, const auto& z, const auto& n) {
-  detail::check_labels(x, z);
-  return apply<detail::huber_op>(x - z, n[0]);
- }
-};
-
-namespace detail {
-struct log_cosh_op : series_op<1> {
- static constexpr std::string_view name = "log_cosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x), m = math::expm1(V(-2) * a), t = m / (m + V(2));
-  const bool near = a < V(1);
-  const V log = math::log1p(math::detail::select(near, -math::detail::product(t, t), m + V(1)));
-  return math::detail::select(near, V(-0.5) * log, a + (log - V(0.6931471805599453)));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<tanh_op>(x); }
-};
-}
-
-/// log(cosh(x - z)), without overflow.
-struct log_cosh : detail::loss_of_elements<log_cosh> {
- static constexpr std::string_view name = "log_cosh";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return apply<detail::log_cosh_op>(x - z);
- }
-};
-
-/// The pinball loss, max(q e, (q - 1) e) with e = z - x and q = quantile in [0, 1]: least where x
-/// is that quantile of z (Koenker and Bassett 1978).
-struct pinball {
- double quantile = 0.5;
-
- static constexpr std::string_view name = "pinball";
- static constexpr int count = 1;
- constexpr std::array<double, count> numbers() const {
-  return {detail::number_within("pinball", "quantile", quantile, 0, 1)};
- }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::mean_of_elements<pinball>(x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::record_means_of<pinball>(x, z, n);
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto each(const auto& x, const auto& z, const auto& n) {
-  detail::check_labels(x, z);
-  return maximum(n[0] * (z - x), (n[0] - 1) * (z - x));
- }
-};
-
-/// x - z log(x + 1e-7) for rates x >= 0 and counts z: the negative log-likelihood except for a term
-/// of z alone.
-struct poisson : detail::loss_of_elements<poisson> {
- static constexpr std::string_view name = "poisson";
- static constexpr auto each(const auto& x, const auto& z) {
-  detail::check_labels(x, z);
-  return x - z * log(x + detail::loss_epsilon);
- }
-};
-
-/// sum z log(z / x) over the last axis, for distributions [batch..., classes], both clipped to
-/// [1e-7, 1].
-struct kl_divergence : detail::loss_of_records<kl_divergence> {
- static constexpr std::string_view name = "kl_divergence";
- static constexpr auto per_record(const auto& x, const auto& z) {
-  const auto of = [](const auto& output, const auto& labels) {
-   const auto p = eval(clip(detail::labels_like(output, labels), detail::loss_epsilon, 1));
-   return sum(p * log(p / clip(output, detail::loss_epsilon, 1)), -1);
-  };
-  return detail::in_floats(of, x, z);
- }
-};
-
-namespace detail {
-constexpr auto cosine(const auto& x, const auto& z) {
- const auto here = std::source_location::current();
- const auto along = [](const auto& v) { return axes(-1).bits(shape_of(v).rank()); };
- const auto output = eval(x);
- const auto a = unit_vectors(output, along(output), loss_epsilon, here);
- const auto labels = labels_like(output, z);
- const auto b = unit_vectors(labels, along(labels), loss_epsilon, here);
- return sum(a * b, -1);
-}
-}
-
-/// Minus the cosine of the angle between x and z along the last axis: -1 where they agree, 0 where one of them is zero.
-struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
- static constexpr std::string_view name = "cosine_similarity";
- static constexpr auto per_record(const auto& x, const auto& z) {
-  const auto of = [](const auto& output, const auto& labels) { return eval(-detail::cosine(output, labels)); };
-  return detail::in_floats(of, x, z);
- }
-};
-}
-// -- tapegraph/nn/losses/triplet.hpp
-
-/// Triplet losses from labels: embeddings [batch, d] of records of one class should be nearer to
-/// each other than to those of other classes, by a margin (Schroff et al. 2015; Hermans et al.
-/// 2017; the formulas of TensorFlow Addons). Triplets are chosen inside the batch; the choice has
-/// no derivative. Embeddings usually have length 1. Memory: [batch, batch].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr tensor_spec label_per_row(const shape& output) {
- shape dims;
- dims.attach(output.table());
- if (output.rank() > 0) dims.push_back(output[0]);
- return {dtype::i32, dims};
-}
-constexpr void check_rows(const auto& x, const auto& z) {
- if (!same_shape_or_required(label_per_row(shape_of(x)).dims, shape_of(z))) refuse_labels(2, x, z);
-}
-constexpr auto distances(const auto& x, const auto& squared) {
- const auto rows = eval(expand_dims(x, 1));
- const auto columns = eval(expand_dims(x, 0));
- const auto lengths = norm(rows - columns, 2, -1);
- return eval(where(squared > 0, square(lengths), lengths));
-}
-constexpr auto of_one_class(const auto& z) {
- const auto rows = eval(expand_dims(z, 1));
- const auto columns = eval(expand_dims(z, 0));
- return eval(rows == columns);
-}
-constexpr auto of_two_records(const auto& z) {
- const auto place = arange<std::int32_t>(z, shape_of(z)[0]);
- const auto rows = eval(expand_dims(place, 1));
- return eval(rows != place);
-}
-template <class Loss>
-constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
- return {number_within("triplet", "margin", loss.margin, 0), loss.squared ? 1.0 : 0.0};
-}
-}
-
-/// Semi-hard triplets: for each pair (a, p) of records of one class, n is the negative nearest to a
-/// among those farther than p, or the farthest negative if there is none. The loss is the mean over
-/// pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no negative are left out;
-/// without any pair the loss is 0. As a mean over pairs it has no loss per record.
-struct triplet_semi_hard {
- double margin = 1;
- bool squared = false; ///< squared distances
-
- static constexpr std::string_view name = "triplet_semi_hard";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::in_floats([](const auto&... operands) { return of_pairs(operands...); }, x, z, n);
- }
- static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
-
-private:
- static constexpr auto of_pairs(const auto& x, const auto& z, const auto& n) {
-  detail::check_rows(x, z);
-  const auto d = detail::distances(eval(x), n[1]);
-  const auto same = detail::of_one_class(z);
-  const auto pairs = detail::of_two_records(z);
-  const auto fixed = eval(stop_gradient(d));
-  const auto order = argsort(where(same, std::numeric_limits<double>::infinity(), fixed));
-  const auto negatives = sum(cast<std::int32_t>(logical_not(same)), -1, {.keepdims = true});
-  const auto from_anchor = eval(expand_dims(fixed, 1)), to_positive = eval(expand_dims(fixed, 2));
-  const auto others = eval(expand_dims(same, 1));
-  const auto nearer = sum(cast<std::int32_t>(logical_and(logical_not(others), from_anchor <= to_positive)), -1);
-  const auto place = eval(maximum(minimum(nearer, negatives - 1), 0));
-  const auto chosen = take_along(order, place);
-  const auto to_negative = take_along(d, chosen);
-  const auto counts = eval(logical_and(logical_and(same, pairs), negatives > 0));
-  const auto total = sum(where(counts, maximum(n[0] + d - to_negative, 0), 0));
-  const auto number = sum(where(counts, ones_like(d), 0));
-  return eval(total / maximum(number, 1));
- }
-};
-
-/// The hardest triplet of each record a: p is the farthest record of its class, n the nearest of
-/// another, max(margin + d(a, p) - d(a, n), 0). A record without p or n contributes 0.
-struct triplet_hard {
- double margin = 1;
- bool squared = false; ///< squared distances
-
- static constexpr std::string_view name = "triplet_hard";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
- constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
- constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-  return detail::mean_of_records<triplet_hard>(x, z, n);
- }
- static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-  return detail::in_floats([](const auto&... operands) { return of_rows(operands...); }, x, z, n);
- }
- static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
-
-private:
- static constexpr auto of_rows(const auto& x, const auto& z, const auto& n) {
-  detail::check_rows(x, z);
-  const auto d = detail::distances(eval(x), n[1]);
-  const auto same = detail::of_one_class(z);
-  const auto pairs = detail::of_two_records(z);
-  const auto fixed = eval(stop_gradient(d));
-  const auto positive = eval(logical_and(same, pairs));
-  const auto farthest = argmax(where(positive, fixed, -1), -1, {.keepdims = true});
-  const auto nearest =
-   argmin(where(same, std::numeric_limits<double>::infinity(), fixed), -1, {.keepdims = true});
-  const auto to_positive = detail::without_last_axis(take_along(d, farthest));
-  const auto to_negative = detail::without_last_axis(take_along(d, nearest));
-  const auto has_positive = any(positive, -1);
-  const auto has_negative = any(logical_not(same), -1);
-  const auto counts = eval(logical_and(has_positive, has_negative));
-  return eval(where(counts, maximum(n[0] + to_positive - to_negative, 0), 0));
- }
-};
-}
-// -- tapegraph/nn/metrics/all.hpp
-
-/// Includes all metrics, and their accumulator.
-
-// -- tapegraph/nn/metrics/accumulator.hpp
-
-// -- tapegraph/nn/metrics/metric.hpp
-
-/// Building blocks of metrics. A metric is a plain struct with
-///
-///     static constexpr std::string_view name;
-///     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n);
-///     double result(const auto& values) const;
-///     static constexpr int count; constexpr std::array<double, count> numbers() const;
-///
-/// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its
-/// state, or to an array of doubles, which are 0 at the start of every epoch. x is the output, z the
-/// labels, `weights` the weights of records, [batch], or an object that is not a tensor if there are
-/// none.
-/// Sums are in double, and exact over batches of unequal sizes.
-
-namespace tapegraph::detail {
-struct weight_texts {
- static constexpr const char* text(std::int64_t) {
-  return "metric: weights must have the first extents of what they weigh; one weight per record is [batch]";
- }
-};
-template <handle W>
-constexpr W weights_over(const W& weights, const shape& values) {
- const shape from = shape_of(weights);
- const auto here = std::source_location::current();
- bool valid = from.rank() <= values.rank();
- for (int i = 0; valid && i < from.rank(); ++i) valid = equal_or_required(from[i], values[i]);
- if (!valid) return static_cast<W>(refuse<weight_texts>(0, here, weights));
- shape target = from;
- while (target.rank() < values.rank()) target.push_back(1);
- return invoke<reshape_op>({}, &target, here, weights);
-}
-constexpr auto weighted_values(const auto& values, const auto& weights) {
- if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
-  const auto beside = weights_over(eval(weights), shape_of(values));
-  return cast<double>(values) * cast<double>(beside);
- } else {
-  return cast<double>(values);
- }
-}
-constexpr auto weighted_sum(const auto& values, const auto& weights, axes over = {}) {
- return sum(weighted_values(values, weights), over);
-}
-constexpr void add_mean_of(const auto& state, const auto& values, const auto& weights) {
- state.add("total", {}, weighted_sum(values, weights));
- state.add("count", {}, weighted_sum(ones_like(values), weights));
-}
-constexpr double ratio(double x, double y) { return y == 0 ? 0 : x / y; }
-constexpr double mean_from(const auto& v) { return ratio(v["total"], v["count"]); }
-template <class Metric>
-constexpr std::array<double, 2> threshold_numbers(const char* who, const Metric& metric) {
- return {number_within(who, "threshold", metric.threshold, 0, 1), metric.from_logits ? 1.0 : 0.0};
-}
-constexpr auto probabilities(const auto& x, const auto& from_logits) { return where(from_logits > 0, sigmoid(x), x); }
-template <handle X>
-constexpr auto with_outputs(const X& x) {
- return shape_of(x).rank() == 1 ? expand_dims(x, -1) : eval(x);
-}
-template <tensor_like X>
-constexpr axes all_but_last(const X& x) {
- axes over;
- over.all = false;
- for (int i = 0; i + 1 < shape_of(x).rank(); ++i) over.index[over.count++] = static_cast<std::int8_t>(i);
- return over;
-}
-template <tensor_like X>
-constexpr shape of_outputs(const X& x) {
- const shape from = shape_of(x);
- return {from[from.rank() - 1].value};
-}
-template <tensor_like X, tensor_like Z>
-constexpr auto class_numbers_of(const X& x, const Z& z) {
- const auto labels = eval(z);
- const shape output = shape_of(x), given = shape_of(labels);
- const bool one_hot = given.rank() == output.rank();
- if (!same_shape_or_required(one_hot ? output : dims_without_last(output), given)) refuse_labels(4, x, labels);
- if (one_hot) return argmax(labels, -1);
- return eval(cast<std::int32_t>(labels));
-}
-}
-
-/// Metrics outside of compiled models: runs the same `update` that programs trace, on tensors.
-
-namespace tapegraph {
-
-namespace detail {
-class metric_state {
-public:
- void add(std::string_view name, const shape& dims, const auto& value) const {
-  const tensor<double> sealed = eval(cast<double>(value));
-  add_to(name, dims, sealed);
- }
- std::vector<metric_values::entry> entries() const {
-  std::vector<metric_values::entry> list;
-  for (const named& each : states_) list.push_back({each.name, each.values});
-  return list;
- }
- tensor<double> tensor_of(std::string_view name) const {
-  for (const named& each : states_)
-   if (each.name == name) return {each.values, each.dims};
-  throw argument_error("metric: no state '" + std::string(name) + "'");
- }
- void reset() { states_.clear(); }
-private:
- struct named {
-  std::string name;
-  std::vector<double> values;
-  shape dims;
- };
- void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
-  if (!(value.shape() == dims))
-   throw shape_error("metric: state '" + std::string(name) + "' has shape " + to_string(dims) + ", given " +
-       to_string(value.shape()));
-  named* target = nullptr;
-  for (named& each : states_)
-   if (each.name == name) target = &each;
-  if (target == nullptr) {
-   states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size())), dims});
-   target = &states_.back();
-  }
-  if (target->values.size() != static_cast<std::size_t>(value.size()))
-   throw shape_error("metric: state '" + std::string(name) + "' has " + std::to_string(target->values.size()) +
-       " numbers, given " + std::to_string(value.size()));
-  const double* from = value.data();
-  for (double& to : target->values) to += *from++;
- }
- mutable std::vector<named> states_;
-};
-}
-
-/// Accumulates a metric over batches of any sizes:
-///
-///     tg::metric_accumulator recall(tg::recall{.threshold = 0.3});
-///     for (...) recall.update(model.predict(x), y);
-///     recall.result();
-///
-/// Nothing is recorded on a tape.
-template <class Metric>
-class metric_accumulator {
-public:
- /// Throws argument_error for numbers that the metric refuses.
- explicit metric_accumulator(const Metric& metric = {}) : metric_(metric) { numbers<double>(); }
-
- /// Adds one batch; weights are per record, [batch].
- template <class T, tensor_like Z>
- void update(const tapegraph::tensor<T>& x, const Z& z) {
-  run(x, z, none{});
- }
- template <class T, tensor_like Z, tensor_like W>
- void update(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
-  run(x, z, eval(weights));
- }
- /// The result since the last reset; without any batch 0, or the value that the metric defines
- /// for nothing.
- double result() const {
-  const auto entries = state_.entries();
-  return entries.empty() ? 0 : metric_.result(metric_values(entries));
- }
- /// A state by its name: `all("confusion_matrix")`. Throws argument_error for a name that the
- /// metric did not use.
- std::vector<double> all(std::string_view name) const {
-  const auto entries = state_.entries();
-  const auto values = metric_values(entries).all(name);
-  return {values.begin(), values.end()};
- }
- /// The same with its shape: `tensor("confusion_matrix")` is [classes, classes].
- tapegraph::tensor<double> tensor(std::string_view name) const { return state_.tensor_of(name); }
- void reset() { state_.reset(); }
- Metric& metric() { return metric_; }
-
-private:
- template <class T>
- auto numbers() const {
-  if constexpr (detail::has_numbers<Metric>) {
-   const auto values = metric_.numbers();
-   std::array<typed_number<T>, Metric::count> n;
-   for (std::size_t i = 0; i < values.size(); ++i) n[i] = {static_cast<T>(values[i])};
-   return n;
-  } else {
-   return none{};
-  }
- }
- template <class T, class Z, class W>
- void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
-  using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const auto here = std::source_location::current();
-  Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights,
-     numbers<scalar>());
- }
-
- Metric metric_;
- detail::metric_state state_;
-};
-}
-// -- tapegraph/nn/metrics/accuracy.hpp
-
-/// Fractions of correct answers, as weighted means over all records seen.
-
-namespace tapegraph {
-
-/// The fraction of elements for which x > threshold agrees with z > 0.5. With `from_logits` x is
-/// passed through a sigmoid first.
-struct binary_accuracy {
- double threshold = 0.5;
- bool from_logits = false;
-
- static constexpr std::string_view name = "binary_accuracy";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("binary_accuracy", *this); }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto p = eval(detail::probabilities(x, n[1]));
-  const auto labels = detail::labels_like(x, z);
-  detail::add_mean_of(state, eval(cast<double>((p > n[0]) == (labels > 0.5))), weights);
- }
- static double result(const auto& v) { return detail::mean_from(v); }
-};
-
-/// The fraction of records whose largest output is their class: outputs [batch..., classes], labels
-/// class numbers [batch...].
-struct sparse_categorical_accuracy {
- static constexpr std::string_view name = "sparse_categorical_accuracy";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  const auto predicted = argmax(x, -1);
-  const auto labels = detail::class_numbers_of(x, z);
-  detail::add_mean_of(state, eval(cast<double>(predicted == labels)), weights);
- }
- static double result(const auto& v) { return detail::mean_from(v); }
-};
-
-/// The same for one-hot labels.
-struct categorical_accuracy : sparse_categorical_accuracy {
- static constexpr std::string_view name = "categorical_accuracy";
-};
-
-namespace detail {
-struct top_k_texts {
- static constexpr const char* text(std::int64_t) {
-  return "top_k_categorical_accuracy: k is above the number of classes";
- }
-};
-}
-
-/// The fraction of records for which fewer than K outputs are larger than that of their class;
-/// equal outputs rank after it, as in Keras. A class's output that is NaN is wrong. Labels are
-/// class numbers or one-hot.
-template <int K = 5>
-struct sparse_top_k_categorical_accuracy {
- static_assert(K > 0, "top_k_categorical_accuracy: k must be at least 1");
-
- static constexpr std::string_view name = "sparse_top_k_categorical_accuracy";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  const auto outputs = checked(eval(x));
-  const auto chosen = take_along(outputs, expand_dims(detail::class_numbers_of(outputs, z), -1));
-  const auto larger = sum(cast<std::int32_t>(outputs > chosen), -1);
-  const auto value = detail::without_last_axis(chosen);
-  detail::add_mean_of(state, eval(cast<double>(logical_and(larger < K, value == value))), weights);
- }
- static double result(const auto& v) { return detail::mean_from(v); }
-
-private:
- template <handle X>
- static constexpr X checked(const X& x) {
-  const shape from = shape_of(x);
-  const extent classes = from.rank() > 0 ? from[from.rank() - 1] : extent(0);
-  if (at_least_or_required(classes, K, "top_k_categorical_accuracy")) return x;
-  return static_cast<X>(detail::refuse<detail::top_k_texts>(0, std::source_location::current(), x));
- }
-};
-
-template <int K = 5>
-struct top_k_categorical_accuracy : sparse_top_k_categorical_accuracy<K> {
- static constexpr std::string_view name = "top_k_categorical_accuracy";
-};
-
-// -- tapegraph/nn/metrics/auc.hpp
-
-enum class auc_curve {
- roc, ///< recall over the false positive rate
- pr ///< precision over recall
-};
-/// Between two thresholds the curve is interpolated linearly (for precision as in Davis and
-/// Goadrich 2006), or takes the smaller or larger value.
-enum class auc_summation { interpolation, minoring, majoring };
-
-/// The area under a curve for predictions x > t and labels z > 0.5, over `Thresholds` evenly spaced
-/// values of t from 0 to 1, by Keras's formulas. x are probabilities, clipped to [0, 1], with NaN
-/// as 0; `from_logits` applies a sigmoid first. The program counts the positives and negatives
-/// between adjacent thresholds, so the cost of a batch does not depend on the number of thresholds.
-template <int Thresholds>
-struct basic_auc {
- static_assert(Thresholds > 1, "auc: at least two thresholds are needed");
-
- auc_curve curve = auc_curve::roc;
- auc_summation summation = auc_summation::interpolation;
- bool from_logits = false;
-
- static constexpr std::string_view name = "auc";
- static constexpr int count = 1;
- constexpr std::array<double, count> numbers() const { return {from_logits ? 1.0 : 0.0}; }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto p = eval(detail::probabilities(x, n[0]));
-  const auto within = where(p >= 0, minimum(p, 1), 0);
-  const auto place = eval(cast<std::int32_t>(maximum(ceil(within * (Thresholds - 1)) - 1, 0)));
-  const auto places = ravel(place);
-  const auto labels = detail::labels_like(x, z);
-  const auto positives = ravel(eval(detail::weighted_values(labels > 0.5, weights)));
-  const auto negatives = ravel(eval(detail::weighted_values(labels <= 0.5, weights)));
-  state.add("positives", {Thresholds}, scatter_add(positives, places, {Thresholds}, 0));
-  state.add("negatives", {Thresholds}, scatter_add(negatives, places, {Thresholds}, 0));
- }
- double result(const auto& v) const {
-  double tp[Thresholds + 1]{}, fp[Thresholds + 1]{};
-  const auto positives = v.all("positives"), negatives = v.all("negatives");
-  for (std::size_t i = Thresholds; i-- > 0;) {
-   tp[i] = tp[i + 1] + positives[i];
-   fp[i] = fp[i + 1] + negatives[i];
-  }
-  double area = 0;
-  for (std::size_t i = 0; i + 1 < Thresholds; ++i)
-   area += curve == auc_curve::pr && summation == auc_summation::interpolation
-      ? precision_between(tp + i, fp + i, tp[0])
-      : between(tp + i, fp + i, tp[0], fp[0]);
-  return area;
- }
-
-private:
- struct point {
-  double x, y;
- };
- point at(double tp, double fp, double all_positive, double all_negative) const {
-  const double hits = detail::ratio(tp, all_positive);
-  if (curve == auc_curve::roc) return {detail::ratio(fp, all_negative), hits};
-  return {hits, detail::ratio(tp, tp + fp)};
- }
- double between(const double* tp, const double* fp, double all_positive, double all_negative) const {
-  const point a = at(tp[0], fp[0], all_positive, all_negative), b = at(tp[1], fp[1], all_positive, all_negative);
-  const double height = summation == auc_summation::interpolation ? (a.y + b.y) / 2
-       : summation == auc_summation::minoring ? std::min(a.y, b.y)
-                  : std::max(a.y, b.y);
-  return (a.x - b.x) * height;
- }
- /// The integral of precision over recall, where true positives grow linearly with the number
- /// predicted positive.
- static double precision_between(const double* tp, const double* fp, double all_positive) {
-  const double here = tp[0] + fp[0], next = tp[1] + fp[1];
-  const double slope = detail::ratio(tp[0] - tp[1], here - next), intercept = tp[1] - slope * next;
-  const double grows = here > 0 && next > 0 ? here / next : 1;
-  return detail::ratio(slope * (tp[0] - tp[1] + intercept * std::log(grows)), all_positive);
- }
-};
-
-using auc = basic_auc<200>;
-}
-// -- tapegraph/nn/metrics/confusion.hpp
-
-/// Binary metrics: outputs x above a threshold compared with labels z > 0.5 of the same shape,
-/// element by element. With `from_logits` x is passed through a sigmoid first. A result with
-/// denominator 0 is 0.
-
-namespace tapegraph {
-
-namespace detail {
-template <class P, class Z>
-struct answers {
- P predicted;
- Z actual;
-};
-constexpr auto answers_of(const auto& x, const auto& z, const auto& n) {
- const auto predicted = eval(probabilities(x, n[1]) > n[0]);
- const auto actual = eval(labels_like(x, z) > 0.5);
- return answers<std::remove_const_t<decltype(predicted)>, std::remove_const_t<decltype(actual)>>{predicted, actual};
-}
-constexpr auto count_both(const auto& a, const auto& b, const auto& weights, axes over = {}) {
- return weighted_sum(logical_and(a, b), weights, over);
-}
-}
-
-/// True positives divided by all predicted positives.
-struct precision {
- double threshold = 0.5;
- bool from_logits = false;
-
- static constexpr std::string_view name = "precision";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("precision", *this); }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto [predicted, actual] = detail::answers_of(x, z, n);
-  state.add("true_positives", {}, detail::count_both(predicted, actual, weights));
-  state.add("false_positives", {}, detail::count_both(predicted, logical_not(actual), weights));
- }
- static double result(const auto& v) {
-  return detail::ratio(v["true_positives"], v["true_positives"] + v["false_positives"]);
- }
-};
-
-/// True positives divided by all positives; also called sensitivity.
-struct recall {
- double threshold = 0.5;
- bool from_logits = false;
-
- static constexpr std::string_view name = "recall";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("recall", *this); }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto [predicted, actual] = detail::answers_of(x, z, n);
-  state.add("true_positives", {}, detail::count_both(predicted, actual, weights));
-  state.add("false_negatives", {}, detail::count_both(logical_not(predicted), actual, weights));
- }
- static double result(const auto& v) {
-  return detail::ratio(v["true_positives"], v["true_positives"] + v["false_negatives"]);
- }
-};
-
-/// True negatives divided by all negatives.
-struct specificity {
- double threshold = 0.5;
- bool from_logits = false;
-
- static constexpr std::string_view name = "specificity";
- static constexpr int count = 2;
- constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("specificity", *this); }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto [predicted, actual] = detail::answers_of(x, z, n);
-  state.add("true_negatives", {}, detail::count_both(logical_not(predicted), logical_not(actual), weights));
-  state.add("false_positives", {}, detail::count_both(predicted, logical_not(actual), weights));
- }
- static double result(const auto& v) {
-  return detail::ratio(v["true_negatives"], v["true_negatives"] + v["false_positives"]);
- }
-};
-
-/// How the scores of several outputs are combined: from all predictions together; their mean; their
-/// mean weighted by the number of positives of each.
-enum class averaging { micro, macro, weighted };
-
-/// (1 + beta^2) precision recall / (beta^2 precision + recall) for each of the outputs [batch...,
-/// outputs], and their average. With `largest` the largest output is the prediction (Keras:
-/// threshold None), instead of those above the threshold.
-struct fbeta_score {
- double beta = 1;
- double threshold = 0.5;
- bool from_logits = false;
- bool largest = false;
- averaging average = averaging::macro;
-
- static constexpr std::string_view name = "fbeta_score";
- static constexpr int count = 3;
- constexpr std::array<double, count> numbers() const {
-  detail::number_within("fbeta_score", "beta", beta, std::numeric_limits<double>::min());
-  const auto n = detail::threshold_numbers("fbeta_score", *this);
-  return {n[0], n[1], largest ? 1.0 : 0.0};
- }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  const auto outputs = detail::with_outputs(eval(x));
-  const auto labels = detail::with_outputs(detail::labels_like(x, z));
-  const auto above = detail::answers_of(outputs, labels, n);
-  const auto best = max(outputs, -1, {.keepdims = true});
-  const auto predicted =
-   eval(logical_or(logical_and(n[2] > 0, outputs == best), logical_and(n[2] <= 0, above.predicted)));
-  const auto each = detail::all_but_last(outputs);
-  const shape dims = detail::of_outputs(outputs);
-  state.add("true_positives", dims, detail::count_both(predicted, above.actual, weights, each));
-  state.add("false_positives", dims, detail::count_both(predicted, logical_not(above.actual), weights, each));
-  state.add("false_negatives", dims, detail::count_both(logical_not(predicted), above.actual, weights, each));
- }
- double result(const auto& v) const {
-  const auto hits = v.all("true_positives"), wrong = v.all("false_positives"), missed = v.all("false_negatives");
-  double sums[3]{}, total = 0, weight = 0;
-  for (std::size_t i = 0; i < hits.size(); ++i) {
-   const double share = average == averaging::weighted ? hits[i] + missed[i] : 1;
-   total += share * score(hits[i], wrong[i], missed[i]);
-   weight += share;
-   sums[0] += hits[i], sums[1] += wrong[i], sums[2] += missed[i];
-  }
-  return average == averaging::micro ? score(sums[0], sums[1], sums[2]) : detail::ratio(total, weight);
- }
-
-private:
- double score(double hits, double wrong, double missed) const {
-  const double square = beta * beta;
-  return detail::ratio((1 + square) * hits, (1 + square) * hits + square * missed + wrong);
- }
-};
-
-/// fbeta_score with beta = 1: the harmonic mean of precision and recall.
-struct f1_score {
- double threshold = 0.5;
- bool from_logits = false;
- bool largest = false;
- averaging average = averaging::macro;
-
- static constexpr std::string_view name = "f1_score";
- static constexpr int count = fbeta_score::count;
- constexpr std::array<double, count> numbers() const { return whole().numbers(); }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  fbeta_score::update(state, x, z, weights, n);
- }
- double result(const auto& v) const { return whole().result(v); }
-
-private:
- constexpr fbeta_score whole() const {
-  return {.beta = 1, .threshold = threshold, .from_logits = from_logits, .largest = largest, .average = average};
- }
-};
-}
-// -- tapegraph/nn/metrics/confusion_matrix.hpp
-
-/// Confusion matrices, and intersections over unions of classes. The largest of the outputs
-/// [batch..., classes] is the prediction; labels are class numbers [batch...] or one-hot.
-
-namespace tapegraph {
-
-namespace detail {
-struct confusion_texts {
- static constexpr const char* text(std::int64_t) {
-  return "confusion_matrix, io_u: the output's last axis must have as many elements as the metric has classes";
- }
-};
-template <int Classes>
-constexpr void add_confusions(const auto& state, const auto& x, const auto& z, const auto& weights) {
- const auto outputs = eval(x);
- const shape from = shape_of(outputs);
- const bool valid = from.rank() > 0 && equal_or_required(from[from.rank() - 1], extent(Classes));
- const auto here = std::source_location::current();
- const auto checked =
-  valid ? outputs
-   : static_cast<std::remove_const_t<decltype(outputs)>>(refuse<confusion_texts>(0, here, outputs));
- const auto predicted = argmax(checked, -1);
- const auto labels = class_numbers_of(checked, z);
- const auto pairs = stack({ravel(labels), ravel(predicted)}, -1);
- const auto each = ravel(eval(weighted_values(ones_like(predicted), weights)));
- state.add("confusion_matrix", {Classes, Classes}, scatter_nd(each, pairs, {Classes, Classes}));
-}
-struct class_overlap {
- double value;
- bool seen;
-};
-inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
- const auto at = [&](int label, int predicted) {
-  return matrix[static_cast<std::size_t>(label * classes + predicted)];
- };
- double either = -at(which, which);
- for (int i = 0; i < classes; ++i) either += at(which, i) + at(i, which);
- return {ratio(at(which, which), either), either > 0};
-}
-}
-
-/// Counts of each pair of class and prediction: `evaluate(...).tensor("confusion_matrix")`, rows
-/// are labels and columns predictions. Its result is the fraction on the diagonal.
-template <int Classes>
-struct confusion_matrix {
- static_assert(Classes > 1, "confusion_matrix: at least two classes are needed");
-
- static constexpr std::string_view name = "confusion_matrix";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  detail::add_confusions<Classes>(state, x, z, weights);
- }
- static double result(const auto& v) {
-  const auto matrix = v.all("confusion_matrix");
-  double right = 0, total = 0;
-  for (std::size_t i = 0; i < matrix.size(); ++i) {
-   total += matrix[i];
-   if (i % (Classes + 1) == 0) right += matrix[i];
-  }
-  return detail::ratio(right, total);
- }
-};
-
-/// Intersection over union of one class: true positives divided by the number of records of that
-/// class or predicted as it.
-template <int Classes>
-struct io_u {
- static_assert(Classes > 1, "io_u: at least two classes are needed");
- int target_class_id = 1;
-
- static constexpr std::string_view name = "io_u";
- static constexpr int count = 1;
- constexpr std::array<double, count> numbers() const {
-  return {detail::number_within("io_u", "target_class_id", target_class_id, 0, Classes - 1)};
- }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  detail::add_confusions<Classes>(state, x, z, weights);
- }
- double result(const auto& v) const {
-  return detail::overlap_of(v.all("confusion_matrix"), Classes, target_class_id).value;
- }
-};
-
-/// The mean of all classes' intersections over unions; classes that occur neither in labels nor in
-/// predictions do not count.
-template <int Classes>
-struct mean_io_u {
- static_assert(Classes > 1, "mean_io_u: at least two classes are needed");
-
- static constexpr std::string_view name = "mean_io_u";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  detail::add_confusions<Classes>(state, x, z, weights);
- }
- static double result(const auto& v) {
-  const auto matrix = v.all("confusion_matrix");
-  double total = 0, seen = 0;
-  for (int i = 0; i < Classes; ++i) {
-   const auto overlap = detail::overlap_of(matrix, Classes, i);
-   total += overlap.value;
-   seen += overlap.seen;
-  }
-  return detail::ratio(total, seen);
- }
-};
-}
-// -- tapegraph/nn/metrics/mean.hpp
-
-/// Weighted means of losses, and metrics derived from such means.
-
-namespace tapegraph {
-
-/// The mean of any loss with `per_record`, under its name: `loss_mean<mean_absolute_error>{}`,
-/// `loss_mean<huber>{{.delta = 2}}`.
-template <class Loss>
-struct loss_mean {
- Loss loss{};
-
- static constexpr std::string_view name = Loss::name;
- static constexpr int count = [] {
-  if constexpr (detail::has_numbers<Loss>)
-   return Loss::count;
-  else
-   return 0;
- }();
- constexpr std::array<double, count> numbers() const {
-  if constexpr (count > 0)
-   return loss.numbers();
-  else
-   return {};
- }
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
-  if constexpr (count > 0)
-   detail::add_mean_of(state, eval(Loss::per_record(x, z, n)), weights);
-  else
-   detail::add_mean_of(state, eval(Loss::per_record(x, z)), weights);
- }
- static double result(const auto& v) { return detail::mean_from(v); }
-};
-
-/// The root of the mean of squared differences.
-struct root_mean_squared_error {
- static constexpr std::string_view name = "root_mean_squared_error";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  const auto labels = detail::labels_like(x, z);
-  detail::add_mean_of(state, eval(square(x - labels)), weights);
- }
- static double result(const auto& v) { return std::sqrt(detail::mean_from(v)); }
-};
-
-/// The mean cosine of the angle between output and labels along the last axis: 1 where they agree.
-struct mean_cosine_similarity {
- static constexpr std::string_view name = "cosine_similarity";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  detail::add_mean_of(state, detail::cosine(x, z), weights);
- }
- static double result(const auto& v) { return detail::mean_from(v); }
-};
-
-/// Perplexity: exp of the mean cross-entropy of logits [batch..., classes] and class numbers
-/// [batch...], the effective number of classes among which the model chooses. Labels that are
-/// `Ignored` do not count.
-template <int Ignored>
-struct basic_perplexity {
- static constexpr std::string_view name = "perplexity";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  const auto labels = eval(z);
-  const auto counts = eval(labels != Ignored);
-  const auto losses = sparse_softmax_cross_entropy::per_record(x, eval(where(counts, labels, 0)));
-  state.add("total", {}, detail::weighted_sum(where(counts, losses, 0), weights));
-  state.add("count", {}, detail::weighted_sum(counts, weights));
- }
- static double result(const auto& v) { return std::exp(detail::mean_from(v)); }
-};
-using perplexity = basic_perplexity<-1>;
-
-/// How the R2 of several outputs are combined: their mean, or their mean weighted by the variances
-/// of the labels.
-enum class r2_aggregation { uniform_average, variance_weighted_average };
-
-/// The coefficient of determination, 1 - residual / variance of the labels, of outputs [batch...,
-/// outputs]. If all labels are equal, it is 1 for exact predictions and 0 otherwise.
-struct r2_score {
- r2_aggregation aggregation = r2_aggregation::uniform_average;
-
- static constexpr std::string_view name = "r2_score";
- static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
-  const auto outputs = detail::with_outputs(eval(x));
-  const auto labels = detail::with_outputs(detail::labels_like(x, z));
-  const auto exact = eval(cast<double>(labels));
-  const auto each = detail::all_but_last(outputs);
-  const shape dims = detail::of_outputs(outputs);
-  state.add("sum", dims, detail::weighted_sum(exact, weights, each));
-  state.add("squared_sum", dims, detail::weighted_sum(square(exact), weights, each));
-  state.add("residual", dims, detail::weighted_sum(square(cast<double>(outputs) - exact), weights, each));
-  state.add("count", dims, detail::weighted_sum(ones_like(outputs), weights, each));
- }
- double result(const auto& v) const {
-  const auto sums = v.all("sum"), squares = v.all("squared_sum"), residuals = v.all("residual"),
-    counts = v.all("count");
-  double total = 0, weight = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-   const double variance = squares[i] - detail::ratio(sums[i] * sums[i], counts[i]);
-   const double share = aggregation == r2_aggregation::uniform_average ? 1 : variance;
-   const double score = variance > 0 ? 1 - residuals[i] / variance : (residuals[i] == 0 ? 1 : 0);
-   total += share * score;
-   weight += share;
-  }
-  return detail::ratio(total, weight);
- }
-};
-}
-// -- tapegraph/nn/layers/augmentation.hpp
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_NN_LAYERS_NOISE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_NN_LAYERS_NOISE_HPP
-// -- tapegraph/nn/layers/noise.hpp
-
-/// Noise in training; otherwise these layers return their operand: spatial_dropout, alpha_dropout,
-/// gaussian_noise, gaussian_dropout; dropout itself is in dropout.hpp. Not part of tapegraph.hpp:
-/// programs without them do not compile them.
-
-namespace tapegraph {
-
-/// Options of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate is in [0, 1).
-struct noise_rate_options {
- double rate = 0.5;
-};
-struct gaussian_noise_options {
- double stddev = 1; ///< not negative
-};
-
-namespace detail {
-template <class Scope, tensor_like X, class F>
-constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
-      std::source_location where, const F& f) {
- const auto input = scope.operand(x, where);
- const auto mark = scope.enter();
- const bool sensible = refused == nullptr || scope.require(false, refused);
- if (!sensible || nothing || !scope.training()) return scope.leave(type, mark, input);
- return scope.leave(type, mark, scope.with_draws([&] { return f(input); }));
-}
-constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
-template <class Scope, tensor_like X>
-constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
-       const char* refused, std::source_location where) {
- const char* const wrong = !is_rate(rate)               ? "spatial_dropout: rate must lie in [0, 1)"
-       : shape_of(x).rank() != rank ? refused
-              : nullptr;
- return noise_layer(scope, type, x, rate == 0, wrong, where, [&](const auto& input) {
-  const shape dims = shape_of(input);
-  shape drawn = no_axes(dims);
-  for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
-  const auto numbers = random::detail::wide_uniform(input, drawn, where);
-  return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
- });
-}
-}
-
-/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
-/// the others by 1 / (1 - rate).
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
-        "spatial_dropout1d: input must be [batch, time, features]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
-/// Drops channels of x [batch, height, width, channels] for all pixels of a record.
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
-        "spatial_dropout2d: input must be [batch, height, width, channels]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout2d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout2d(any_argument, ...) TG_MISTAKE;
-
-/// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
-/// elements become selu's lowest value, then everything is scaled and shifted.
-template <layer_scope Scope, tensor_like X>
-constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-       std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "alpha_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
-  const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
-  const double offset = -factor * lowest * o.rate;
-  const auto numbers = random::detail::wide_uniform(input, shape_of(input), where);
-  return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
-
-/// x plus normal numbers of mean 0.
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
-       std::source_location where = std::source_location::current()) {
- const char* const wrong =
-  o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
- return detail::noise_layer(scope, "gaussian_noise", x, o.stddev == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {0, o.stddev}, where);
-  return eval(input + numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
-
-/// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
-/// al. 2014).
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "gaussian_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {1, math::sqrt(o.rate / (1 - o.rate))}, where);
-  return eval(input * numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
-}
-#endif
-
-/// Layers that change images [batch, height, width, channels] at random in training, with draws of
-/// its own for each record: random_flip, random_crop, random_brightness, random_contrast. Otherwise
-/// they return the images (random_crop then takes the middle). affine_augmentation.hpp has those
-/// that sample between pixels. Not part of tapegraph.hpp: programs without them do not compile
-/// them.
-
-namespace tapegraph {
-
-enum class flip_mode : std::uint8_t { horizontal_and_vertical, horizontal, vertical };
-
-struct random_flip_options {
- flip_mode mode = flip_mode::horizontal_and_vertical; ///< also Keras's default: each with probability 1/2
-};
-struct random_crop_options {
- std::int64_t height = 1, width = 1; ///< of the result
-};
-
-/// The range from which a number is drawn uniformly. One number f means [-f, f].
-struct factor_range {
- double low = 0, high = 0;
- constexpr factor_range() = default;
- constexpr factor_range(double factor) : low(-factor), high(factor) {}
- constexpr factor_range(double lowest, double highest) : low(lowest), high(highest) {}
- constexpr bool sensible() const { return low <= high && low > -1e300 && high < 1e300; }
-};
-/// The range of the images' values. Keras's default is [0, 255]; this library's readers return
-/// images in [0, 1].
-struct value_range {
- double low = 0, high = 1;
-};
-struct random_brightness_options {
- factor_range factor{};
- tapegraph::value_range value_range{};
-};
-struct random_contrast_options {
- factor_range factor{}; ///< above -1
- tapegraph::value_range value_range{};
-};
-
-namespace detail {
-inline constexpr const char* image_needed = "augmentation: input must be [batch, height, width, channels]";
-inline constexpr const char* factor_needed =
- "augmentation: a factor must be finite, its lower end not above the upper one";
-template <handle H>
-constexpr auto record_draws(const H& images, const factor_range& range, std::source_location where) {
- shape dims = no_axes(shape_of(images));
- dims.push_back(shape_of(images)[0]);
- for (int i = 0; i < 3; ++i) dims.push_back(1);
- const auto drawn = random::detail::wide_uniform(images, dims, where);
- if (range.low == 0 && range.high == 1) return drawn;
- return eval(range.low + (range.high - range.low) * drawn, where);
-}
-template <class Scope, tensor_like X, class F>
-constexpr auto image_layer(const Scope& scope, std::string_view type, const X& x, const char* refused,
-      std::source_location where, const F& f) {
- const char* const wrong = shape_of(x).rank() == 4 ? refused : image_needed;
- return noise_layer(scope, type, x, false, wrong, where, f);
-}
-template <handle H>
-constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last,
-       std::source_location where) {
- const auto drawn = record_draws(images, {0, 1}, where);
- shape column = no_axes(shape_of(images));
- column.push_back(shape_of(images)[0]);
- column.push_back(1);
- const auto first =
-  reshape(minimum(floor(drawn * static_cast<double>(last + 1)), static_cast<double>(last)), column, where);
- const auto places = eval(cast<std::int32_t>(first) + arange<std::int32_t>(images, count, 0, 1, where), where);
- return gather(images, places, axis, 1, where);
-}
-}
-
-/// Mirrors images from left to right, from top to bottom, or both, each with probability 1/2.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_options& o = {},
-      std::source_location where = std::source_location::current()) {
- return detail::image_layer(scope, "random_flip", x, nullptr, where, [&](const auto& input) {
-  auto images = input;
-  if (o.mode != flip_mode::vertical) {
-   const auto drawn = detail::record_draws(images, {0, 1}, where);
-   images = eval(tapegraph::where(drawn < 0.5, reverse(images, 2, where), images), where);
-  }
-  if (o.mode != flip_mode::horizontal) {
-   const auto drawn = detail::record_draws(images, {0, 1}, where);
-   images = eval(tapegraph::where(drawn < 0.5, reverse(images, 1, where), images), where);
-  }
-  return images;
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_flip_options> random_flip(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_flip(any_argument, ...) TG_MISTAKE;
-
-/// A part of [height, width] of each image; outside of training the middle one. The image's extents
-/// must be known and not smaller.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_options& o,
-      std::source_location where = std::source_location::current()) {
- const auto input = scope.operand(x, where);
- const auto mark = scope.enter();
- const shape dims = shape_of(input);
- const bool sensible =
-  scope.require(dims.rank() == 4, detail::image_needed) &&
-  scope.require(dims[1].known() && dims[2].known() && o.height > 0 && o.width > 0 && o.height <= dims[1].value &&
-      o.width <= dims[2].value,
-     "random_crop: height and width must be positive and not exceed the image's, which must be known");
- if (!sensible) return scope.leave("random_crop", mark, input);
- const std::int64_t below = dims[1].value - o.height, right = dims[2].value - o.width;
- if (!scope.training()) {
-  const auto middle =
-   slice(input, {all, {below / 2, below / 2 + o.height}, {right / 2, right / 2 + o.width}}, where);
-  return scope.leave("random_crop", mark, middle);
- }
- return scope.leave("random_crop", mark, scope.with_draws([&] {
-  const auto rows = detail::randomly_cropped(input, 1, o.height, below, where);
-  return detail::randomly_cropped(rows, 2, o.width, right, where);
- }));
-}
-template <layer_scope Scope>
-no_such_option_in<random_crop_options> random_crop(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_crop(any_argument, ...) TG_MISTAKE;
-
-/// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_brightness(const Scope& scope, const X& x, const random_brightness_options& o,
-        std::source_location where = std::source_location::current()) {
- const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
- return detail::image_layer(scope, "random_brightness", x, wrong, where, [&](const auto& input) {
-  const auto drawn = detail::record_draws(input, o.factor, where);
-  const double extent = o.value_range.high - o.value_range.low;
-  const auto images = detail::as_float(input, where);
-  const auto brighter = clip(images + drawn * extent, o.value_range.low, o.value_range.high);
-  return detail::rounded_like(input, eval(brighter, where), where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_brightness_options> random_brightness(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_brightness(any_argument, ...) TG_MISTAKE;
-
-/// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_contrast(const Scope& scope, const X& x, const random_contrast_options& o,
-       std::source_location where = std::source_location::current()) {
- const char* const wrong = !o.factor.sensible() ? detail::factor_needed
-       : o.factor.low >= -1 ? nullptr
-            : "random_contrast: the factor must not be below -1";
- return detail::image_layer(scope, "random_contrast", x, wrong, where, [&](const auto& input) {
-  const auto drawn = detail::record_draws(input, o.factor, where);
-  const auto images = detail::as_float(input, where);
-  const auto middle = eval(mean(images, {1, 2}, {.keepdims = true}, where), where);
-  const auto stretched = (images - middle) * (1 + drawn) + middle;
-  return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_contrast_options> random_contrast(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_contrast(any_argument, ...) TG_MISTAKE;
-
-// -- tapegraph/nn/layers/affine_augmentation.hpp
-
-// -- tapegraph/core/fill_mode.hpp
-
-/// How pixels beyond an image's border are filled: `reflect` (d c b a | a b c d | d c b a), `wrap`
-/// (a b c d | a b c d), `nearest` (a a a | a b c d), or `constant`, a number.
-enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
-}
-
-/// Random translation, rotation and zoom of images [batch, height, width, channels] in training,
-/// sampled bilinearly; otherwise they return their operand. Derivatives by the images exist. Not
-/// part of tapegraph.hpp: programs without them do not compile them.
-
-namespace tapegraph {
-
-/// Fractions of the image's extents; positive ones move it down and to the right. Defaults are
-/// those of Keras.
-struct random_translation_options {
- factor_range height_factor{}, width_factor{};
- tapegraph::fill_mode fill_mode = fill_mode::reflect;
- double fill_value = 0;
-};
-/// Fractions of a full turn, counter-clockwise.
-struct random_rotation_options {
- factor_range factor{};
- tapegraph::fill_mode fill_mode = fill_mode::reflect;
- double fill_value = 0;
-};
-/// A positive factor f shows 1 + f times as much of the image, so objects become smaller. Without
-/// `keep_ratio` the width has draws of its own, from `width_factor`.
-struct random_zoom_options {
- factor_range height_factor{};
- factor_range width_factor{};
- bool keep_ratio = true;
- tapegraph::fill_mode fill_mode = fill_mode::reflect;
- double fill_value = 0;
-};
-
-namespace detail {
-template <handle H>
-constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
- if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
- if (mode == fill_mode::reflect) {
-  const H folded = eval(place % extent_number(place, n * extent(2)), where);
-  return eval(minimum(folded, extent_number(folded, n * extent(2) - extent(1)) - folded), where);
- }
- return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
-}
-template <handle H, handle P>
-constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode mode, double beyond,
-     std::source_location where) {
- const shape dims = shape_of(images);
- shape flat = no_axes(dims), places = flat, weights = flat;
- for (const extent e : {dims[0], dims[1] * dims[2], dims[3]}) flat.push_back(e);
- for (const extent e : {dims[0], dims[1] * dims[2]}) places.push_back(e);
- for (const extent e : {dims[0], dims[1], dims[2], extent(1)}) weights.push_back(e);
- const H pixels = reshape(images, flat, where);
- const P top = eval(floor(rows), where), left = eval(floor(columns), where);
- const P below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
- const auto height = extent_number(top, dims[1]), width = extent_number(top, dims[2]);
- const auto pixel = [&](int down, int along) {
-  const P row = eval(top + down, where), column = eval(left + along, where);
-  const auto line = eval(cast<std::int32_t>(inside(row, dims[1], mode, where)), where);
-  const auto place = cast<std::int32_t>(inside(column, dims[2], mode, where));
-  const auto at = eval(line * extent_number(line, dims[2]) + place, where);
-  const H found = reshape(gather(pixels, eval(reshape(at, places, where), where), 1, 1, where), dims, where);
-  const P wide = as_float(found, where);
-  if (mode != fill_mode::constant) return wide;
-  const P within =
-   eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
-     tapegraph::where(column >= 0, 1, zeros_like(row)) *
-     tapegraph::where(column < width, 1, zeros_like(row)),
-    where);
-  return P(eval(tapegraph::where(reshape(within, weights, where) > 0, wide, beyond), where));
- };
- const P a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
- const P upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
- return rounded_like(images, eval(upper + below * (lower - upper), where), where);
-}
-template <handle H, handle P>
-constexpr P from_centre(const H& images, const P& like, int axis, std::source_location where) {
- const extent n = shape_of(images)[axis];
- const P numbers = cast_like(like, numbers_along<double>(images, n, axis, 3, where), where);
- return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
-}
-template <handle H, handle P, class F>
-constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond, std::source_location where,
-    const F& f) {
- const P row = from_centre(images, like, 1, where), column = from_centre(images, like, 2, where);
- const auto [rows, columns] = f(row, column);
- const shape dims = shape_of(images);
- shape places = no_axes(dims);
- for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
- const P from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
- const P from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
- const P tops = eval(broadcast_to(from_top, places), where);
- const P lefts = eval(broadcast_to(from_left, places), where);
- return sampled(images, tops, lefts, mode, beyond, where);
-}
-template <handle H>
-constexpr auto place_draws(const H& images, const factor_range& range, std::source_location where) {
- return squeeze(record_draws(images, range, where), 3, where);
-}
-template <class H>
-struct two_places {
- H rows, columns;
-};
-}
-
-/// Moves each image by fractions of its extents drawn from the factors.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
-        std::source_location where = std::source_location::current()) {
- const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
- return detail::image_layer(scope, "random_translation", x, wrong, where, [&](const auto& input) {
-  const auto down = detail::place_draws(input, o.height_factor, where);
-  using H = std::remove_cvref_t<decltype(down)>;
-  const H right = detail::place_draws(input, o.width_factor, where);
-  const shape dims = shape_of(input);
-  return detail::moved(input, down, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
-   return detail::two_places<H>{eval(row - down * extent_number(row, dims[1]), where),
-          eval(column - right * extent_number(row, dims[2]), where)};
-  });
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_translation_options> random_translation(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_translation(any_argument, ...) TG_MISTAKE;
-
-/// Rotates each image about its centre.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
-       std::source_location where = std::source_location::current()) {
- const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
- return detail::image_layer(scope, "random_rotation", x, wrong, where, [&](const auto& input) {
-  const auto turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
-  using H = std::remove_cvref_t<decltype(turn)>;
-  const H cosine = eval(cos(turn), where), sine = eval(sin(turn), where);
-  return detail::moved(input, turn, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
-   return detail::two_places<H>{eval(cosine * row + sine * column, where),
-          eval(cosine * column - sine * row, where)};
-  });
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_rotation_options> random_rotation(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_rotation(any_argument, ...) TG_MISTAKE;
-
-/// Zooms each image about its centre.
-template <layer_scope Scope, tensor_like X>
-constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
-      std::source_location where = std::source_location::current()) {
- const char* const wrong = !o.height_factor.sensible() || !o.width_factor.sensible() ? detail::factor_needed
-       : o.height_factor.low > -1 && o.width_factor.low > -1
-        ? nullptr
-        : "random_zoom: factors must lie above -1";
- return detail::image_layer(scope, "random_zoom", x, wrong, where, [&](const auto& input) {
-  const auto height = detail::place_draws(input, o.height_factor, where);
-  using H = std::remove_cvref_t<decltype(height)>;
-  const H width = o.keep_ratio ? height : detail::place_draws(input, o.width_factor, where);
-  return detail::moved(input, height, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
-   return detail::two_places<H>{eval(row * (1 + height), where), eval(column * (1 + width), where)};
-  });
- });
-}
-template <layer_scope Scope>
-no_such_option_in<random_zoom_options> random_zoom(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing random_zoom(any_argument, ...) TG_MISTAKE;
-}
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_NN_LAYERS_NOISE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_NN_LAYERS_NOISE_HPP
-// -- tapegraph/nn/layers/noise.hpp
-
-/// Noise in training; otherwise these layers return their operand: spatial_dropout, alpha_dropout,
-/// gaussian_noise, gaussian_dropout; dropout itself is in dropout.hpp. Not part of tapegraph.hpp:
-/// programs without them do not compile them.
-
-namespace tapegraph {
-
-/// Options of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate is in [0, 1).
-struct noise_rate_options {
- double rate = 0.5;
-};
-struct gaussian_noise_options {
- double stddev = 1; ///< not negative
-};
-
-namespace detail {
-template <class Scope, tensor_like X, class F>
-constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
-      std::source_location where, const F& f) {
- const auto input = scope.operand(x, where);
- const auto mark = scope.enter();
- const bool sensible = refused == nullptr || scope.require(false, refused);
- if (!sensible || nothing || !scope.training()) return scope.leave(type, mark, input);
- return scope.leave(type, mark, scope.with_draws([&] { return f(input); }));
-}
-constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
-template <class Scope, tensor_like X>
-constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
-       const char* refused, std::source_location where) {
- const char* const wrong = !is_rate(rate)               ? "spatial_dropout: rate must lie in [0, 1)"
-       : shape_of(x).rank() != rank ? refused
-              : nullptr;
- return noise_layer(scope, type, x, rate == 0, wrong, where, [&](const auto& input) {
-  const shape dims = shape_of(input);
-  shape drawn = no_axes(dims);
-  for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
-  const auto numbers = random::detail::wide_uniform(input, drawn, where);
-  return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
- });
-}
-}
-
-/// Drops whole features of x [batch, time, features], the same ones for all steps of a record, and scales
-/// the others by 1 / (1 - rate).
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
-        "spatial_dropout1d: input must be [batch, time, features]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout1d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout1d(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
-/// Drops channels of x [batch, height, width, channels] for all pixels of a record.
-template <layer_scope Scope, tensor_like X>
-constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
-        "spatial_dropout2d: input must be [batch, height, width, channels]", where);
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> spatial_dropout2d(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing spatial_dropout2d(any_argument, ...) TG_MISTAKE;
-
-/// Dropout that keeps mean 0 and variance 1 of the outputs of selu (Klambauer et al. 2017): dropped
-/// elements become selu's lowest value, then everything is scaled and shifted.
-template <layer_scope Scope, tensor_like X>
-constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-       std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "alpha_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
-  const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
-  const double offset = -factor * lowest * o.rate;
-  const auto numbers = random::detail::wide_uniform(input, shape_of(input), where);
-  return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> alpha_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing alpha_dropout(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
-
-/// x plus normal numbers of mean 0.
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
-       std::source_location where = std::source_location::current()) {
- const char* const wrong =
-  o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
- return detail::noise_layer(scope, "gaussian_noise", x, o.stddev == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {0, o.stddev}, where);
-  return eval(input + numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<gaussian_noise_options> gaussian_noise(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_noise(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
-
-/// x times normal numbers of mean 1 and standard deviation sqrt(rate / (1 - rate)) (Srivastava et
-/// al. 2014).
-template <layer_scope Scope, tensor_like X>
-constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
-        std::source_location where = std::source_location::current()) {
- const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
- return detail::noise_layer(scope, "gaussian_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
-  const auto numbers = random::normal_like(input, {1, math::sqrt(o.rate / (1 - o.rate))}, where);
-  return eval(input * numbers, where);
- });
-}
-template <layer_scope Scope>
-no_such_option_in<noise_rate_options> gaussian_dropout(const Scope&, any_argument, ...) TG_MISTAKE;
-template <class = void>
-detail::scope_missing gaussian_dropout(any_argument, ...) TG_MISTAKE;
-TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
-}
-#endif
-// -- tapegraph/nn/layers/resizing.hpp
-
-/// Keras's layers without variables that change extents: up_sampling, cropping, zero_padding,
-/// repeat_vector. They are functions of a tensor alone. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
-
-namespace tapegraph {
-
-enum class interpolation : std::uint8_t { nearest, bilinear };
-
-/// The number of elements before and after an axis. One number sets both.
-struct before_after {
- std::int64_t before = 0, after = 0;
- constexpr before_after() = default;
- constexpr before_after(std::int64_t both) : before(both), after(both) {}
- constexpr before_after(std::int64_t elements_before, std::int64_t elements_after)
-  : before(elements_before), after(elements_after) {}
-};
-
-struct up_sampling2d_options {
- height_width size = 2;
- tapegraph::interpolation interpolation = interpolation::nearest;
-};
-struct up_sampling1d_options {
- std::int64_t size = 2;
-};
-/// `{.height = {1, 2}, .width = 3}`: a row at the top, two at the bottom, three columns on each side.
-struct cropping2d_options {
- before_after height{}, width{};
-};
-struct zero_padding2d_options {
- before_after height = 1, width = 1;
-};
-
-namespace detail {
-struct resizing_texts {
- enum reason : std::int64_t { rank3, rank4, size, amount, rank2 };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank3: return "up_sampling1d, cropping1d, zero_padding1d: x must be [batch, time, features]";
-  case rank4: return "up_sampling2d, cropping2d, zero_padding2d: x must be [batch, height, width, channels]";
-  case size: return "up_sampling: size must be positive";
-  case rank2: return "repeat_vector: x must be [batch, features]";
-  default: return "cropping, zero_padding, repeat_vector: an amount is negative";
-  }
- }
-};
-template <handle H>
-constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
- if (factor == 1) return x;
- const shape from = shape_of(x);
- const extent size = from[axis] * factor;
- const auto place_of = [&](const auto& number) {
-  return eval(maximum((number + 0.5) / static_cast<double>(factor) - 0.5, 0), where);
- };
- const auto place = place_of(arange<double>(x, size, 0, 1, where));
- const auto below = eval(floor(place), where);
- const auto above = eval(minimum(below + 1, extent_number(below, from[axis] - extent(1))), where);
- const auto beside = place_of(numbers_along<double>(x, size, axis, from.rank(), where));
- const H share = cast_like(x, beside - floor(beside), where);
- const H first = gather(x, eval(cast<std::int32_t>(below), where), axis, 0, where);
- const H second = gather(x, eval(cast<std::int32_t>(above), where), axis, 0, where);
- return eval(first + share * (second - first), where);
-}
-}
-
-/// x [batch, height, width, channels] to [batch, height size[0], width size[1], channels]: every pixel repeated, or bilinear.
-template <tensor_like X>
-constexpr auto up_sampling2d(const X& x, const up_sampling2d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- if (o.size[0] < 1 || o.size[1] < 1) return detail::refuse<texts>(texts::size, where, input);
- if (o.interpolation == interpolation::bilinear)
-  return detail::linearly_longer(detail::linearly_longer(input, 1, o.size[0], where), 2, o.size[1], where);
- return repeat(repeat(input, o.size[0], 1, where), o.size[1], 2, where);
-}
-no_such_option_in<up_sampling2d_options> up_sampling2d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, time, features] to [batch, time size, features]: every step repeated.
-template <tensor_like X>
-constexpr auto up_sampling1d(const X& x, const up_sampling1d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- if (o.size < 1) return detail::refuse<texts>(texts::size, where, input);
- return repeat(input, o.size, 1, where);
-}
-no_such_option_in<up_sampling1d_options> up_sampling1d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, height, width, channels] without some rows and columns at its borders.
-template <tensor_like X>
-constexpr auto cropping2d(const X& x, const cropping2d_options& o,
-      std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- if (o.height.before < 0 || o.height.after < 0 || o.width.before < 0 || o.width.after < 0)
-  return detail::refuse<texts>(texts::amount, where, input);
- const auto kept = [](const before_after& a) {
-  return a.after == 0 ? range{a.before, all.end} : range{a.before, -a.after};
- };
- return slice(input, {all, kept(o.height), kept(o.width)}, where);
-}
-no_such_option_in<cropping2d_options> cropping2d(any_argument, ...) TG_MISTAKE;
-
-/// x [batch, time, features] without some steps at its ends; Keras's default is {1, 1}.
-template <tensor_like X>
-constexpr auto cropping1d(const X& x, const before_after& amount,
-      std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- if (amount.before < 0 || amount.after < 0) return detail::refuse<texts>(texts::amount, where, input);
- return slice(input, {all, amount.after == 0 ? range{amount.before, all.end} : range{amount.before, -amount.after}},
-    where);
-}
-
-/// Pads x [batch, height, width, channels] with zeros.
-template <tensor_like X>
-constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
- return pad(input, {{0, 0}, {o.height.before, o.height.after}, {o.width.before, o.width.after}}, {}, where);
-}
-no_such_option_in<zero_padding2d_options> zero_padding2d(any_argument, ...) TG_MISTAKE;
-
-/// Pads x [batch, time, features] with steps of zeros before and after.
-template <tensor_like X>
-constexpr auto zero_padding1d(const X& x, const before_after& amount = 1,
-       std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
- return pad(input, {{0, 0}, {amount.before, amount.after}}, {}, where);
-}
-
-/// x [batch, features] to [batch, n, features], n times the same.
-template <tensor_like X>
-constexpr auto repeat_vector(const X& x, std::int64_t n, std::source_location where = std::source_location::current()) {
- using texts = detail::resizing_texts;
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 2) return detail::refuse<texts>(texts::rank2, where, input);
- if (n < 0) return detail::refuse<texts>(texts::amount, where, input);
- return repeat(expand_dims(input, 1, where), n, 1, where);
-}
-}
-// -- tapegraph/nn/layers/weight_normalization.hpp
-
-/// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.
-
-namespace tapegraph {
-
-/// A scope whose kernels are parametrized by direction and length. A layer's request for
-/// "...kernel" [..., outputs] gives gain v / |v|, with the norm over all axes but the last. Its
-/// variables are v, which has the kernel's name, and "..._gain" [outputs], initially ones; a v of
-/// zeros gives zeros. So every layer can be normalized:
-///
-///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
-///
-/// Regularizers and constraints of the kernel apply to v. (PyTorch starts with gain = |v|: assign
-/// it.)
-template <class Scope>
-class weight_normalized_scope : public Scope {
-public:
- constexpr explicit weight_normalized_scope(const Scope& scope) : Scope(scope) {}
-
- template <class Name>
- constexpr weight_normalized_scope operator/(const Name& name) const {
-  return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
- }
-
- constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
-
- template <handle H>
- constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
-       const variable_options& options = {}) const {
-  const H v = Scope::variable_like(like, name, dims, options);
-  if (!name.ends_with("kernel") || dims.rank() < 2) return v;
-  const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
-           {.initializer = init::ones{}, .trainable = options.trainable});
-  const std::int64_t before = (std::int64_t{1} << (dims.rank() - 1)) - 1;
-  const H direction = detail::unit_vectors(v, before, 0, std::source_location::current());
-  return eval(gain * direction);
- }
-
-private:
- static constexpr std::string_view gain_name(std::string_view name) {
-  return name == "kernel"             ? "kernel_gain"
-   : name == "recurrent_kernel" ? "recurrent_kernel_gain"
-   : name == "depthwise_kernel" ? "depthwise_kernel_gain"
-   : name == "pointwise_kernel" ? "pointwise_kernel_gain"
-           : "gain";
- }
-};
-
-template <class Scope>
-constexpr auto weight_normalized(const Scope& scope) {
- return weight_normalized_scope<Scope>(scope);
-}
-}
-// -- tapegraph/compile/features.hpp
-
-/// A model of another model's intermediate values. Not part of tapegraph.hpp.
-///
-///     auto codes = tg::compile<tg::graph>(tg::features<"encoder/out">(network{}), spec, {.shared = &model.variables()});
-///     const auto code = codes.predict(x);
-
-namespace tapegraph {
-
-namespace ir::detail {
-constexpr void cut_after(model_trace& t, int last) {
- const auto drop = [&](auto& entries, const auto& node_of) {
-  int kept = 0;
-  for (int i = 0; i < entries.size(); ++i)
-   if (node_of(entries[i]) <= last) entries[kept++] = entries[i];
-  entries.resize(kept);
- };
- const auto by_node = [](const auto& entry) { return entry.node; };
- int variables = t.variables.size();
- while (variables > 0 && t.variables[variables - 1].node > last) --variables;
- for (scope_members& s : t.members)
-  while (s.last_variable > variables) s.last_variable = t.definitions[s.last_variable - 1].previous;
- t.variables.resize(variables);
- t.definitions.resize(variables);
- const auto of_variable = [&](const auto& rule) { return rule.variable < variables ? 0 : last + 1; };
- drop(t.regularizers, of_variable);
- drop(t.constraints, of_variable);
- drop(t.inputs, by_node);
- for (variable_entry& v : t.variables)
-  if (v.frozen_input > t.inputs.size()) v.frozen_input = 0;
- drop(t.assignments, by_node);
- drop(t.row_uses, by_node);
- drop(t.minimizations, by_node);
- drop(t.layers, by_node);
- drop(t.named, by_node);
- drop(t.results, by_node);
- drop(t.added_losses, [](int node) { return node; });
- t.flows = {-1, -1, {}};
- t.many_flows = {};
- if (last + 1 < t.nodes.size()) t.arguments.resize(t.nodes[last + 1].first_argument);
- t.nodes.resize(last + 1);
-}
-constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
- model_trace& t = scope.owner();
- const std::size_t slash = path.rfind('/');
- const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
- const int whole = (scope / path).index();
- const int above = slash == path.npos ? scope.index() : (scope / path.substr(0, slash)).index();
- int at = -1;
- for (int i = first; i < t.results.size(); ++i) {
-  const result_entry& r = t.results[i];
-  const bool matches = r.name.empty() ? r.scope == whole : r.scope == above && r.name == name;
-  if (matches && (at < 0 || r.first <= at)) at = i;
- }
- return at < 0 ? -1 : t.results[at].node;
-}
-}
-
-namespace detail {
-template <class Is>
-constexpr int typical_output(int count, const Is& floating) {
- int at = 0;
- while (at < count && !floating(at)) ++at;
- return at < count ? at : 0;
-}
-template <fixed_string... Paths, class Each>
-constexpr auto picked(const Each& each) {
- if constexpr (sizeof...(Paths) == 1)
-  return each(0);
- else
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return outputs{named_output<Paths, decltype(each(0))>{each(I)}...};
-  }
- (std::make_index_sequence<sizeof...(Paths)>{});
-}
-class searching {
-public:
- searching(eager_context& context, feature_search& search) : context_(context), open_(context.open_layers.size()) {
-  search.outer = context.search;
-  context.search = &search;
- }
- searching(const searching&) = delete;
- searching& operator=(const searching&) = delete;
- ~searching() {
-  context_.search = context_.search->outer;
-  context_.open_layers.resize(open_);
- }
-private:
- eager_context& context_;
- std::size_t open_;
-};
-template <class Run>
-void find_features(eager_context& context, feature_search& search, const Run& model) {
- search.missing = search.paths.size();
- search.found.resize(search.paths.size());
- try {
-  const searching now(context, search);
-  model();
- } catch (const features_found& e) {
-  if (e.which != &search) throw;
-  return;
- }
- for (std::size_t k = 0; k < search.paths.size(); ++k) {
-  if (search.found[k].has_storage()) continue;
-  std::string text = "features: the model has no layer and no named value '" + search.paths[k] + "', there are";
-  for (const std::string& path : search.seen)
-   text.append(&path == search.seen.data() ? " '" : ", '").append(path).append("'");
-  throw argument_error(text);
- }
-}
-template <class Source, fixed_string... Paths>
-struct feature_model {
- template <class Scope, class... X>
- constexpr auto operator()(const Scope& scope, const X&... x) const {
-  if constexpr (std::is_base_of_v<graph_scope, Scope>)
-   return in_trace(scope, x...);
-  else
-   return in_eager_mode(scope, x...);
- }
-private:
- static constexpr std::size_t count = sizeof...(Paths);
- static constexpr std::string_view paths[count]{Paths.view()...};
- template <class... X>
- static constexpr auto in_trace(const graph_scope& scope, const X&... x) {
-  ir::model_trace& t = scope.owner();
-  const int first = t.results.size();
-  const auto y = sealed_result(Source::get()(scope, x...));
-  using pack = output_pack<std::remove_const_t<decltype(y)>>;
-  const graph_node typical = [&]<std::size_t... I>(std::index_sequence<I...>) {
-   const graph_node all[]{pack::template get<I>(y)...};
-   return all[typical_output(pack::count, [&](int k) { return is_floating(all[k].type()); })];
-  }
-  (std::make_index_sequence<pack::count>{});
-  int found[count]{}, last = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-   found[k] = ir::detail::result_with(scope, paths[k], first);
-   const bool known = found[k] >= 0;
-   if (known && t.nodes[found[k]].type == typical.type()) {
-    last = found[k] > last ? found[k] : last;
-    continue;
-   }
-   if (t.error.what == nullptr) t.error.operation = paths[k];
-   t.scope = scope.index();
-   t.fail(known ? "features: it is of another element type than the model's output"
-      : "features: the model has no layer and no named value of this path");
-   found[k] = typical.id();
-  }
-  if (t.error.what == nullptr) ir::detail::cut_after(t, last);
-  return picked<Paths...>([&](std::size_t k) { return graph_node(&t, found[k]); });
- }
- template <class... X>
- static auto in_eager_mode(const eager_scope& scope, const X&... x) {
-  using result = decltype(sealed_result(Source::get()(scope, x...)));
-  using pack = output_pack<result>;
-  constexpr int typical = []<std::size_t... I>(std::index_sequence<I...>) {
-   const dtype types[]{dtype_of<typename pack::template type<I>::element_type>...};
-   return typical_output(pack::count, [&](int k) { return is_floating(types[k]); });
-  }
-  (std::make_index_sequence<pack::count>{});
-  using type = tensor<typename pack::template type<typical>::element_type>;
-  feature_search search;
-  for (const std::string_view path : paths) search.paths.push_back(scope.path_of(path));
-  find_features(scope.context(), search, [&] { static_cast<void>(Source::get()(scope, x...)); });
-  return picked<Paths...>([&](std::size_t k) { return type(search.found[k]); });
- }
-};
-}
-
-/// A model that returns the results of another's layers, by their paths, or of its scope.named("h",
-/// value): a tensor, or for several paths `outputs` of these names. A layer that is called more
-/// than once gives its first call. The part of the model after the last of them is left out,
-/// variables included. All have the element type of the model's first floating output.
-///
-/// The model is an empty structure, or a constant: `features<network{.layers = 5}, "block/2">()`.
-/// An unknown path is an error that names it.
-template <fixed_string... Paths, class Model>
-constexpr auto features(const Model&) {
- static_assert(sizeof...(Paths) > 0, "features: of which layers? features<\"encoder/out\">(model{})");
- static_assert(std::is_empty_v<Model>,
-    "this model has data members: tg::features<your_model{.layers = 5}, \"path\">()");
- return detail::feature_model<detail::model_type<Model>, Paths...>{};
-}
-template <auto Model, fixed_string... Paths>
-constexpr auto features() {
- return detail::feature_model<detail::model_constant<Model>, Paths...>{};
-}
-}
-// -- tapegraph/compile/instance.hpp
-// -- tapegraph/compile/instance_losses.hpp
-namespace tapegraph::detail {
-template <class Model, class Value, bool Regularizes, class Trainer>
-class instance_losses : public Trainer {
-public:
- tensor<Value> added_losses() {
-  tensor<Value> total(Value(0));
-  for (const any_tensor& each : losses_) total = eval(total + tensor<Value>(each));
-  losses_.clear();
-  if constexpr (Regularizes)
-   for (const variable& v : this->variables_)
-    if (v.regularizer())
-     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<Value>(v.data())));
-  penalties_due_ = false;
-  return total;
- }
- std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
-  if (!losses_.empty() || penalties_due_) {
-   losses_.clear();
-   penalties_due_ = false;
-   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
-        "leaves out: loss + net.added_losses()");
-  }
-  std::vector<any_tensor> sources, flows;
-  for (const variable& v : this->variables_) {
-   if (!v.trainable()) continue;
-   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
-  }
-  std::vector<any_tensor> found = tape.gradient(loss, sources);
-  std::size_t next = 0;
-  for (variable& v : this->variables_) {
-   if (!v.trainable()) continue;
-   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
-   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
-   if (followed) ++next;
-  }
-  return flows;
- }
- template <tensor_like E>
- std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
-  const any_tensor sealed = eval(loss);
-  return gradients(tape, sealed);
- }
-protected:
- static constexpr bool regularizes = Regularizes;
- using Trainer::Trainer;
- void add_losses(std::vector<any_tensor> more, bool penalties) {
-  const auto& tape = tape_storage::instance();
-  std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
-  for (any_tensor& each : more) losses_.push_back(std::move(each));
-  penalties_due_ = penalties;
- }
-private:
- std::vector<any_tensor> losses_;
- bool penalties_due_ = false;
-};
-}
-namespace tapegraph {
-template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
-class model_instance;
-template <class Model, class Spec, class... Elements>
-class model_instance<Model, Spec, std::tuple<Elements...>>
- : public detail::instance_losses<
-  Model, typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type,
-  (ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0),
-  detail::trainer_base> {
- using base = typename model_instance::instance_losses;
-public:
- explicit model_instance(const compile_options& options) : base(options) {
-  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
- }
- auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
- auto in_training(const tensor<Elements>&... x) {
-  ++this->step_;
-  auto y = call(true, x...);
-  return y;
- }
-private:
- auto call(bool training, const tensor<Elements>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-  const detail::model_base::computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  this->check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  rules.check(columns);
-  eager_context context;
-  context.variables = &this->variables_;
-  context.follows = true;
-  context.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const detail::random_scope draws(context.random);
-  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
-  if (training) this->add_losses(std::move(context.losses), base::regularizes);
-  context.apply();
-  return y;
- }
-};
-template <class Model, detail::input_spec_like Spec>
-auto instance(const Model&, Spec, const compile_options& options = {}) {
- static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
- return model_instance<detail::model_type<Model>, Spec>(options);
-}
-template <auto Model, detail::input_spec_like Spec>
-auto instance(Spec, const compile_options& options = {}) {
- return model_instance<detail::model_constant<Model>, Spec>(options);
-}
-
-// -- tapegraph/compile/training_step.hpp
-
-// -- tapegraph/compile/step/scopes.hpp
-template <class... Each>
-struct optimizers {
- std::tuple<Each...> each;
- constexpr explicit optimizers(const Each&... them) : each(them...) {}
- static constexpr std::uint64_t scaled = [] {
-  std::uint64_t mask = 0, bit = 1;
-  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
-  return mask;
- }();
-};
-namespace detail {
-template <class... Given>
-inline constexpr bool loss_and_pattern = false;
-template <tensor_like Loss>
-inline constexpr bool loss_and_pattern<Loss> = true;
-template <tensor_like Loss, class Pattern>
-inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
-}
-#define TG_A_STEP_MINIMIZES \
- "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
- "step.template minimize<1>(loss, \"generator\")"
-class graph_step : public graph_scope {
-public:
- constexpr explicit graph_step(ir::model_trace* t) : graph_scope(t, 0) {}
- template <int Optimizer = 0, tensor_like E>
- constexpr void minimize(const E& loss, std::string_view variables = "*",
-       std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(loss, where);
-  ir::model_trace& t = owner();
-  const operand_info given = t.info(node.id());
-  for (int i = 0; i < given.dims.rank(); ++i)
-   if (given.dims[i].value != 1)
-    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
-  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
- }
-#if defined(TG_REFUSED)
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- TG_REFUSED(TG_A_STEP_MINIMIZES)
- constexpr void minimize(const Given&...) const {
-  const ir::model_trace& t = owner();
-  owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
- }
-#endif
-};
-namespace detail {
-struct eager_minimization {
- any_tensor loss;
- int optimizer;
- std::string variables;
-};
-}
-class eager_step : public eager_scope {
-public:
- eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
-  : eager_scope(context), found_(found) {}
- template <int Optimizer = 0, tensor_like E>
- void minimize(const E& loss, std::string_view variables = "*",
-    std::source_location where = std::source_location::current()) const {
-  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
- }
- template <int Optimizer = 0, class... Given>
-  requires(!detail::loss_and_pattern<Given...>)
- void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
-private:
- std::vector<detail::eager_minimization>* found_;
-};
-}
-// -- tapegraph/compile/step/eager_step.hpp
-// -- tapegraph/compile/step/trainable.hpp
-// -- tapegraph/compile/step/traces.hpp
-namespace tapegraph::ir {
-template <class Step, class Spec>
-struct step_trace {
- static constexpr auto call(model_trace& t) {
-  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
-   using T = typename decltype(spec)::element_type;
-   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
-  });
-  return std::apply(
-   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
-   x);
- }
- using result = decltype(call(std::declval<model_trace&>()));
- static constexpr void build(model_trace& t) {
-  t.training = true;
-  const auto y = call(t);
-  using pack = tapegraph::detail::output_pack<result>;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
-  }
-  (std::make_index_sequence<pack::count>{});
-  t.scope = 0;
-  if (t.added_losses.size() > 0)
-   t.fail("add_loss: in a step a loss must include it: step.with_added_losses(loss)");
-  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
- }
-};
-constexpr int step_scale_scope(model_trace& t, int optimizer) {
- return optimizer == 0 ? 0 : optimizer_scope(t, optimizer);
-}
-template <class Step, class Spec, std::uint64_t Scaled>
-struct step_gradients {
- using previous = step_trace<Step, Spec>;
- static constexpr void build(model_trace& t) {
-  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not supported in custom steps");
-  list<int> taken(t.variables.size(), 0);
-  int number = 0;
-  for (const minimization_entry& m : t.minimizations) {
-   t.line = m.line;
-   t.scope = 0;
-   list<int> nodes, indices;
-   for (int i = 0; i < t.variables.size(); ++i) {
-    if (!t.variables[i].trainable) continue;
-    const list<char> path = detail::path_text(t, i);
-    if (!tapegraph::detail::path_matches(m.variables,
-             {path.begin(), static_cast<std::size_t>(path.size())}))
-     continue;
-    nodes.push_back(t.variables[i].node);
-    indices.push_back(i);
-   }
-   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-   const auto scaled = [&](int loss) {
-    if ((Scaled >> m.optimizer & 1) == 0) return loss;
-    using T = typename tapegraph::detail::value_type_of<Spec>::type;
-    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
-    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
-   };
-   list<int> found = gradient(t, scaled(m.node), nodes);
-   if (t.regularizers.size() > 0) {
-    list<int> changed(t.variables.size(), 0);
-    for (int k = 0; k < found.size(); ++k)
-     if (found[k] >= 0) changed[indices[k]] = 1;
-    const int penalized = with_penalties<Step>(t, m.node, changed);
-    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
-   }
-   for (int k = 0; k < found.size(); ++k) {
-    if (found[k] < 0) continue;
-    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
-    taken[indices[k]] = 1;
-    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
-   }
-   ++number;
-  }
-  t.minimizations.clear();
- }
-};
-template <class Step, class Spec, class Optimizers>
-struct step_updates;
-template <class Step, class Spec, class... Each>
-struct step_updates<Step, Spec, optimizers<Each...>> {
- using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
- static constexpr void build(model_trace& t) {
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
-    return t.fail("minimize: the step has no optimizer of this number");
-  int number = 0;
-  (update<Each>(t, number++), ...);
-  t.gradients.clear();
-  apply_constraints<Step>(t);
- }
-private:
- template <class Optimizer>
- static constexpr void update(model_trace& t, int number) {
-  list<gradient_entry> own;
-  for (const gradient_entry& g : t.gradients)
-   if (g.optimizer == number) own.push_back(g);
-  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
-  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
- }
-};
-}
-namespace tapegraph {
-template <class Mode, class Step, class Spec, class Optimizers>
-class compiled_step;
-namespace detail {
-template <class Step>
-struct step_type {
- static constexpr Step get() { return Step{}; }
-};
-template <class Derived, class Spec, class Optimizers, class Trainer,
-  class Elements = typename input_pack<Spec>::element_types>
-class trainable_step;
-template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
-class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
-public:
- trainable_step(const compile_options& options, const optimizers<Each...>& them)
-  : Trainer(options), optimizers_(them) {}
- auto operator()(const tensor<Elements>&... x) {
-  const detail::model_base::computing here(*this);
-  const buffer_view columns[]{x.outline_view()...};
-  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
-  ++this->step_;
-  try {
-   return static_cast<Derived&>(*this).step_once(x...);
-  } catch (...) {
-   --this->step_;
-   throw;
-  }
- }
- template <int I = 0>
- auto& optimizer() {
-  return std::get<I>(optimizers_.each);
- }
-protected:
- auto next_numbers() const {
-  std::array<double, (0 + ... + Each::count)> them{};
-  std::size_t at = 0;
-  std::apply(
-   [&](const auto&... each) {
-    const auto write = [&](const auto& numbers) {
-     for (const double n : numbers) them[at++] = n;
-    };
-    (write(each.numbers(this->step_)), ...);
-   },
-   optimizers_.each);
-  return them;
- }
- void set_first_values_of_all(const ir::model_view& view) {
-  int number = 0;
-  const auto set = [&](const auto& optimizer) {
-   ++number;
-   if constexpr (requires { optimizer.first_value(std::string_view()); })
-    for (int i = 0; i < view.variables.size(); ++i)
-     if (view.definitions[i].state_of == number)
-      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
-  };
-  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
- }
- optimizers<Each...> optimizers_;
-};
-}
-
-template <class Step, class Spec, class Optimizers>
-class compiled_step<eager, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::trainer_base> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::trainer_base>;
- using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
- using training = ir::step_updates<Step, Spec, Optimizers>;
- struct forward {
-  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
- };
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
-  const buffer_view columns[]{x.outline_view()...};
-  rules.check(columns);
-  const detail::numeric_check check(this->options_.check_finite);
-  context_.variables = &this->variables_;
-  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const detail::random_scope draws(context_.random);
-  std::vector<detail::eager_minimization> found;
-  gradient_tape tape({.persistent = true});
-  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
-  if constexpr (forward::used.regularizers > 0)
-   for (std::size_t k = 0; k < found.size(); ++k)
-    found[k].loss = detail::penalties<Step>::template added_to<value>(
-     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
-  if constexpr (Optimizers::scaled != 0)
-   for (detail::eager_minimization& m : found)
-    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
-  tape.stop_recording();
-  std::vector<updates> them(found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
-  int number = 0;
-  std::apply(
-   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
-   this->optimizers_.each);
-  them.clear();
-  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
-  context_.apply();
-  return off_tape(std::move(result));
- }
- struct updates {
-  std::vector<variable*> targets;
-  std::vector<any_tensor> sources, gradients;
-  int optimizer = 0;
- };
- bool changes(std::size_t k, const variable& v) const {
-  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
-  for (int i = 0; i < stage::value.used.gradients; ++i)
-   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
-    return g.loss == static_cast<int>(k);
-  return false;
- }
- static std::string scale_path(int optimizer) {
-  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
- }
- any_tensor scaled(const detail::eager_minimization& m) {
-  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
-  const auto times = [&](const auto& loss) {
-   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
-  };
-  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
- }
- updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
-  updates u;
-  u.optimizer = m.optimizer;
-  for (const auto& used : context_.used) {
-   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
-    continue;
-   u.sources.push_back(used.handle);
-   u.targets.push_back(used.target);
-  }
-  u.gradients = tape.gradient(m.loss, u.sources);
-  return u;
- }
- template <class Optimizer>
- void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
-  const auto numbers = optimizer.numbers(this->step_);
-  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
-  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
-  updates own;
-  for (updates& u : them) {
-   if (u.optimizer != number) continue;
-   for (std::size_t k = 0; k < u.targets.size(); ++k) {
-    own.targets.push_back(u.targets[k]);
-    own.sources.push_back(std::move(u.sources[k]));
-    own.gradients.push_back(std::move(u.gradients[k]));
-   }
-  }
-  if (own.targets.empty()) return;
-  const std::string common = scale_path(number);
-  const detail::eager_gradients<value, false> step{
-   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
-   &own.gradients, &context_.row_uses};
-  detail::update_all<Optimizer>(step, n);
- }
- template <class R>
- static R off_tape(R result) {
-  if constexpr (detail::is_outputs<R>)
-   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
-  else
-   result.set_tape_index({});
-  return result;
- }
- eager_context context_;
-};
-
-// -- tapegraph/compile/step/graph_step.hpp
-template <class Step, class Spec, class Optimizers>
-class compiled_step<graph, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::graph_trainer> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::graph_trainer>;
- using forward = ir::step_trace<Step, Spec>;
- using training = ir::step_updates<Step, Spec, Optimizers>;
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<forward, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  using stage = ir::compile_stage<ir::detail::traced<forward>>;
-  const buffer_view columns[]{x.view()...};
-  if constexpr (detail::is_placed<training>) {
-   const auto run = this->template run_in_parts<detail::placed_run>(true);
-   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
-       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
-   auto results = detail::result_tensors<typename forward::result, stage>(
-    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
-   detail::change_variables(placed_, run);
-   return results;
-  } else {
-   return step_on_one_device<stage>(columns);
-  }
- }
- template <class Stage>
- auto step_on_one_device(detail::batch_columns columns) {
-  using stage = Stage;
-  ir::program& p = this->prepared_step(ir::compile_program<training>());
-  base::set_numbers(p, "optimizer", this->next_numbers());
-  this->launch(p, columns, this->options_.check_finite);
-  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
-   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
-  });
- }
- std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
-};
-}
-
-/// Custom training steps: several models, losses and optimizers in one compiled step. Not part of
-/// tapegraph.hpp.
-///
-///     struct gan {
-///         constexpr auto operator()(auto step, auto images) const {
-///             ...
-///             step.template minimize<0>(d_loss, "discriminator");
-///             step.template minimize<1>(g_loss, "generator");
-///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
-///         }
-///     };
-///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
-///     const auto [d_loss, g_loss] = train(images);
-
-namespace tapegraph {
-
-namespace detail {
-inline constexpr graph_step some_step{nullptr};
-template <class Spec>
-struct step_of;
-template <class T, auto... Extents>
-struct step_of<spec<T, Extents...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_node));
-};
-template <class... Inputs>
-struct step_of<inputs<Inputs...>> {
- template <class Step>
- using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
-};
-using step_call = ir::advice<
- "tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
- "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
-using step_members = ir::advice<
- "this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
- "or parameters of its type, or take tg::compile_step<tg::traced>">;
-template <class Given>
-struct given_optimizers {
- using type = optimizers<Given>;
-};
-template <class... Each>
-struct given_optimizers<optimizers<Each...>> {
- using type = optimizers<Each...>;
-};
-template <class Given>
-inline constexpr bool are_optimizers = optimizer_like<Given>;
-template <class... Each>
-inline constexpr bool are_optimizers<optimizers<Each...>> = true;
-#ifndef __CUDACC__
-template <class Mode, class Step, class Spec, class Optimizers>
-constexpr auto step_verdict() {
- if constexpr (made_at_run_time<Mode>)
-  return std::type_identity<std::conditional_t<is_defined<Mode>, valid, traced_undefined>>{};
- else if constexpr (!std::is_empty_v<Step>)
-  return std::type_identity<step_members>{};
- else
-  return stage_verdict<ir::traced_stage<ir::step_updates<step_type<Step>, Spec, Optimizers>>>();
-}
-#endif
-template <class Mode, class Step, class Spec, class Given>
-struct checked_step {
- using list = typename given_optimizers<Given>::type;
- using made = compiled_step<Mode, std::conditional_t<made_at_run_time<Mode>, Step, step_type<Step>>, Spec, list>;
-#if defined(__CUDACC__)
- using type = made;
-#else
- using verdict = typename decltype(step_verdict<Mode, Step, Spec, list>())::type;
- using type = typename checked_result<verdict, made, made>::type;
-#endif
-};
-}
-
-/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
-/// `outputs`, such as the losses. `traced`, of tapegraph/traced.hpp, makes the graph now, of any callable, with members and captures; it
-/// returns tensors of the inputs' floating type, and throws shape_error for parts that do not fit together. `them` is
-/// `optimizers{adam{}, sgd{}}`, or the only one. `spec` and `options` as of tg::compile; models that predict with the variables of a step
-/// share them: `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
-template <detail::any_mode Mode, class Step, detail::input_spec_like Spec, class Given,
-  class = typename detail::step_of<Spec>::template result<Step>>
- requires detail::are_optimizers<Given>
-[[nodiscard]] auto compile_step(const Step& step, Spec, const Given& them, const compile_options& options = {}) ->
- typename detail::checked_step<Mode, Step, Spec, Given>::type {
- using result = typename detail::checked_step<Mode, Step, Spec, Given>::type;
- using list = typename detail::given_optimizers<Given>::type;
-#if defined(__CUDACC__)
- using training = ir::step_updates<detail::step_type<Step>, Spec, list>;
- if constexpr (!detail::made_at_run_time<Mode>)
-  if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
-#endif
- if constexpr (std::is_reference_v<result>)
-  return detail::value_of_a_mistake<result>();
- else if constexpr (detail::made_at_run_time<Mode>)
-  return result(step, options, list(them));
- else
-  return result(options, list(them));
-}
-template <class Mode>
-detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
-}
-// -- tapegraph/nn/scan.hpp
-
-/// tg::scan (ops/scan/scan.hpp) in both modes. Not part of tapegraph.hpp: programs without it do not compile it.
-// -- tapegraph/eager/searching.hpp
-// -- tapegraph/ops/ordering/counting.hpp
-
-/// bincount, histogram_fixed_width: count occurrences of numbers. Counts are int32. Not part of
-/// tapegraph.hpp.
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr auto counted_place(const H& values, std::int64_t length, std::source_location where) {
- const auto number = eval(cast<std::int32_t>(values), where);
- return eval(tapegraph::where(logical_and(number >= 0, number < length), number, length), where);
-}
-template <handle W, handle P>
-constexpr auto counted(const W& weights, const P& places, std::int64_t length, std::source_location where) {
- return slice(scatter_add(weights, places, shape{length + 1}, 0, 0, where), {{0, length}}, where);
-}
-}
-
-/// The number of occurrences of each of 0 .. length - 1 among integers of any shape: int32
-/// [length]. Others are not counted (tf.math.bincount with maxlength; JAX with length).
-template <tensor_like A>
-constexpr auto bincount(const A& values, std::int64_t length,
-      std::source_location where = std::source_location::current()) {
- const auto number = eval(cast<std::int32_t>(ravel(eval(values, where), where)), where);
- return invoke<count_places_op>({length, 0}, nullptr, where, number);
-}
-/// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type
-/// [length]. Weights have the values' shape; the derivative by a weight is the adjoint of its bin,
-/// and 0 for one that was not counted.
-template <tensor_like A, tensor_like W>
-constexpr auto bincount(const A& values, const W& weights, std::int64_t length,
-      std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(values, where), where);
- return detail::counted(ravel(eval(weights, where), where), detail::counted_place(flat, length, where), length,
-      where);
-}
-
-/// The number of elements in each of `bins` bins of equal width between `low` and `high`: int32
-/// [bins]. Elements below are counted in the first bin, elements at `high` or above in the last one
-/// (tf.histogram_fixed_width); NaN is not counted.
-template <tensor_like A>
-constexpr auto histogram_fixed_width(const A& x, double low, double high, std::int64_t bins = 100,
-         std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(x, where), where);
- const double width = (high - low) / static_cast<double>(bins);
- const auto part = eval(floor((flat - low) / width), where);
- const double last = static_cast<double>(bins - 1);
- const auto place =
-  eval(tapegraph::where(part <= 0, 0,
-       tapegraph::where(part >= last, last, tapegraph::where(part == part, part, bins))),
-   where);
- return bincount(place, bins, where);
-}
-}
-// -- tapegraph/ops/ordering/searching.hpp
-
-/// searchsorted, nonzero, unique: find elements and return int32 positions. They are built from
-/// places (ops/ordering/places.hpp), sorts, running sums and gathers, so that they run wherever
-/// those do. Not part of tapegraph.hpp.
-///
-/// The number of elements that nonzero and unique find depends on the data, but extents do not:
-/// `size` is the length of the result, and `count` the number of valid elements. In eager mode,
-/// without `size`, the result is exactly as long as the number found.
-
-namespace tapegraph {
-
-namespace detail {
-template <handle H>
-constexpr auto positions_below(const H& like, extent count, std::source_location where) {
- return arange<std::int32_t>(like, count, 0, 1, where);
-}
-template <class Places, class Count>
-struct marked {
- Places places;
- Count count;
-};
-template <handle H>
-constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
- const auto places = invoke<marked_places_op>({size}, nullptr, where, marks);
- const auto count = sum(cast<std::int32_t>(marks), {}, {}, where);
- return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
-}
-template <handle H, handle P>
-constexpr auto at_places(const H& line, const P& places, double missing, std::source_location where) {
- return gather(pad(line, {{1, 0}}, {.value = missing}, where), places, 0, 0, where);
-}
-template <handle H>
-constexpr auto begins_of_runs(const H& line, std::source_location where) {
- const auto before = roll(line, 1, 0, where);
- const auto place = positions_below(line, shape_of(line)[0], where);
- const auto both_nan = logical_and(line != line, before != before);
- return eval(logical_or(place == 0, logical_and(line != before, logical_not(both_nan))), where);
-}
-}
-
-enum class search_side { left, right };
-
-struct searchsorted_options {
- search_side side = search_side::left; ///< before or after elements of `sorted` that equal a value
-};
-
-/// The number of elements of `sorted` [..., n] before each value [..., m]: int32 [..., m]. The last
-/// axis of `sorted` must be in ascending order, NaN last; the extents before it are the same in
-/// both (tf.searchsorted; numpy.searchsorted has no such axes).
-template <tensor_like S, tensor_like V>
-constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<searchsorted_op>({options.side == search_side::right}, nullptr, where, sorted, values);
-}
-no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
-
-/// The result of nonzero: coordinates, int32 [size, rank of x], in the order of the elements,
-/// followed by zeros.
-template <class Positions, class Count>
-struct found_positions {
- Positions positions;
- Count count; ///< int32 []: number of nonzero elements, including those for which there was no room
-};
-
-/// The first `size` positions at which x is not 0 (NaN is not 0). A scalar has one position, which
-/// needs no coordinates: [size, 0].
-template <tensor_like A>
-constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- const auto line_of_x = ravel(value, where);
- const shape dims = shape_of(value).rank() > 0 ? shape_of(value) : shape_of(line_of_x);
- const auto marks = eval(line_of_x != 0, where);
- const auto found = detail::marked_places(marks, size, where);
- const auto coordinate = [&](int axis) {
-  shape beside;
-  for (int i = 0; i < dims.rank(); ++i) beside.push_back(i == axis ? dims[i] : extent(1));
-  const auto line = reshape(detail::positions_below(marks, dims[axis], where), beside, where);
-  const auto spread = ravel(broadcast_to(line, dims, where), where);
-  return expand_dims(detail::at_places(spread, found.places, 0, where), -1, where);
- };
- auto positions = coordinate(0);
- if (shape_of(value).rank() == 0) positions = slice(positions, {{}, {0, 0}}, where);
- for (int axis = 1; axis < dims.rank(); ++axis) positions = concat(positions, coordinate(axis), 1, where);
- return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
-}
-
-/// The result of unique: the distinct elements in ascending order, with a single NaN last.
-template <class Values, class Indices, class Count>
-struct unique_elements {
- Values values; ///< [size], `fill_value` after the valid ones
- Indices indices; ///< int32 [size]: flat position of the first occurrence in x
- Indices inverse; ///< int32, one per element of flattened x: the index of its value
- Indices counts; ///< int32 [size]: number of occurrences
- Count count; ///< int32 []: number of distinct elements, including those for which there was no room
-};
-struct unique_options {
- std::int64_t size = 0; ///< length of the result; further elements are dropped
- double fill_value = 0;
-};
-
-/// The distinct elements of x, read in row-major order (numpy.unique, jax.numpy.unique with size,
-/// tf.unique sorted).
-template <tensor_like A>
-constexpr auto unique(const A& x, unique_options options,
-     std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(x, where), where);
- const shape dims = shape_of(flat);
- const auto order = argsort(flat, 0, {}, where);
- const auto line = take_along(flat, order, 0, where);
- const auto begins = detail::begins_of_runs(line, where);
- const auto found = detail::marked_places(begins, options.size, where);
- const auto which = eval(cumulative_sum(eval(cast<std::int32_t>(begins), where), 0, {}, where) - 1, where);
- const auto values = detail::at_places(line, found.places, options.fill_value, where);
- const auto indices = detail::at_places(order, found.places, 0, where);
- const auto inverse = put_along(which, order, dims, 0, where);
- const auto counts = invoke<count_places_op>({options.size, 1}, nullptr, where, which);
- return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
-      std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
-}
-no_such_option_in<unique_options> unique(any_argument, ...) TG_MISTAKE;
-
-template <class T>
-auto nonzero(const tensor<T>& x, std::source_location where = std::source_location::current()) {
- const auto found = nonzero(x, x.size(), where);
- return eval(slice(found.positions, {{0, found.count.item()}}, where), where);
-}
-template <class T>
-auto where(const tensor<T>& condition, std::source_location where = std::source_location::current()) {
- return nonzero(condition, where);
-}
-template <class T>
-auto unique(const tensor<T>& x, std::source_location where = std::source_location::current()) {
- auto found = tapegraph::unique(x, {.size = x.size()}, where);
- const std::int64_t count = found.count.item();
- found.values = slice(found.values, {{0, count}}, where);
- found.indices = slice(found.indices, {{0, count}}, where);
- found.counts = slice(found.counts, {{0, count}}, where);
- return found;
-}
-template <class T>
-auto bincount(const tensor<T>& values, std::source_location where = std::source_location::current()) {
- if (values.size() == 0) return zeros<std::int32_t>({0});
- const std::int64_t least = min(values).item(), largest = max(values).item();
- if (least < 0) throw range_error("bincount: " + std::to_string(least) + " is negative");
- return bincount(values, largest + 1, where);
-}
-}
-// -- tapegraph/graph/dot.hpp
-// -- tapegraph/graph/names.hpp
-namespace tapegraph::ir {
-namespace detail {
-class report {
-public:
- std::string text;
- report& line(std::string_view s = {}) {
-  text.append(s).push_back('\n');
-  return *this;
- }
- static std::string number(double value) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.0f", value);
-  const std::string_view all = digits;
-  std::string s;
-  for (std::size_t at = 0; at < all.size(); ++at) {
-   if (at > (all[0] == '-' ? 1 : 0) && (all.size() - at) % 3 == 0) s.push_back(',');
-   s.push_back(all[at]);
-  }
-  return s;
- }
- static std::string left(std::string_view s, std::size_t width) {
-  std::string padded(std::max(s.size(), width), ' ');
-  s.copy(padded.data(), s.size());
-  return padded;
- }
- static std::string right(const std::string& s, std::size_t width) {
-  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
- }
- static std::string shortest(double value) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.6g", value);
-  return digits;
- }
-};
-inline std::string scope_text(const program_view& view, int scope) {
- text_builder b;
- scope_path(b, view.scopes, scope);
- return std::string(b.view());
-}
-inline std::string node_name(const program_view& view, int node) {
- const entry& e = view.nodes[node];
- if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
- if (e.is(descriptor_of<input_op>)) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
- if (e.is(descriptor_of<variable_op>)) {
-  const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
-  const std::string path = scope_text(view, v.scope);
-  return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
- }
- if (e.is(descriptor_of<extent_op>)) return "extent";
- return "%" + std::to_string(node);
-}
-inline std::string layer_of(const program_view& view, int s) {
- const step_entry& step = view.steps[s];
- int scope = view.nodes[step.node].scope;
- if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))
-  for (int k = 0; k < step.inputs; ++k) {
-   const entry& operand = view.nodes[view.alias[view.values[step.first_value + k]]];
-   if (!operand.is(descriptor_of<variable_op>)) continue;
-   scope = view.variables[static_cast<int>(view.words[operand.words])].scope;
-   break;
-  }
- return scope_text(view, scope);
-}
-inline std::string shape_text(const buffer_view& v) {
- std::string s = std::string(name_of(v.type)) + "[";
- for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
- return s + "]";
-}
-inline std::string shape_text(const program_view& view, int node) {
- const entry& e = view.nodes[node];
- std::string s = std::string(name_of(e.type)) + "[";
- for (int i = 0; i < e.rank; ++i) {
-  const std::int64_t extent = view.pool[e.dims + i];
-  s += (i > 0 ? "," : "") + (is_symbolic(extent) ? std::string("?") : std::to_string(extent));
- }
- return s + "]";
-}
-inline std::vector<std::string> region_text(const program_view& view, const kernel_entry& kernel) {
- const region_view region = view.region_of(kernel);
- const int slots = region.slots();
- const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
- std::vector<std::string> lines;
- for (int i = 0; i < region.instructions(); ++i) {
-  const region_instruction step = region.instruction(i);
-  const operation& op = *view.ops[step.op];
-  std::string s = "r" + std::to_string(i) + " = ";
-  const std::string_view infix = op.name == "add"        ? " + "
-         : op.name == "subtract" ? " - "
-         : op.name == "multiply" ? " * "
-         : op.name == "divide"   ? " / "
-               : "";
-  if (!infix.empty()) {
-   s += reg(step.operand[0]) + std::string(infix) + reg(step.operand[1]);
-  } else {
-   s += std::string(op.name);
-   if (op.name == "cast") s += std::string("<") + name_of(step.type) + ">";
-   s += "(";
-   for (int k = 0; k < step.operands(); ++k) s += (k > 0 ? ", " : "") + reg(step.operand[k]);
-   s += ")";
-  }
-  lines.push_back(std::move(s));
- }
- return lines;
-}
-inline std::string kernel_name(const program_view& view, int k) {
- const kernel_entry& kernel = view.kernels[k];
- if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
- const std::string region = "region" + std::to_string(k);
- if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
- if (kernel.kind == static_cast<int>(kernel_kind::sums) && view.region_of(kernel).results() > 1)
-  return "sums of " + region;
- const bool plain = view.region_of(kernel).instructions() == 0;
- return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
-}
-}
-}
-namespace tapegraph {
-inline std::string to_dot(const ir::program_view& view) {
- namespace d = ir::detail;
- const auto quoted = [](std::string_view s) {
-  std::string q = "\"";
-  for (const char c : s) {
-   if (c == '"' || c == '\\') q += '\\';
-   q += c;
-  }
-  return q + "\"";
- };
- std::vector<int> cluster(static_cast<std::size_t>(view.nodes.size()), -1), pending;
- for (int s = 0; s < view.steps.size(); ++s) {
-  const ir::step_entry& step = view.steps[s];
-  if (view.kernels[step.kernel].kind == static_cast<int>(ir::kernel_kind::operation)) continue;
-  const auto is_slot = [&](int node) {
-   for (int k = 0; k < step.inputs; ++k)
-    if (view.values[step.first_value + k] == node) return true;
-   return false;
-  };
-  pending.clear();
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
-   pending.push_back(view.values[step.first_value + k]);
-  while (!pending.empty()) {
-   const int node = pending.back();
-   pending.pop_back();
-   if (cluster[static_cast<std::size_t>(node)] < 0) cluster[static_cast<std::size_t>(node)] = s;
-   const ir::entry& e = view.nodes[node];
-   for (int k = 0; k < e.arguments; ++k) {
-    const int argument = view.arguments[e.first_argument + k];
-    if (!is_slot(argument) && cluster[static_cast<std::size_t>(argument)] != s) pending.push_back(argument);
-   }
-  }
- }
- const auto declared = [&](int node) {
-  const ir::entry& e = view.nodes[node];
-  const bool leaf = e.op->kind == operation_kind::leaf;
-  const std::string label =
-   (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
-  std::string escaped = quoted(label);
-  for (std::size_t at; (at = escaped.find('\n')) != std::string::npos;) escaped.replace(at, 1, "\\n");
-  return "n" + std::to_string(node) + " [label=" + escaped + (leaf ? ", shape=box" : "") + "];";
- };
- d::report r;
- r.line("digraph program {").line("  node [shape=ellipse, fontsize=10];");
- for (int s = 0; s < view.steps.size(); ++s) {
-  std::string inside;
-  for (int node = 0; node < view.nodes.size(); ++node)
-   if (cluster[static_cast<std::size_t>(node)] == s) inside += "    " + declared(node) + "\n";
-  if (inside.empty()) continue;
-  r.line("  subgraph cluster_" + std::to_string(s) + " {");
-  r.line("    label=" + quoted(d::kernel_name(view, view.steps[s].kernel)) + ";");
-  r.text += inside;
-  r.line("  }");
- }
- for (int node = 0; node < view.nodes.size(); ++node)
-  if (cluster[static_cast<std::size_t>(node)] < 0) r.line("  " + declared(node));
- for (int node = 0; node < view.nodes.size(); ++node) {
-  const ir::entry& e = view.nodes[node];
-  for (int k = 0; k < e.arguments; ++k)
-   r.line("  n" + std::to_string(view.arguments[e.first_argument + k]) + " -> n" + std::to_string(node) + ";");
- }
- const auto edges_to = [&](std::string_view kind, int node, const std::string& name) {
-  const std::string id = quoted(std::string(kind) + " " + name);
-  r.line("  " + id + " [shape=box, style=rounded];").line("  n" + std::to_string(node) + " -> " + id + ";");
- };
- for (const ir::output_entry& output : view.outputs) edges_to("output", output.node, std::string(output.name));
- for (const ir::assignment_entry& update : view.assignments)
-  edges_to("update of", update.node, d::node_name(view, view.variables[update.variable].node));
- r.line("}");
- return r.text;
-}
-template <class Model>
- requires requires(const Model& m) { m.training_view(); }
-std::string to_dot(const Model& model) { return to_dot(model.training_view()); }
-}
-// -- tapegraph/graph/explain.hpp
-// -- tapegraph/graph/cost.hpp
-namespace tapegraph::ir {
-struct cost {
- double flops = 0;
- double bytes = 0;
-};
-inline cost cost_of(const program& p, int s) {
- const program_view& view = p.view();
- const kernel_call& call = p.call_of(s);
- const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
- cost c;
- for (int k = 0; k < call.inputs; ++k) c.bytes += static_cast<double>(call.in[k].bytes());
- for (int k = 0; k < call.outputs; ++k) c.bytes += static_cast<double>(call.out[k].bytes());
- if (kernel.kind == static_cast<int>(kernel_kind::operation)) {
-  const operation& op = *view.ops[kernel.op];
-  if (op.flops != nullptr) c.flops = op.flops(call);
-  if (op.bytes != nullptr) c.bytes = op.bytes(call);
- } else {
-  const double each = view.region_of(kernel).instructions() + reductions_of(kernel, view.kernel_words.begin());
-  c.flops = each * static_cast<double>(call.domain.elements());
- }
- return c;
-}
-inline double cost_of_copies(const program& p) {
- double bytes = 0;
- for (const assignment_entry& update : p.view().assignments)
-  if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
-   bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
- return bytes;
-}
-inline cost cost_of(const program& p) {
- cost total;
- for (int s = 0; s < p.view().steps.size(); ++s) {
-  const cost c = cost_of(p, s);
-  total.flops += c.flops;
-  total.bytes += c.bytes;
- }
- total.bytes += cost_of_copies(p);
- return total;
-}
-
-// -- tapegraph/graph/live_bytes.hpp
-namespace detail {
-inline int overwritten(const program& p, int s, int result) {
- const program_view& view = p.view();
- const step_entry& step = view.steps[s];
- const std::int64_t at = p.arena_slot_of(result).offset;
- for (int k = 0; at >= 0 && k < step.inputs; ++k) {
-  const int owner = view.alias[view.values[step.first_value + k]];
-  const program::arena_slot slot = p.arena_slot_of(owner);
-  if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
- }
- return -1;
-}
-}
-inline std::vector<double> live_bytes(const program& p) {
- const program_view& view = p.view();
- const int steps = view.steps.size();
- std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
- for (int s = 0; s < steps; ++s) {
-  live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
-  const step_entry& step = view.steps[s];
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-   const int id = view.values[step.first_value + k];
-   const program::arena_slot slot = p.arena_slot_of(id);
-   if (slot.offset < 0) continue;
-   const int first = detail::overwritten(p, s, id) >= 0 ? s + 1 : s;
-   for (int at = first; at <= slot.death && at <= steps; ++at)
-    live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());
-  }
- }
- return live;
-}
-}
-// -- tapegraph/graph/text_table.hpp
-namespace tapegraph::detail {
-class text_table {
-public:
- using row = std::vector<std::string>;
- explicit text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
- void add(row cells) { rows_.push_back(std::move(cells)); }
- std::string text() const {
-  std::vector<std::size_t> widths(rows_.front().size());
-  for (const row& r : rows_)
-   for (std::size_t c = 0; c < r.size(); ++c) widths[c] = std::max(widths[c], r[c].size());
-  std::string all;
-  for (const row& r : rows_) {
-   std::string line;
-   for (std::size_t c = 0; c < r.size(); ++c) {
-    const std::string gap(widths[c] - r[c].size(), ' ');
-    const bool left = c + texts_ >= widths.size();
-    line += (c > 0 ? "  " : "") + (left ? r[c] + gap : gap + r[c]);
-   }
-   line.erase(line.find_last_not_of(' ') + 1);
-   all += line + '\n';
-  }
-  return all;
- }
-private:
- std::vector<row> rows_;
- std::size_t texts_;
-};
-template <class... Numbers>
-std::string formatted(const char* format, Numbers... numbers) {
- char text[128];
- std::snprintf(text, sizeof text, format, numbers...);
- return text;
-}
-inline std::string shortened(const std::string& text, std::size_t longest = 40) {
- return text.size() <= longest ? text : text.substr(0, longest - 3) + "...";
-}
-inline std::string with_prefix(double value, const char* unit) {
- const char* prefixes[]{"", "k", "M", "G", "T", "P"};
- int k = 0;
- for (; k < 5 && value >= 1000; ++k) value /= 1000;
- return formatted(k == 0 ? "%.0f %s%s" : "%.1f %s%s", value, prefixes[k], unit);
-}
-}
-namespace tapegraph {
-struct explain_options {
- std::int64_t batch_size = 32;
- std::int64_t other_extents = 32;
- bool details = false;
- int calls = 8;
-};
-namespace ir::detail {
-inline void bind_for(program& p, const explain_options& options) {
- const program_view& view = p.view();
- extent_table table;
- for (const auto& atom : view.atoms) table.atoms.push_back(atom);
- for (const auto& monomial : view.monomials) table.monomials.push_back(monomial);
- for (const auto& polynomial : view.polynomials) table.polynomials.push_back(polynomial);
- const auto value_of = [&](int atom) {
-  const std::string_view name = view.atoms[atom].name;
-  return name == "batch" || (name == "?" && atom == 0) ? options.batch_size : options.other_extents;
- };
- static char nothing[64];
- for (int i = 0; i < view.inputs.size(); ++i) {
-  if (view.inputs[i].scalar_parameter) continue;
-  const entry& e = view.nodes[view.inputs[i].node];
-  buffer_view v;
-  v.data = nothing;
-  v.type = e.type;
-  v.rank = e.rank;
-  for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = table.evaluate(view.pool[e.dims + axis], value_of);
-  p.set_input(i, v);
- }
- p.bind();
-}
-inline void explain_passes(const program_view& view, report& r) {
- r.line("passes (what is left after each)");
- for (const pass_entry& pass : view.history)
-  r.line("  " + report::left(pass.name, 24) + report::right(std::to_string(pass.nodes), 8) +
-   (pass.name == "kernel calls" ? "" : " nodes"));
-}
-inline void explain_kernels(const program_view& view, report& r) {
- r.line().line("kernels");
- for (int k = 0; k < view.kernels.size(); ++k) {
-  const kernel_entry& kernel = view.kernels[k];
-  int uses = 0;
-  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
-  std::string head = "  " + kernel_name(view, k) + " " + name_of(static_cast<dtype>(kernel.type));
-  if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
-   const region_view region = view.region_of(kernel);
-   head += " (";
-   for (int s = 0; s < region.slots(); ++s)
-    head += (s > 0 ? ", s" : "s") + std::to_string(s) + " " + name_of(region.slot_type(s));
-   head += ")";
-  }
-  r.line(head + ", " + std::to_string(uses) + (uses == 1 ? " call" : " calls"));
-  if (kernel.kind == static_cast<int>(kernel_kind::operation)) continue;
-  for (const std::string& line : region_text(view, kernel)) r.line("      " + line);
- }
-}
-inline void explain_calls(const program& p, report& r) {
- const program_view& view = p.view();
- r.line().line("kernel calls");
- for (int s = 0; s < view.steps.size(); ++s) {
-  const step_entry& step = view.steps[s];
-  std::string line = report::right(std::to_string(s), 5) + "  " + node_name(view, step.node) + " " +
-      shape_text(p.value_of(step.node)) + " = " + kernel_name(view, step.kernel) + "(";
-  for (int k = 0; k < step.inputs; ++k)
-   line += (k > 0 ? ", " : "") + node_name(view, view.values[step.first_value + k]);
-  line += ")" + method_of_step(p, s);
-  const entry& e = view.nodes[step.node];
-  const std::string scope = scope_text(view, e.scope);
-  if (!scope.empty()) line += "  " + scope;
-  if (view.lines[e.line].line > 0) line += "  " + std::string(line_text(view.lines[e.line]).view());
-  r.line(line);
- }
- for (const assignment_entry& update : view.assignments) {
-  const bool in_place = p.arena_slot_of(view.alias[update.node]).variable == update.variable;
-  r.line("       " + node_name(view, view.variables[update.variable].node) + " <- " +
-   node_name(view, update.node) + (in_place ? ", in place" : ", copied at the end"));
- }
-}
-inline void explain_buffers(const program& p, report& r) {
- const program_view& view = p.view();
- const int steps = view.steps.size();
- r.line().line("buffers of the arena");
- for (int s = 0; s < steps; ++s)
-  for (int k = 0; k < view.steps[s].outputs; ++k) {
-   const int node = view.values[view.steps[s].first_value + view.steps[s].inputs + k];
-   const program::arena_slot slot = p.arena_slot_of(node);
-   if (slot.offset < 0) continue;
-   const double bytes = static_cast<double>(p.value_of(node).bytes());
-   const int from = overwritten(p, s, node);
-   r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) +
-    " bytes at " + report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " +
-    std::to_string(s) + (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
-    (from < 0 ? "" : ", written over " + node_name(view, from)));
-  }
- const std::vector<double> live = live_bytes(p);
- r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
-  report::number(static_cast<double>(p.arena_bytes())) + " bytes");
-}
-inline void explain_cost(const program& p, report& r) {
- const cost total = cost_of(p);
- r.line().line("cost of a step");
- r.line("  floating-point operations  " + report::number(total.flops));
- r.line("  bytes read and written     " + report::number(total.bytes));
- r.line("  arithmetic intensity       " + report::shortest(total.bytes > 0 ? total.flops / total.bytes : 0) +
-  " operations per byte");
-}
-inline void explain_size(const program& p, report& r) {
- const program_view& view = p.view();
- double parameters = 0, bytes = 0;
- int trainable = 0;
- for (int i = 0; i < view.variables.size(); ++i) {
-  const buffer_view v = p.variable(i);
-  bytes += static_cast<double>(v.bytes());
-  if (!view.variables[i].trainable) continue;
-  parameters += static_cast<double>(v.elements());
-  ++trainable;
- }
- if (view.variables.size() > 0)
-  r.line("parameters  " + report::number(parameters) + " in " + std::to_string(trainable) +
-   " trainable variables; all " + std::to_string(view.variables.size()) + " variables hold " +
-   tapegraph::detail::with_prefix(bytes, "B"));
- const std::vector<double> live = live_bytes(p);
- r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
-  tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
-  " are used at once at most");
- const cost total = cost_of(p);
- r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
-  tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
-  report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
-  " operations per byte");
-}
-inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
-inline void explain_largest(const program& p, const explain_options& options, report& r) {
- const program_view& view = p.view();
- struct ranked {
-  int step;
-  cost costs;
- };
- std::vector<ranked> calls;
- double all = 0;
- for (int s = 0; s < view.steps.size(); ++s) {
-  calls.push_back({s, cost_of(p, s)});
-  all += predicted(calls.back().costs);
- }
- std::stable_sort(calls.begin(), calls.end(),
-     [](const ranked& a, const ranked& b) { return predicted(a.costs) > predicted(b.costs); });
- const std::size_t shown = std::min(calls.size(), static_cast<std::size_t>(std::max(options.calls, 0)));
- if (shown == 0) return;
- tapegraph::detail::text_table table({"share", "FLOP", "B", "layer", "operation", "result", "line"}, 4);
- for (std::size_t i = 0; i < shown; ++i) {
-  const auto& [s, c] = calls[i];
-  const step_entry& step = view.steps[s];
-  const source_line& line = view.lines[view.nodes[step.node].line];
-  table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
-    tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
-    layer_of(view, s),
-    tapegraph::detail::shortened(kernel_operations(view, step.kernel) + method_of_step(p, s)),
-    shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
- }
- r.line().line("the calls predicted to cost most");
- r.text += table.text();
-}
-inline void explain_fused(const program_view& view, const explain_options& options, report& r) {
- struct formula {
-  int kernel, operations, uses;
- };
- std::vector<formula> fused;
- int operations = 0;
- for (int k = 0; k < view.kernels.size(); ++k) {
-  int inside = 1;
-  if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
-   inside = view.region_of(view.kernels[k]).instructions() +
-     reductions_of(view.kernels[k], view.kernel_words.begin());
-  int uses = 0;
-  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
-  operations += inside * uses;
-  if (inside > 1 && uses > 0) fused.push_back({k, inside, uses});
- }
- std::stable_sort(fused.begin(), fused.end(),
-     [](const formula& a, const formula& b) { return a.operations > b.operations; });
- r.line().line(std::to_string(operations) + " operations in " + std::to_string(view.steps.size()) + " calls" +
-    (fused.empty() ? "" : "; fused, the longest first"));
- for (std::size_t i = 0; i < fused.size() && i < static_cast<std::size_t>(std::max(options.calls, 0)); ++i)
-  r.line("  " + report::right(std::to_string(fused[i].uses), 3) + (fused[i].uses == 1 ? " call   " : " calls  ") +
-   tapegraph::detail::shortened(kernel_operations(view, fused[i].kernel), 100));
-}
-inline void explain_summary(const program& p, const explain_options& options, report& r) {
- explain_size(p, r);
- explain_largest(p, options, r);
- explain_fused(p.view(), options, r);
-}
-}
-inline std::string explain(const ir::program& p, const explain_options& options = {}) {
- ir::detail::report r;
- ir::detail::explain_summary(p, options, r);
- if (!options.details) return r.text;
- r.line();
- ir::detail::explain_passes(p.view(), r);
- ir::detail::explain_kernels(p.view(), r);
- ir::detail::explain_calls(p, r);
- ir::detail::explain_buffers(p, r);
- ir::detail::explain_cost(p, r);
- return r.text;
-}
-inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
- ir::program p(view);
- ir::detail::bind_for(p, options);
- return explain(p, options);
-}
-template <class = void> no_such_option_in<explain_options> explain(any_argument, ...) TG_MISTAKE;
-template <class Model>
- requires requires(const Model& m) { m.training_view(); }
-std::string explain(const Model& model, const explain_options& options = {}) {
- const auto planned = [&] {
-  if constexpr (requires { typename Model::computing; }) {
-   const typename Model::computing here(model);
-   return explain(model.training_view(), options);
-  } else {
-   return explain(model.training_view(), options);
-  }
- };
- std::string text = planned();
- if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
- return text;
-}
-}
 // -- tapegraph/data.hpp
 
 /// All headers of data sets: readers, and what prepares records for a model. A header that needs a
@@ -7296,7 +325,7 @@ void copy_into(const I& x, image_view<pixel_of<I>> to) {
 /// Converts bytes to floats in [0, 1]: value / 255.
 template <image_like I>
  requires std::is_same_v<pixel_of<I>, std::uint8_t>
-void to_float_into(const I& x, image_view<float> to) {
+TG_VECTORISES void to_float_into(const I& x, image_view<float> to) {
  const auto from = view_of(x);
  detail::check_same_extents("to_float", from, to);
  constexpr float unit = 1.0f / 255.0f;
@@ -7304,7 +333,7 @@ void to_float_into(const I& x, image_view<float> to) {
   const std::uint8_t* const row = from.row(y);
   float* const out = to.row(y);
   const std::int64_t size = from.row_size();
-#pragma omp simd
+  TG_SIMD
   for (std::int64_t i = 0; i < size; ++i) out[i] = static_cast<float>(row[i]) * unit;
  }
 }
@@ -7814,7 +843,7 @@ TG_INLINE void add_rows(float* __restrict out, const From* row, std::int64_t str
      *const d = row + stride * 3 * (Count > 3);
  const float wa = weights[0], wb = weights[Count > 1 ? 1 : 0], wc = weights[Count > 2 ? 2 : 0],
     wd = weights[Count > 3 ? 3 : 0];
-#pragma omp simd
+ TG_SIMD
  for (std::int64_t i = 0; i < size; ++i) {
   float sum = wa * static_cast<float>(a[i]);
   if constexpr (Add) sum = out[i] + sum;
@@ -8607,13 +1636,7 @@ struct leaf_traits<written_values<T, Write>> {
   from.write(std::span<T>(to, static_cast<std::size_t>(size)));
  }
 };
-inline shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record) {
- std::int64_t extents[max_rank]{rows};
- if (record.size() + 1 > static_cast<std::size_t>(max_rank))
-  throw shape_error("batch: records of shape " + text_of(record) + " have too high a rank");
- std::copy(record.begin(), record.end(), extents + 1);
- return shape(static_cast<int>(record.size()) + 1, extents);
-}
+shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record);
 inline std::int64_t values_in(const std::vector<std::int64_t>& record) {
  std::int64_t size = 1;
  for (const std::int64_t e : record) size *= e;
@@ -8765,6 +1788,16 @@ record_shapes checked_layout(const record_shapes& given) {
 }
 }
 }
+
+namespace tapegraph::data::detail {
+TG_DEFINITION shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record) {
+ std::int64_t extents[max_rank]{rows};
+ if (record.size() + 1 > static_cast<std::size_t>(max_rank))
+  throw shape_error("batch: records of shape " + text_of(record) + " have too high a rank");
+ std::copy(record.begin(), record.end(), extents + 1);
+ return shape(static_cast<int>(record.size()) + 1, extents);
+}
+}
 // -- tapegraph/data/pipeline/order.hpp
 
 // -- tapegraph/data/pipeline/stage.hpp
@@ -8816,7 +1849,28 @@ private:
  stage_counters* to_;
  double start_;
 };
-inline std::vector<stage_report> report_of(const report_store& store) {
+std::vector<stage_report> report_of(const report_store& store);
+}
+
+/// Measurements of a pipeline's stages since the set was created.
+struct pipeline_report {
+ std::vector<stage_report> stages;
+
+ /// The busiest stage; "step" if that is the consumer, so that more threads would not help.
+ std::string bottleneck() const;
+ /// The fraction of its time that the consumer has waited for elements.
+ double wait_share() const {
+  if (stages.empty()) return 0;
+  const stage_report& last = stages.back();
+  const double all = last.wait_seconds + last.busy_seconds;
+  return all > 0 ? last.wait_seconds / all : 0;
+ }
+ /// A table with a line per stage, and a conclusion.
+ std::string text() const;
+};
+
+namespace detail {
+TG_DEFINITION std::vector<stage_report> report_of(const report_store& store) {
  std::vector<stage_report> rows;
  for (int i = 0; i < store.size; ++i) {
   const stage_counters& c = store.stages[static_cast<std::size_t>(i)];
@@ -8828,42 +1882,29 @@ inline std::vector<stage_report> report_of(const report_store& store) {
 }
 }
 
-/// Measurements of a pipeline's stages since the set was created.
-struct pipeline_report {
- std::vector<stage_report> stages;
+TG_DEFINITION std::string pipeline_report::bottleneck() const {
+ if (stages.empty()) return {};
+ const stage_report& last = stages.back();
+ if (last.wait_seconds <= 0.02 * (last.wait_seconds + last.busy_seconds)) return last.name;
+ const stage_report* most = stages.data();
+ for (const stage_report& s : stages)
+  if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
+ return most->name;
+}
 
- /// The busiest stage; "step" if that is the consumer, so that more threads would not help.
- std::string bottleneck() const {
-  if (stages.empty()) return {};
-  const stage_report& last = stages.back();
-  if (last.wait_seconds <= 0.02 * (last.wait_seconds + last.busy_seconds)) return last.name;
-  const stage_report* most = stages.data();
-  for (const stage_report& s : stages)
-   if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
-  return most->name;
+TG_DEFINITION std::string pipeline_report::text() const {
+ std::string table = "stage                elements      busy s   elements/s      wait s\n";
+ char line[160];
+ for (const stage_report& s : stages) {
+  std::snprintf(line, sizeof line, "%-18s %10lld %11.3f %12.0f %11.3f\n", s.name.c_str(),
+     static_cast<long long>(s.elements), s.busy_seconds, s.rate(), s.wait_seconds);
+  table += line;
  }
- /// The fraction of its time that the consumer has waited for elements.
- double wait_share() const {
-  if (stages.empty()) return 0;
-  const stage_report& last = stages.back();
-  const double all = last.wait_seconds + last.busy_seconds;
-  return all > 0 ? last.wait_seconds / all : 0;
- }
- /// A table with a line per stage, and a conclusion.
- std::string text() const {
-  std::string table = "stage                elements      busy s   elements/s      wait s\n";
-  char line[160];
-  for (const stage_report& s : stages) {
-   std::snprintf(line, sizeof line, "%-18s %10lld %11.3f %12.0f %11.3f\n", s.name.c_str(),
-      static_cast<long long>(s.elements), s.busy_seconds, s.rate(), s.wait_seconds);
-   table += line;
-  }
-  if (stages.empty()) return table;
-  std::snprintf(line, sizeof line, "bottleneck: %s; %s waited %.1f%% of its time\n", bottleneck().c_str(),
-     stages.back().name.c_str(), 100 * wait_share());
-  return table += line;
- }
-};
+ if (stages.empty()) return table;
+ std::snprintf(line, sizeof line, "bottleneck: %s; %s waited %.1f%% of its time\n", bottleneck().c_str(),
+    stages.back().name.c_str(), 100 * wait_share());
+ return table += line;
+}
 }
 
 /// Stages of pipelines. A stage is an immutable value:
@@ -9306,20 +2347,7 @@ public:
  worker_pool(const worker_pool&) = delete;
  worker_pool& operator=(const worker_pool&) = delete;
  ~worker_pool() { stop(); }
- void start() {
-  for (slot& s : slots_) s = {};
-  opened_ = taken_ = 0;
-  current_ = held_ = none;
-  filled_ = 0;
-  ended_ = drawing_ = false;
-  stop_ = false;
-  try {
-   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { run(); });
-  } catch (...) {
-   stop();
-   throw;
-  }
- }
+ void start();
  void stop() {
   {
    const std::lock_guard lock(mutex_);
@@ -9329,27 +2357,7 @@ public:
   for (std::thread& t : threads_) t.join();
   threads_.clear();
  }
- bool take(std::size_t& which, std::int64_t& count) {
-  std::unique_lock lock(mutex_);
-  release();
-  std::size_t found = none;
-  const auto settled = [&] { return (found = ready_slot()) != none || over(); };
-  if (options_.threads == 0) {
-   while (!settled()) turn(lock);
-  } else {
-   if (!settled()) ready_.wait(lock, settled);
-  }
-  if (found == none) return false;
-  slot& s = slots_[found];
-  if (s.failure) std::rethrow_exception(s.failure);
-  if (s.count == 0) return false;
-  finish(lock, found);
-  if (s.failure) std::rethrow_exception(s.failure);
-  held_ = which = found;
-  count = s.count;
-  ++taken_;
-  return true;
- }
+ bool take(std::size_t& which, std::int64_t& count);
 private:
  static constexpr std::size_t none = ~std::size_t{0};
  struct slot {
@@ -9364,28 +2372,7 @@ private:
   turn_.notify_one();
  }
  static bool ready(const slot& s) { return s.used && s.sealed && s.pending == 0; }
- std::size_t ready_slot() const {
-  if (options_.ordered) {
-   const auto next = static_cast<std::size_t>(taken_) % slots_.size();
-   return ready(slots_[next]) && slots_[next].number == taken_ ? next : none;
-  }
-  std::size_t best = none;
-  bool waiting = false;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-   const slot& s = slots_[i];
-   if (!s.used || i == held_) continue;
-   if (!ready(s)) {
-    waiting = true;
-    continue;
-   }
-   const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
-   if (best == none || order(s) < order(slots_[best]) ||
-    (order(s) == order(slots_[best]) && slots_[best].number > s.number))
-    best = i;
-  }
-  if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
-  return best;
- }
+ std::size_t ready_slot() const;
  bool over() const {
   if (!ended_) return false;
   for (const slot& s : slots_)
@@ -9418,85 +2405,9 @@ private:
   current_ = none;
   filled_ = 0;
  }
- void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
-  slot& s = slots_[at];
-  if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
-  s.finished = true;
-  s.pending = 1;
-  const std::int64_t count = s.count;
-  lock.unlock();
-  std::exception_ptr failure;
-  try {
-   work_.finish(at, count);
-  } catch (...) {
-   failure = std::current_exception();
-  }
-  lock.lock();
-  s.pending = 0;
-  if (failure) note(s, count, std::move(failure));
- }
- void turn(std::unique_lock<std::mutex>& lock) {
-  const bool fresh = current_ == none;
-  if (fresh) {
-   current_ = free_slot();
-   slots_[current_] = {};
-   slots_[current_].used = true;
-   slots_[current_].number = opened_++;
-  }
-  const std::size_t at = current_;
-  slot& s = slots_[at];
-  const std::int64_t first = filled_, most = std::min(chunk_, options_.rows - filled_);
-  drawing_ = true;
-  lock.unlock();
-  std::int64_t drawn = 0;
-  std::exception_ptr failure;
-  try {
-   if (fresh) work_.open(at);
-   while (drawn < most && !stop_.load(std::memory_order_relaxed) && work_.draw(at, first + drawn)) ++drawn;
-  } catch (...) {
-   failure = std::current_exception();
-  }
-  lock.lock();
-  filled_ += drawn;
-  s.pending += drawn;
-  if (failure) note(s, first + drawn, std::move(failure));
-  drawing_ = false;
-  if (drawn < most) ended_ = true;
-  if (ended_ || filled_ == options_.rows) seal();
-  if (ended_)
-   turn_.notify_all();
-  else
-   turn_.notify_one();
-  lock.unlock();
-  for (std::int64_t i = 0; i < drawn && !stop_.load(std::memory_order_relaxed); ++i) {
-   try {
-    work_.make(at, first + i);
-   } catch (...) {
-    failure = std::current_exception();
-    lock.lock();
-    note(s, first + i, std::move(failure));
-    lock.unlock();
-    break;
-   }
-  }
-  lock.lock();
-  s.pending -= drawn;
-  finish(lock, at);
-  if (s.sealed && s.pending == 0) ready_.notify_one();
- }
- void run() {
-  std::unique_lock lock(mutex_);
-  for (int turns = 0;; ++turns) {
-   turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
-   if (stop_ || ended_) return;
-   turn(lock);
-   if (turns % 32 == 31) {
-    lock.unlock();
-    trim_memory();
-    lock.lock();
-   }
-  }
- }
+ void finish(std::unique_lock<std::mutex>& lock, std::size_t at);
+ void turn(std::unique_lock<std::mutex>& lock);
+ void run();
  pool_work& work_;
  pool_options options_;
  std::int64_t chunk_;
@@ -9509,6 +2420,142 @@ private:
  std::atomic<bool> stop_{false};
  std::vector<std::thread> threads_;
 };
+TG_DEFINITION void worker_pool::start() {
+ for (slot& s : slots_) s = {};
+ opened_ = taken_ = 0;
+ current_ = held_ = none;
+ filled_ = 0;
+ ended_ = drawing_ = false;
+ stop_ = false;
+ try {
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { run(); });
+ } catch (...) {
+  stop();
+  throw;
+ }
+}
+TG_DEFINITION bool worker_pool::take(std::size_t& which, std::int64_t& count) {
+ std::unique_lock lock(mutex_);
+ release();
+ std::size_t found = none;
+ const auto settled = [&] { return (found = ready_slot()) != none || over(); };
+ if (options_.threads == 0) {
+  while (!settled()) turn(lock);
+ } else {
+  if (!settled()) ready_.wait(lock, settled);
+ }
+ if (found == none) return false;
+ slot& s = slots_[found];
+ if (s.failure) std::rethrow_exception(s.failure);
+ if (s.count == 0) return false;
+ finish(lock, found);
+ if (s.failure) std::rethrow_exception(s.failure);
+ held_ = which = found;
+ count = s.count;
+ ++taken_;
+ return true;
+}
+TG_DEFINITION std::size_t worker_pool::ready_slot() const {
+ if (options_.ordered) {
+  const auto next = static_cast<std::size_t>(taken_) % slots_.size();
+  return ready(slots_[next]) && slots_[next].number == taken_ ? next : none;
+ }
+ std::size_t best = none;
+ bool waiting = false;
+ for (std::size_t i = 0; i < slots_.size(); ++i) {
+  const slot& s = slots_[i];
+  if (!s.used || i == held_) continue;
+  if (!ready(s)) {
+   waiting = true;
+   continue;
+  }
+  const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
+  if (best == none || order(s) < order(slots_[best]) ||
+   (order(s) == order(slots_[best]) && slots_[best].number > s.number))
+   best = i;
+ }
+ if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
+ return best;
+}
+TG_DEFINITION void worker_pool::finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
+ slot& s = slots_[at];
+ if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
+ s.finished = true;
+ s.pending = 1;
+ const std::int64_t count = s.count;
+ lock.unlock();
+ std::exception_ptr failure;
+ try {
+  work_.finish(at, count);
+ } catch (...) {
+  failure = std::current_exception();
+ }
+ lock.lock();
+ s.pending = 0;
+ if (failure) note(s, count, std::move(failure));
+}
+TG_DEFINITION void worker_pool::turn(std::unique_lock<std::mutex>& lock) {
+ const bool fresh = current_ == none;
+ if (fresh) {
+  current_ = free_slot();
+  slots_[current_] = {};
+  slots_[current_].used = true;
+  slots_[current_].number = opened_++;
+ }
+ const std::size_t at = current_;
+ slot& s = slots_[at];
+ const std::int64_t first = filled_, most = std::min(chunk_, options_.rows - filled_);
+ drawing_ = true;
+ lock.unlock();
+ std::int64_t drawn = 0;
+ std::exception_ptr failure;
+ try {
+  if (fresh) work_.open(at);
+  while (drawn < most && !stop_.load(std::memory_order_relaxed) && work_.draw(at, first + drawn)) ++drawn;
+ } catch (...) {
+  failure = std::current_exception();
+ }
+ lock.lock();
+ filled_ += drawn;
+ s.pending += drawn;
+ if (failure) note(s, first + drawn, std::move(failure));
+ drawing_ = false;
+ if (drawn < most) ended_ = true;
+ if (ended_ || filled_ == options_.rows) seal();
+ if (ended_)
+  turn_.notify_all();
+ else
+  turn_.notify_one();
+ lock.unlock();
+ for (std::int64_t i = 0; i < drawn && !stop_.load(std::memory_order_relaxed); ++i) {
+  try {
+   work_.make(at, first + i);
+  } catch (...) {
+   failure = std::current_exception();
+   lock.lock();
+   note(s, first + i, std::move(failure));
+   lock.unlock();
+   break;
+  }
+ }
+ lock.lock();
+ s.pending -= drawn;
+ finish(lock, at);
+ if (s.sealed && s.pending == 0) ready_.notify_one();
+}
+TG_DEFINITION void worker_pool::run() {
+ std::unique_lock lock(mutex_);
+ for (int turns = 0;; ++turns) {
+  turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
+  if (stop_ || ended_) return;
+  turn(lock);
+  if (turns % 32 == 31) {
+   lock.unlock();
+   trim_memory();
+   lock.lock();
+  }
+ }
+}
 }
 
 /// A sequence of a stage's elements, made by the requesting thread, or ahead by others.
@@ -9918,25 +2965,7 @@ struct pipeline_position {
  bool operator==(const pipeline_position&) const = default;
  std::string text() const { return "epoch " + std::to_string(epoch) + " element " + std::to_string(element); }
  /// Parses the result of text(). Throws data_error for other text.
- static pipeline_position parse(std::string_view text) {
-  pipeline_position p;
-  const auto refuse = [&] {
-   throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
-       "' is not a position, such as 'epoch 3 element 17'");
-  };
-  const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
-   if (!rest.starts_with(word)) refuse();
-   rest.remove_prefix(word.size());
-   const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
-   if (failure != std::errc()) refuse();
-   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  };
-  std::string_view rest = text;
-  number(rest, "epoch ", p.epoch);
-  number(rest, " element ", p.element);
-  if (!rest.empty() || p.element < 0) refuse();
-  return p;
- }
+ static pipeline_position parse(std::string_view text);
 };
 
 /// Iterates over the elements of a set, like the iterators of tf.compat.v1: next() until it returns
@@ -10096,6 +3125,26 @@ public:
 private:
  std::shared_ptr<walk<Stage>> walk_;
 };
+
+TG_DEFINITION pipeline_position pipeline_position::parse(std::string_view text) {
+ pipeline_position p;
+ const auto refuse = [&] {
+  throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
+      "' is not a position, such as 'epoch 3 element 17'");
+ };
+ const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
+  if (!rest.starts_with(word)) refuse();
+  rest.remove_prefix(word.size());
+  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
+  if (failure != std::errc()) refuse();
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+ };
+ std::string_view rest = text;
+ number(rest, "epoch ", p.epoch);
+ number(rest, " element ", p.element);
+ if (!rest.empty() || p.element < 0) refuse();
+ return p;
+}
 }
 
 /// Adapts pipelines to data sets of named columns, which fit, evaluate and predict take.
@@ -10308,19 +3357,8 @@ struct map_options {
 };
 
 namespace detail {
-inline int checked_threads(int threads, const char* who) {
- if (threads < automatic_threads || threads > 1024)
-  throw argument_error(std::string(who) + ": " + std::to_string(threads) +
-       " threads; 0 to 1024, or automatic_threads");
- if (threads != automatic_threads) return threads;
- return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
-}
-inline counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
- std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
- x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
- x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
- return counter_random(seed ^ (epoch == 0 ? 0 : x ^ (x >> 31)), number);
-}
+int checked_threads(int threads, const char* who);
+counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number);
 template <class Ticket>
 struct numbered_ticket {
  Ticket up{};
@@ -10414,6 +3452,22 @@ struct filter_stage {
  Up up;
  F f;
 };
+}
+}
+
+namespace tapegraph::data::detail {
+TG_DEFINITION int checked_threads(int threads, const char* who) {
+ if (threads < automatic_threads || threads > 1024)
+  throw argument_error(std::string(who) + ": " + std::to_string(threads) +
+       " threads; 0 to 1024, or automatic_threads");
+ if (threads != automatic_threads) return threads;
+ return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
+}
+TG_DEFINITION counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
+ std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
+ x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+ x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+ return counter_random(seed ^ (epoch == 0 ? 0 : x ^ (x >> 31)), number);
 }
 }
 // -- tapegraph/data/pipeline/ragged.hpp
@@ -10587,19 +3641,7 @@ struct bucket_options {
 };
 
 namespace detail {
-inline bucket_options checked_buckets(bucket_options o) {
- for (std::size_t i = 0; i < o.boundaries.size(); ++i)
-  if (o.boundaries[i] < 1 || (i > 0 && o.boundaries[i] <= o.boundaries[i - 1]))
-   throw argument_error("bucket_by_length: boundary " + std::to_string(i) + " is " +
-        std::to_string(o.boundaries[i]) + "; they rise, from 1 on");
- if (o.batch_sizes.size() == 1) o.batch_sizes.resize(o.boundaries.size() + 1, o.batch_sizes[0]);
- if (o.batch_sizes.size() != o.boundaries.size() + 1)
-  throw argument_error("bucket_by_length: " + std::to_string(o.batch_sizes.size()) + " batch sizes for " +
-       std::to_string(o.boundaries.size() + 1) + " buckets");
- for (const std::int64_t size : o.batch_sizes)
-  if (size < 1) throw argument_error("bucket_by_length: a batch size is " + std::to_string(size));
- return o;
-}
+bucket_options checked_buckets(bucket_options o);
 template <class Up, class Length>
 struct bucket_stage {
  using record = typename Up::element;
@@ -10667,6 +3709,22 @@ struct bucket_stage {
  Length length;
  bucket_options options;
 };
+}
+}
+
+namespace tapegraph::data::detail {
+TG_DEFINITION bucket_options checked_buckets(bucket_options o) {
+ for (std::size_t i = 0; i < o.boundaries.size(); ++i)
+  if (o.boundaries[i] < 1 || (i > 0 && o.boundaries[i] <= o.boundaries[i - 1]))
+   throw argument_error("bucket_by_length: boundary " + std::to_string(i) + " is " +
+        std::to_string(o.boundaries[i]) + "; they rise, from 1 on");
+ if (o.batch_sizes.size() == 1) o.batch_sizes.resize(o.boundaries.size() + 1, o.batch_sizes[0]);
+ if (o.batch_sizes.size() != o.boundaries.size() + 1)
+  throw argument_error("bucket_by_length: " + std::to_string(o.batch_sizes.size()) + " batch sizes for " +
+       std::to_string(o.boundaries.size() + 1) + " buckets");
+ for (const std::int64_t size : o.batch_sizes)
+  if (size < 1) throw argument_error("bucket_by_length: a batch size is " + std::to_string(size));
+ return o;
 }
 }
 // -- tapegraph/data/pipeline/cache.hpp
@@ -11621,17 +4679,7 @@ auto generator(Make make, std::int64_t size = unknown_size) {
 namespace tapegraph::data {
 
 namespace detail {
-inline void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
- glob_t found{};
- struct release {
-  glob_t* held;
-  ~release() { ::globfree(held); }
- } const owner{&found};
- const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_MARK | flags, nullptr, &found);
- if (result == GLOB_NOMATCH) return;
- if (result != 0) throw data_error("files: '" + pattern + "' cannot be looked for");
- for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
-}
+void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names);
 struct names_source {
  std::shared_ptr<const std::vector<std::string>> names;
  static constexpr const char* name = "files";
@@ -11734,15 +4782,7 @@ struct labelled_names_source {
  }
  std::string origin(std::int64_t i) const { return "'" + (*names)[static_cast<std::size_t>(i)] + "'"; }
 };
-inline bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
- const std::size_t dot = name.rfind('.');
- if (endings.empty()) return true;
- if (dot == name.npos) return false;
- std::string ending(name.substr(dot + 1));
- for (char& c : ending)
-  if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
- return std::find(endings.begin(), endings.end(), ending) != endings.end();
-}
+bool has_ending(std::string_view name, const std::vector<std::string>& endings);
 inline std::string escaped_pattern(std::string_view path) {
  std::string text;
  for (const char c : path) {
@@ -11773,17 +4813,7 @@ inline auto files(const std::string& pattern) { return files(std::vector<std::st
 
 /// Names of the subfolders of a folder, sorted by bytes: the classes of labelled_files. Throws
 /// data_error if there are none.
-inline std::vector<std::string> class_folders(const std::string& folder) {
- std::vector<std::string> names;
- detail::add_matches(detail::escaped_pattern(folder) + "/*/", 0, names);
- for (std::string& n : names) {
-  n.pop_back();
-  n = n.substr(n.rfind('/') + 1);
- }
- std::sort(names.begin(), names.end());
- if (names.empty()) throw data_error("'" + folder + "': no class folders");
- return names;
-}
+std::vector<std::string> class_folders(const std::string& folder);
 
 /// (path, label) of the files in the subfolders of a folder: labels are the indices of
 /// class_folders(), and files come class by class, sorted by bytes. File extensions are in lower
@@ -11814,6 +4844,41 @@ inline auto text_lines(std::vector<std::string> paths, std::size_t longest = std
   std::make_shared<const std::vector<std::string>>(std::move(paths)), longest});
 }
 inline auto text_lines(std::string path) { return text_lines(std::vector<std::string>{std::move(path)}); }
+
+namespace detail {
+TG_DEFINITION void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
+ glob_t found{};
+ struct release {
+  glob_t* held;
+  ~release() { ::globfree(held); }
+ } const owner{&found};
+ const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_MARK | flags, nullptr, &found);
+ if (result == GLOB_NOMATCH) return;
+ if (result != 0) throw data_error("files: '" + pattern + "' cannot be looked for");
+ for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
+}
+TG_DEFINITION bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
+ const std::size_t dot = name.rfind('.');
+ if (endings.empty()) return true;
+ if (dot == name.npos) return false;
+ std::string ending(name.substr(dot + 1));
+ for (char& c : ending)
+  if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+ return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+}
+
+TG_DEFINITION std::vector<std::string> class_folders(const std::string& folder) {
+ std::vector<std::string> names;
+ detail::add_matches(detail::escaped_pattern(folder) + "/*/", 0, names);
+ for (std::string& n : names) {
+  n.pop_back();
+  n = n.substr(n.rfind('/') + 1);
+ }
+ std::sort(names.begin(), names.end());
+ if (names.empty()) throw data_error("'" + folder + "': no class folders");
+ return names;
+}
 
 // -- tapegraph/data/pipeline/records.hpp
 
@@ -12090,20 +5155,7 @@ inline constexpr auto crc32c_table = [] {
    table[k][byte] = (table[k - 1][byte] >> 8) ^ table[0][table[k - 1][byte] & 0xff];
  return table;
 }();
-inline std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
- const auto& t = crc32c_table;
- if constexpr (std::endian::native == std::endian::little)
-  for (; bytes >= 8; at += 8, bytes -= 8) {
-   std::uint32_t low, high;
-   std::memcpy(&low, at, 4);
-   std::memcpy(&high, at + 4, 4);
-   low ^= crc;
-   crc = t[7][low & 0xff] ^ t[6][(low >> 8) & 0xff] ^ t[5][(low >> 16) & 0xff] ^ t[4][low >> 24] ^
-    t[3][high & 0xff] ^ t[2][(high >> 8) & 0xff] ^ t[1][(high >> 16) & 0xff] ^ t[0][high >> 24];
-  }
- for (; bytes > 0; ++at, --bytes) crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xff];
- return crc;
-}
+std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes);
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define TG_CRC32C_INSTRUCTION 1
 __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(std::uint32_t crc, const unsigned char* at,
@@ -12147,6 +5199,23 @@ inline std::uint32_t crc32c(std::span<const std::uint8_t> data, std::uint32_t be
 constexpr std::uint32_t masked_crc32c(std::uint32_t crc) { return std::rotr(crc, 15) + 0xa282ead8u; }
 /// Recovers the checksum from its masked form.
 constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); }
+}
+
+namespace tapegraph::io::detail {
+TG_DEFINITION std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
+ const auto& t = crc32c_table;
+ if constexpr (std::endian::native == std::endian::little)
+  for (; bytes >= 8; at += 8, bytes -= 8) {
+   std::uint32_t low, high;
+   std::memcpy(&low, at, 4);
+   std::memcpy(&high, at + 4, 4);
+   low ^= crc;
+   crc = t[7][low & 0xff] ^ t[6][(low >> 8) & 0xff] ^ t[5][(low >> 16) & 0xff] ^ t[4][low >> 24] ^
+    t[3][high & 0xff] ^ t[2][(high >> 8) & 0xff] ^ t[1][(high >> 16) & 0xff] ^ t[0][high >> 24];
+  }
+ for (; bytes > 0; ++at, --bytes) crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xff];
+ return crc;
+}
 }
 
 /// Caches elements in a file.
@@ -12314,7 +5383,8 @@ struct in_file {
 
 // -- tapegraph/formats/quoted_text.hpp
 namespace tapegraph::io {
-inline std::string quoted_text(std::string_view text, std::size_t longest = 40) {
+std::string quoted_text(std::string_view text, std::size_t longest = 40);
+TG_DEFINITION std::string quoted_text(std::string_view text, std::size_t longest) {
  std::size_t end = text.size();
  if (end > longest) {
   end = longest;
@@ -12366,56 +5436,19 @@ public:
  /// or malformed.
  template <class Mistake = no_such_option_in<csv_reader_options>>
  explicit csv_reader(any_argument, ...) = delete;
- explicit csv_reader(files::path path, const csv_reader_options& options = {})
-  : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
-  const char s = options_.separator;
-  if (s == '"' || s == '\n' || s == '\r')
-   throw argument_error("csv_reader(" + detail::quoted(path_) +
-        "): a quote or line break cannot be the separator");
-  if (detail::file_size_of(path_) == 0) throw data_error(detail::quoted(path_) + ": empty file");
-  in_.open(path_.c_str(), std::ios::binary);
-  if (!in_) throw data_error(detail::quoted(path_) + ": cannot be opened");
-  skip_byte_order_mark();
-  if (!options_.header) return;
-  if (!read_row()) throw data_error(detail::quoted(path_) + ": no header, there are empty lines only");
-  columns_ = std::exchange(fields_, {});
-  width_ = columns_.size();
- }
+ explicit csv_reader(files::path path, const csv_reader_options& options = {});
 
  /// Names of the columns; none without a header.
  const std::vector<std::string>& columns() const { return columns_; }
 
  /// The index of the column with this name. Throws data_error if there is none, or more than
  /// one.
- std::size_t column(std::string_view name) const {
-  std::size_t found = columns_.size();
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-   if (columns_[c] != name) continue;
-   if (found < columns_.size())
-    throw data_error(detail::quoted(path_) + ": columns " + std::to_string(found + 1) + " and " +
-        std::to_string(c + 1) + " are both named " + quoted_text(name));
-   found = c;
-  }
-  if (found < columns_.size()) return found;
-  std::string known;
-  for (const auto& each : columns_) known.append(known.empty() ? "" : ", ").append(quoted_text(each));
-  throw data_error(detail::quoted(path_) + ": no column " + quoted_text(name) + ", there are " +
-      (known.empty() ? "no names" : known));
- }
+ std::size_t column(std::string_view name) const;
 
  /// Reads the next row; returns false at the end of the file. Throws data_error naming row, line
  /// and field for misplaced quotes, for a carriage return without line feed, and if the number
  /// of fields differs from that of the header (or the first row).
- bool next() {
-  if (!read_row()) return false;
-  if (width_ == 0) width_ = fields_.size();
-  if (fields_.size() == width_) return true;
-  const bool more = fields_.size() > width_;
-  throw data_error(position() + ": " + std::to_string(fields_.size()) + " fields, " +
-      (options_.header ? "the header has " : "the first row has ") + std::to_string(width_) +
-      (more ? "; the first surplus one is " : "; the last one is ") +
-      quoted_text(more ? fields_[width_] : fields_.back()));
- }
+ bool next();
 
  /// The fields of the row that next() read.
  const std::vector<std::string>& fields() const { return fields_; }
@@ -12458,16 +5491,7 @@ public:
 private:
  static constexpr int end_of_file = -1;
 
- int peek() {
-  if (at_ == filled_) {
-   in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-   if (in_.bad()) throw data_error(detail::quoted(path_) + ": cannot be read");
-   at_ = 0;
-   filled_ = static_cast<std::size_t>(in_.gcount());
-   if (filled_ == 0) return end_of_file;
-  }
-  return static_cast<unsigned char>(buffer_[at_]);
- }
+ int peek();
  int take() {
   const int c = peek();
   if (c == end_of_file) return c;
@@ -12480,38 +5504,7 @@ private:
   if (std::string_view(buffer_.data(), filled_).starts_with("\xEF\xBB\xBF")) at_ = 3;
  }
 
- bool read_row() {
-  while (peek() == '\n' || peek() == '\r') {
-   line_ = next_line_;
-   ++row_;
-   take_line_end(0, {});
-   --row_;
-  }
-  if (peek() == end_of_file) {
-   fields_.clear();
-   return false;
-  }
-  ++row_;
-  line_ = next_line_;
-  bytes_ = 0;
-  std::size_t count = 0;
-  for (bool more = true; more; ++count) {
-   if (count == fields_.size()) fields_.emplace_back();
-   std::string& field = fields_[count];
-   field.clear();
-   if (peek() == '"')
-    read_quoted(count, field);
-   else
-    read_plain(count, field);
-   more = peek() == separator();
-   if (more)
-    take();
-   else
-    take_line_end(count, field);
-  }
-  fields_.resize(count);
-  return true;
- }
+ bool read_row();
  int separator() const { return static_cast<unsigned char>(options_.separator); }
  bool ends_field(int c) const { return c == separator() || c == '\n' || c == '\r' || c == end_of_file; }
 
@@ -12527,25 +5520,7 @@ private:
    append(column, field, take());
   }
  }
- void read_quoted(std::size_t column, std::string& field) {
-  const std::int64_t opened = next_line_;
-  take();
-  for (int c = take();; c = take()) {
-   if (c == end_of_file)
-    fail(column,
-     "the quote opened in line " + std::to_string(opened) + " is never closed: " + quoted_text(field));
-   if (c == '"') {
-    if (peek() != '"') break;
-    take();
-   }
-   append(column, field, c);
-  }
-  if (!ends_field(peek())) {
-   const std::string value = quoted_text(field);
-   std::string rest;
-   fail(column, "text after the closing quote of " + value + ": " + with_rest(rest));
-  }
- }
+ void read_quoted(std::size_t column, std::string& field);
  void take_line_end(std::size_t column, const std::string& field) {
   if (take() != '\r') return;
   if (take() != '\n') fail(column, "a carriage return without a line feed after " + quoted_text(field));
@@ -12565,6 +5540,113 @@ private:
  std::size_t bytes_ = 0; ///< of the fields of this row so far
  std::int64_t row_ = 0, line_ = 1, next_line_ = 1;
 };
+
+TG_DEFINITION csv_reader::csv_reader(files::path path, const csv_reader_options& options)
+ : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
+ const char s = options_.separator;
+ if (s == '"' || s == '\n' || s == '\r')
+  throw argument_error("csv_reader(" + detail::quoted(path_) +
+       "): a quote or line break cannot be the separator");
+ if (detail::file_size_of(path_) == 0) throw data_error(detail::quoted(path_) + ": empty file");
+ in_.open(path_.c_str(), std::ios::binary);
+ if (!in_) throw data_error(detail::quoted(path_) + ": cannot be opened");
+ skip_byte_order_mark();
+ if (!options_.header) return;
+ if (!read_row()) throw data_error(detail::quoted(path_) + ": no header, there are empty lines only");
+ columns_ = std::exchange(fields_, {});
+ width_ = columns_.size();
+}
+
+TG_DEFINITION std::size_t csv_reader::column(std::string_view name) const {
+ std::size_t found = columns_.size();
+ for (std::size_t c = 0; c < columns_.size(); ++c) {
+  if (columns_[c] != name) continue;
+  if (found < columns_.size())
+   throw data_error(detail::quoted(path_) + ": columns " + std::to_string(found + 1) + " and " +
+       std::to_string(c + 1) + " are both named " + quoted_text(name));
+  found = c;
+ }
+ if (found < columns_.size()) return found;
+ std::string known;
+ for (const auto& each : columns_) known.append(known.empty() ? "" : ", ").append(quoted_text(each));
+ throw data_error(detail::quoted(path_) + ": no column " + quoted_text(name) + ", there are " +
+     (known.empty() ? "no names" : known));
+}
+
+TG_DEFINITION bool csv_reader::next() {
+ if (!read_row()) return false;
+ if (width_ == 0) width_ = fields_.size();
+ if (fields_.size() == width_) return true;
+ const bool more = fields_.size() > width_;
+ throw data_error(position() + ": " + std::to_string(fields_.size()) + " fields, " +
+     (options_.header ? "the header has " : "the first row has ") + std::to_string(width_) +
+     (more ? "; the first surplus one is " : "; the last one is ") +
+     quoted_text(more ? fields_[width_] : fields_.back()));
+}
+
+TG_DEFINITION int csv_reader::peek() {
+ if (at_ == filled_) {
+  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  if (in_.bad()) throw data_error(detail::quoted(path_) + ": cannot be read");
+  at_ = 0;
+  filled_ = static_cast<std::size_t>(in_.gcount());
+  if (filled_ == 0) return end_of_file;
+ }
+ return static_cast<unsigned char>(buffer_[at_]);
+}
+
+TG_DEFINITION bool csv_reader::read_row() {
+ while (peek() == '\n' || peek() == '\r') {
+  line_ = next_line_;
+  ++row_;
+  take_line_end(0, {});
+  --row_;
+ }
+ if (peek() == end_of_file) {
+  fields_.clear();
+  return false;
+ }
+ ++row_;
+ line_ = next_line_;
+ bytes_ = 0;
+ std::size_t count = 0;
+ for (bool more = true; more; ++count) {
+  if (count == fields_.size()) fields_.emplace_back();
+  std::string& field = fields_[count];
+  field.clear();
+  if (peek() == '"')
+   read_quoted(count, field);
+  else
+   read_plain(count, field);
+  more = peek() == separator();
+  if (more)
+   take();
+  else
+   take_line_end(count, field);
+ }
+ fields_.resize(count);
+ return true;
+}
+
+TG_DEFINITION void csv_reader::read_quoted(std::size_t column, std::string& field) {
+ const std::int64_t opened = next_line_;
+ take();
+ for (int c = take();; c = take()) {
+  if (c == end_of_file)
+   fail(column,
+    "the quote opened in line " + std::to_string(opened) + " is never closed: " + quoted_text(field));
+  if (c == '"') {
+   if (peek() != '"') break;
+   take();
+  }
+  append(column, field, c);
+ }
+ if (!ends_field(peek())) {
+  const std::string value = quoted_text(field);
+  std::string rest;
+  fail(column, "text after the closing quote of " + value + ": " + with_rest(rest));
+ }
+}
 }
 
 /// Rows of CSV files as elements.
@@ -12715,7 +5797,38 @@ std::shared_ptr<const S> taken_over(S* given) {
 inline std::string arrow_name(const ArrowSchema& s) {
  return "column '" + std::string(s.name != nullptr ? s.name : "") + "'";
 }
-inline std::optional<dtype> arrow_dtype(std::string_view format) {
+std::optional<dtype> arrow_dtype(std::string_view format);
+inline std::size_t arrow_offset_bytes(std::string_view format) {
+ return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
+}
+inline std::int64_t arrow_list_size(std::string_view format) {
+ std::int64_t size = 0;
+ if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
+ for (const char c : format.substr(3)) {
+  if (c < '0' || c > '9') return 0;
+  size = size * 10 + (c - '0');
+ }
+ return size;
+}
+column_spec arrow_spec(const ArrowSchema& s);
+void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name);
+inline bool arrow_bit(const void* bits, std::int64_t at) {
+ return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
+}
+inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
+ return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
+}
+inline void store_number(dtype type, std::byte* to, double value) {
+ visit_type(type, [&]<class T>(std::type_identity<T>) {
+  using wide = std::conditional_t<storage_type<T>, float, double>;
+  const T typed = static_cast<T>(static_cast<wide>(value));
+  std::memcpy(to, &typed, sizeof typed);
+ });
+}
+bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+    const std::optional<double>& null_value, std::byte*& to);
+std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index);
+TG_DEFINITION std::optional<dtype> arrow_dtype(std::string_view format) {
  if (format.size() == 1) switch (format[0]) {
   case 'b': return dtype::boolean;
   case 'c': return dtype::i8;
@@ -12736,19 +5849,7 @@ inline std::optional<dtype> arrow_dtype(std::string_view format) {
   return dtype::i64;
  return std::nullopt;
 }
-inline std::size_t arrow_offset_bytes(std::string_view format) {
- return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
-}
-inline std::int64_t arrow_list_size(std::string_view format) {
- std::int64_t size = 0;
- if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
- for (const char c : format.substr(3)) {
-  if (c < '0' || c > '9') return 0;
-  size = size * 10 + (c - '0');
- }
- return size;
-}
-inline column_spec arrow_spec(const ArrowSchema& s) {
+TG_DEFINITION column_spec arrow_spec(const ArrowSchema& s) {
  column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
  const ArrowSchema* at = &s;
  for (std::int64_t size = 0; (size = arrow_list_size(at->format)) > 0; at = at->children[0]) {
@@ -12765,7 +5866,8 @@ inline column_spec arrow_spec(const ArrowSchema& s) {
  check_record_shape(spec);
  return spec;
 }
-inline void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
+TG_DEFINITION void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
+       const std::string& name) {
  const std::string_view format = s.format;
  const bool text = arrow_offset_bytes(format) > 0;
  const bool structure = format == "+s" || arrow_list_size(format) > 0;
@@ -12782,21 +5884,8 @@ inline void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t 
       std::to_string(s.n_children));
  if ((s.dictionary == nullptr) != (a.dictionary == nullptr)) throw data_error("arrow: " + name + ": no dictionary");
 }
-inline bool arrow_bit(const void* bits, std::int64_t at) {
- return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
-}
-inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
- return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
-}
-inline void store_number(dtype type, std::byte* to, double value) {
- visit_type(type, [&]<class T>(std::type_identity<T>) {
-  using wide = std::conditional_t<storage_type<T>, float, double>;
-  const T typed = static_cast<T>(static_cast<wide>(value));
-  std::memcpy(to, &typed, sizeof typed);
- });
-}
-inline bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
-     const std::optional<double>& null_value, std::byte*& to) {
+TG_DEFINITION bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+       const std::optional<double>& null_value, std::byte*& to) {
  const std::int64_t at = index + a.offset;
  null = null || arrow_null(a, at);
  if (const std::int64_t size = arrow_list_size(s.format); size > 0) {
@@ -12830,7 +5919,7 @@ inline bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t i
  to += bytes;
  return true;
 }
-inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
+TG_DEFINITION std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
  const std::int64_t at = index + a.offset;
  const auto offset = [&](std::int64_t which) -> std::int64_t {
   if (arrow_offset_bytes(s.format) == 8) return static_cast<const std::int64_t*>(a.buffers[1])[which];
@@ -12863,21 +5952,9 @@ struct arrow_options {
 class arrow_table {
 public:
  /// Throws data_error if the schema is not one of record batches (a structure of columns).
- explicit arrow_table(std::shared_ptr<const ArrowSchema> schema) : schema_(std::move(schema)) {
-  if (schema_->format == nullptr || std::string_view(schema_->format) != "+s")
-   throw data_error("arrow: the schema has format '" +
-       std::string(schema_->format != nullptr ? schema_->format : "") +
-       "', expected '+s', a record batch");
- }
+ explicit arrow_table(std::shared_ptr<const ArrowSchema> schema);
  /// Throws data_error for a batch that does not match the schema.
- void append(std::shared_ptr<const ArrowArray> batch) {
-  detail::check_arrow(*schema_, *batch, batch->length, "record batch " + std::to_string(batches_.size()));
-  for (std::int64_t c = 0; c < schema_->n_children; ++c)
-   check_child(*schema_->children[c], *batch->children[c], batch->length + batch->offset,
-      detail::arrow_name(*schema_->children[c]));
-  ends_.push_back(size() + batch->length);
-  batches_.push_back(std::move(batch));
- }
+ void append(std::shared_ptr<const ArrowArray> batch);
 
  /// The number of records.
  std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
@@ -12896,79 +5973,15 @@ public:
 
  /// A column of text or bytes; for a dictionary, the text of each index. Nulls are empty. Throws
  /// argument_error, dtype_error.
- std::vector<std::string> strings(std::string_view column) const {
-  const std::int64_t c = find(column);
-  const ArrowSchema& s = *schema_->children[c];
-  const ArrowSchema& text = s.dictionary != nullptr ? *s.dictionary : s;
-  if (detail::arrow_offset_bytes(text.format) == 0)
-   throw dtype_error("arrow: " + detail::arrow_name(s) + " has format '" + text.format +
-       "', which is not text");
-  std::vector<std::string> all;
-  all.reserve(static_cast<std::size_t>(size()));
-  for (const auto& batch : batches_) {
-   const ArrowArray& a = *batch->children[c];
-   for (std::int64_t i = 0; i < batch->length; ++i) {
-    const std::int64_t at = i + batch->offset;
-    if (detail::arrow_null(*batch, at) || detail::arrow_null(a, at + a.offset))
-     all.emplace_back();
-    else if (s.dictionary != nullptr)
-     all.emplace_back(detail::arrow_text(text, *a.dictionary, index_of(s, a, at)));
-    else
-     all.emplace_back(detail::arrow_text(s, a, at));
-   }
-  }
-  return all;
- }
+ std::vector<std::string> strings(std::string_view column) const;
  /// The texts of a dictionary, in the order of its indices; those of the first batch. Throws
  /// argument_error if the column has none.
- std::vector<std::string> dictionary(std::string_view column) const {
-  const std::int64_t c = find(column);
-  const ArrowSchema& s = *schema_->children[c];
-  if (s.dictionary == nullptr || detail::arrow_offset_bytes(s.dictionary->format) == 0)
-   throw argument_error("arrow: " + detail::arrow_name(s) + " has no dictionary of text");
-  std::vector<std::string> all;
-  if (batches_.empty()) return all;
-  const ArrowArray& words = *batches_.front()->children[c]->dictionary;
-  for (std::int64_t i = 0; i < words.length; ++i) all.emplace_back(detail::arrow_text(*s.dictionary, words, i));
-  return all;
- }
+ std::vector<std::string> dictionary(std::string_view column) const;
 
 private:
- static void check_child(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
-  const bool known = detail::arrow_dtype(s.format) || detail::arrow_offset_bytes(s.format) > 0;
-  const std::int64_t list = detail::arrow_list_size(s.format);
-  if (!known && list == 0) return;
-  detail::check_arrow(s, a, length, name);
-  if (list > 0 && s.n_children == 1)
-   check_child(*s.children[0], *a.children[0], (length + a.offset) * list, name);
-  if (s.dictionary != nullptr && detail::arrow_offset_bytes(s.dictionary->format) > 0)
-   detail::check_arrow(*s.dictionary, *a.dictionary, a.dictionary->length, name + "'s dictionary");
- }
- std::int64_t find(std::string_view name) const {
-  const auto all = names();
-  std::string known;
-  for (std::size_t c = 0; c < all.size(); ++c) {
-   if (all[c] == name) return static_cast<std::int64_t>(c);
-   known.append(c == 0 ? "'" : ", '").append(all[c]).append("'");
-  }
-  throw argument_error("arrow: no column '" + std::string(name) + "', there are " +
-       (known.empty() ? "none" : known));
- }
- static std::int64_t index_of(const ArrowSchema& s, const ArrowArray& a, std::int64_t at) {
-  std::int64_t index = 0;
-  const auto type = detail::arrow_dtype(s.format);
-  if (!type || is_floating(*type) || *type == dtype::boolean)
-   throw dtype_error("arrow: " + detail::arrow_name(s) + ": a dictionary counted by format '" + s.format +
-       "'");
-  const std::size_t bytes = size_of(*type);
-  std::memcpy(&index,
-     static_cast<const std::byte*>(a.buffers[1]) + static_cast<std::size_t>(at + a.offset) * bytes,
-     bytes);
-  if (index < 0 || index >= a.dictionary->length)
-   throw data_error("arrow: " + detail::arrow_name(s) + ": record " + std::to_string(at) + " has index " +
-       std::to_string(index) + " of a dictionary of " + std::to_string(a.dictionary->length));
-  return index;
- }
+ static void check_child(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name);
+ std::int64_t find(std::string_view name) const;
+ static std::int64_t index_of(const ArrowSchema& s, const ArrowArray& a, std::int64_t at);
 
  class table_source;
 
@@ -13013,7 +6026,101 @@ private:
  std::vector<column_spec> columns_;
 };
 
-inline tapegraph::data::dataset arrow_table::dataset(const arrow_options& options) const {
+/// Takes ownership of a record batch and its schema. Throws data_error if they were released
+/// already or do not match each other.
+arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array);
+
+/// Takes ownership of a stream and reads all its record batches. Throws data_error with the
+/// stream's message about a failure.
+arrow_table import_arrow(ArrowArrayStream* stream);
+
+TG_DEFINITION arrow_table::arrow_table(std::shared_ptr<const ArrowSchema> schema) : schema_(std::move(schema)) {
+ if (schema_->format == nullptr || std::string_view(schema_->format) != "+s")
+  throw data_error("arrow: the schema has format '" +
+      std::string(schema_->format != nullptr ? schema_->format : "") +
+      "', expected '+s', a record batch");
+}
+
+TG_DEFINITION void arrow_table::append(std::shared_ptr<const ArrowArray> batch) {
+ detail::check_arrow(*schema_, *batch, batch->length, "record batch " + std::to_string(batches_.size()));
+ for (std::int64_t c = 0; c < schema_->n_children; ++c)
+  check_child(*schema_->children[c], *batch->children[c], batch->length + batch->offset,
+     detail::arrow_name(*schema_->children[c]));
+ ends_.push_back(size() + batch->length);
+ batches_.push_back(std::move(batch));
+}
+
+TG_DEFINITION std::vector<std::string> arrow_table::strings(std::string_view column) const {
+ const std::int64_t c = find(column);
+ const ArrowSchema& s = *schema_->children[c];
+ const ArrowSchema& text = s.dictionary != nullptr ? *s.dictionary : s;
+ if (detail::arrow_offset_bytes(text.format) == 0)
+  throw dtype_error("arrow: " + detail::arrow_name(s) + " has format '" + text.format + "', which is not text");
+ std::vector<std::string> all;
+ all.reserve(static_cast<std::size_t>(size()));
+ for (const auto& batch : batches_) {
+  const ArrowArray& a = *batch->children[c];
+  for (std::int64_t i = 0; i < batch->length; ++i) {
+   const std::int64_t at = i + batch->offset;
+   if (detail::arrow_null(*batch, at) || detail::arrow_null(a, at + a.offset))
+    all.emplace_back();
+   else if (s.dictionary != nullptr)
+    all.emplace_back(detail::arrow_text(text, *a.dictionary, index_of(s, a, at)));
+   else
+    all.emplace_back(detail::arrow_text(s, a, at));
+  }
+ }
+ return all;
+}
+
+TG_DEFINITION std::vector<std::string> arrow_table::dictionary(std::string_view column) const {
+ const std::int64_t c = find(column);
+ const ArrowSchema& s = *schema_->children[c];
+ if (s.dictionary == nullptr || detail::arrow_offset_bytes(s.dictionary->format) == 0)
+  throw argument_error("arrow: " + detail::arrow_name(s) + " has no dictionary of text");
+ std::vector<std::string> all;
+ if (batches_.empty()) return all;
+ const ArrowArray& words = *batches_.front()->children[c]->dictionary;
+ for (std::int64_t i = 0; i < words.length; ++i) all.emplace_back(detail::arrow_text(*s.dictionary, words, i));
+ return all;
+}
+
+TG_DEFINITION void arrow_table::check_child(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
+           const std::string& name) {
+ const bool known = detail::arrow_dtype(s.format) || detail::arrow_offset_bytes(s.format) > 0;
+ const std::int64_t list = detail::arrow_list_size(s.format);
+ if (!known && list == 0) return;
+ detail::check_arrow(s, a, length, name);
+ if (list > 0 && s.n_children == 1) check_child(*s.children[0], *a.children[0], (length + a.offset) * list, name);
+ if (s.dictionary != nullptr && detail::arrow_offset_bytes(s.dictionary->format) > 0)
+  detail::check_arrow(*s.dictionary, *a.dictionary, a.dictionary->length, name + "'s dictionary");
+}
+
+TG_DEFINITION std::int64_t arrow_table::find(std::string_view name) const {
+ const auto all = names();
+ std::string known;
+ for (std::size_t c = 0; c < all.size(); ++c) {
+  if (all[c] == name) return static_cast<std::int64_t>(c);
+  known.append(c == 0 ? "'" : ", '").append(all[c]).append("'");
+ }
+ throw argument_error("arrow: no column '" + std::string(name) + "', there are " + (known.empty() ? "none" : known));
+}
+
+TG_DEFINITION std::int64_t arrow_table::index_of(const ArrowSchema& s, const ArrowArray& a, std::int64_t at) {
+ std::int64_t index = 0;
+ const auto type = detail::arrow_dtype(s.format);
+ if (!type || is_floating(*type) || *type == dtype::boolean)
+  throw dtype_error("arrow: " + detail::arrow_name(s) + ": a dictionary counted by format '" + s.format + "'");
+ const std::size_t bytes = size_of(*type);
+ std::memcpy(&index, static_cast<const std::byte*>(a.buffers[1]) + static_cast<std::size_t>(at + a.offset) * bytes,
+    bytes);
+ if (index < 0 || index >= a.dictionary->length)
+  throw data_error("arrow: " + detail::arrow_name(s) + ": record " + std::to_string(at) + " has index " +
+      std::to_string(index) + " of a dictionary of " + std::to_string(a.dictionary->length));
+ return index;
+}
+
+TG_DEFINITION tapegraph::data::dataset arrow_table::dataset(const arrow_options& options) const {
  std::vector<std::int64_t> chosen;
  for (const auto& name : options.columns) chosen.push_back(find(name));
  if (options.columns.empty())
@@ -13021,9 +6128,7 @@ inline tapegraph::data::dataset arrow_table::dataset(const arrow_options& option
  return tapegraph::data::dataset(std::make_shared<table_source>(*this, std::move(chosen), options.null_value));
 }
 
-/// Takes ownership of a record batch and its schema. Throws data_error if they were released
-/// already or do not match each other.
-inline arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
+TG_DEFINITION arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
  if (schema == nullptr || array == nullptr || schema->release == nullptr || array->release == nullptr)
   throw data_error("arrow: a schema or an array that was released already");
  const auto held = detail::taken_over(schema);
@@ -13033,9 +6138,7 @@ inline arrow_table import_arrow(ArrowSchema* schema, ArrowArray* array) {
  return table;
 }
 
-/// Takes ownership of a stream and reads all its record batches. Throws data_error with the
-/// stream's message about a failure.
-inline arrow_table import_arrow(ArrowArrayStream* stream) {
+TG_DEFINITION arrow_table import_arrow(ArrowArrayStream* stream) {
  if (stream == nullptr || stream->release == nullptr) throw data_error("arrow: a stream that was released already");
  struct owner {
   ArrowArrayStream held;
@@ -13070,7 +6173,23 @@ enum class cifar10_part { train, test };
 
 /// Reads batch files one after the other, as floats in [0, 1], [count, 32, 32, 3]. Throws data_error naming file and
 /// record for a missing, empty or truncated file or a label above 9.
-inline labelled_images read_cifar10(std::span<const files::path> files) {
+labelled_images read_cifar10(std::span<const files::path> files);
+
+/// The same for any range of paths, including std::filesystem's.
+template <std::ranges::input_range Files>
+ requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
+   !std::convertible_to<const Files&, files::path> &&
+   !std::convertible_to<const Files&, std::span<const files::path>>)
+labelled_images read_cifar10(const Files& batches) {
+ const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
+ return read_cifar10(std::span<const files::path>(names));
+}
+
+/// Reads one batch file, or from a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as
+/// they exist (or `test_batch.bin`).
+labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train);
+
+TG_DEFINITION labelled_images read_cifar10(std::span<const files::path> files) {
  constexpr std::size_t plane = 32 * 32, record = 1 + 3 * plane;
  if (files.empty()) throw argument_error("read_cifar10: no files given");
  labelled_images result{{},
@@ -13105,19 +6224,7 @@ inline labelled_images read_cifar10(std::span<const files::path> files) {
  return result;
 }
 
-/// The same for any range of paths, including std::filesystem's.
-template <std::ranges::input_range Files>
- requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
-   !std::convertible_to<const Files&, files::path> &&
-   !std::convertible_to<const Files&, std::span<const files::path>>)
-labelled_images read_cifar10(const Files& batches) {
- const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
- return read_cifar10(std::span<const files::path>(names));
-}
-
-/// Reads one batch file, or from a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as
-/// they exist (or `test_batch.bin`).
-inline labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train) {
+TG_DEFINITION labelled_images read_cifar10(const files::path& path, cifar10_part part) {
  std::error_code failure;
  std::vector<files::path> files;
  if (!files::is_directory(path, failure)) {
@@ -13146,23 +6253,7 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
   text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
  return text += ']';
 }
-inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
- constexpr std::int64_t limit = INT64_MAX;
- bool valid = true;
- bool empty = false;
- std::int64_t product = 1;
- for (const std::int64_t extent : shape) {
-  if (extent < 0) return false;
-  if (extent == 0)
-   empty = true;
-  else if (product > limit / extent)
-   valid = false;
-  else
-   product *= extent;
- }
- size = empty ? 0 : product;
- return empty || (valid && product <= limit / static_cast<std::int64_t>(element_bytes));
-}
+bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size);
 struct host_array {
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape;
@@ -13178,14 +6269,7 @@ struct host_array {
   check<T>();
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
  }
- static host_array zeros(dtype type, std::vector<std::int64_t> shape) {
-  std::int64_t size = 0;
-  if (!checked_size(shape, size_of(type), size))
-   throw shape_error("host_array: impossible shape " + shape_text(shape));
-  host_array array{type, std::move(shape), {}};
-  array.bytes.resize(static_cast<std::size_t>(size) * size_of(type));
-  return array;
- }
+ static host_array zeros(dtype type, std::vector<std::int64_t> shape);
  template <class T>
  static host_array of(std::vector<std::int64_t> shape, std::span<const T> values) {
   std::int64_t size = 0;
@@ -13208,6 +6292,10 @@ private:
    throw dtype_error(std::string("host_array ") + shape_text(shape) + ": holds " + name_of(type) + ", not " +
        name_of(dtype_of<T>));
  }
+};
+struct named_array {
+ std::string name;
+ host_array array;
 };
 struct unread_value {
  std::string name, reason;
@@ -13232,6 +6320,31 @@ struct array_view {
  }
  host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
 };
+TG_DEFINITION bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
+ constexpr std::int64_t limit = INT64_MAX;
+ bool valid = true;
+ bool empty = false;
+ std::int64_t product = 1;
+ for (const std::int64_t extent : shape) {
+  if (extent < 0) return false;
+  if (extent == 0)
+   empty = true;
+  else if (product > limit / extent)
+   valid = false;
+  else
+   product *= extent;
+ }
+ size = empty ? 0 : product;
+ return empty || (valid && product <= limit / static_cast<std::int64_t>(element_bytes));
+}
+TG_DEFINITION host_array host_array::zeros(dtype type, std::vector<std::int64_t> shape) {
+ std::int64_t size = 0;
+ if (!checked_size(shape, size_of(type), size))
+  throw shape_error("host_array: impossible shape " + shape_text(shape));
+ host_array array{type, std::move(shape), {}};
+ array.bytes.resize(static_cast<std::size_t>(size) * size_of(type));
+ return array;
+}
 }
 // -- tapegraph/formats/strided_copy.hpp
 
@@ -13284,7 +6397,44 @@ struct npy_header {
  std::vector<std::int64_t> shape;
  std::size_t bytes = 0;
 };
-inline void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
+void read_npy_type(std::string_view text, npy_header& header, const std::string& what);
+class npy_header_text {
+public:
+ npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+ npy_header read();
+private:
+ char peek() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  return at_ < text_.size() ? text_[at_] : '\0';
+ }
+ bool next(char c) {
+  if (peek() != c) return false;
+  ++at_;
+  return true;
+ }
+ void take(char c) {
+  if (!next(c)) fail(std::string("'") + c + "'");
+ }
+ bool word(std::string_view w) {
+  peek();
+  if (text_.substr(at_, w.size()) != w) return false;
+  at_ += w.size();
+  return true;
+ }
+ std::string_view quoted();
+ std::vector<std::int64_t> tuple();
+ [[noreturn]] void fail(const std::string& wanted) {
+  throw data_error(what_ + ": the header says something else than " + wanted + " at its byte " +
+      std::to_string(at_));
+ }
+ std::string_view text_;
+ const std::string& what_;
+ std::size_t at_ = 0;
+};
+npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what);
+host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what);
+std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation);
+TG_DEFINITION void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
  const std::string_view code = text.size() > 1 ? text.substr(1) : text;
  constexpr std::pair<std::string_view, dtype> known[] = {
   {"f4", dtype::f32}, {"f8", dtype::f64}, {"f2", dtype::f16}, {"i1", dtype::i8},
@@ -13310,90 +6460,59 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
  throw dtype_error(what + ": elements of type '" + shown + "'" + meaning +
      " are not read, numbers and booleans are");
 }
-class npy_header_text {
-public:
- npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
- npy_header read() {
-  npy_header header;
-  int found = 0;
-  take('{');
-  while (!next('}')) {
-   const std::string_view key = quoted();
-   take(':');
-   if (key == "descr") {
-    if (peek() == '[' || peek() == '(')
-     throw dtype_error(what_ + ": records of several fields (a structured type) are not read");
-    read_npy_type(quoted(), header, what_);
-    found |= 1;
-   } else if (key == "fortran_order") {
-    header.fortran_order = word("True");
-    if (!header.fortran_order && !word("False")) fail("True or False");
-    found |= 2;
-   } else if (key == "shape") {
-    header.shape = tuple();
-    found |= 4;
-   } else {
-    fail("descr, fortran_order or shape");
-   }
-   if (!next(',') && peek() != '}') fail("',' or '}'");
+TG_DEFINITION npy_header npy_header_text::read() {
+ npy_header header;
+ int found = 0;
+ take('{');
+ while (!next('}')) {
+  const std::string_view key = quoted();
+  take(':');
+  if (key == "descr") {
+   if (peek() == '[' || peek() == '(')
+    throw dtype_error(what_ + ": records of several fields (a structured type) are not read");
+   read_npy_type(quoted(), header, what_);
+   found |= 1;
+  } else if (key == "fortran_order") {
+   header.fortran_order = word("True");
+   if (!header.fortran_order && !word("False")) fail("True or False");
+   found |= 2;
+  } else if (key == "shape") {
+   header.shape = tuple();
+   found |= 4;
+  } else {
+   fail("descr, fortran_order or shape");
   }
-  if (found != 7) throw data_error(what_ + ": the header lacks descr, fortran_order or shape");
-  if (peek() != '\0') fail("the end");
-  return header;
+  if (!next(',') && peek() != '}') fail("',' or '}'");
  }
-private:
- char peek() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
-  return at_ < text_.size() ? text_[at_] : '\0';
+ if (found != 7) throw data_error(what_ + ": the header lacks descr, fortran_order or shape");
+ if (peek() != '\0') fail("the end");
+ return header;
+}
+TG_DEFINITION std::string_view npy_header_text::quoted() {
+ const char quote = peek();
+ const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
+ if (end == text_.npos) fail("a text in quotes");
+ const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+ at_ = end + 1;
+ return inside;
+}
+TG_DEFINITION std::vector<std::int64_t> npy_header_text::tuple() {
+ std::vector<std::int64_t> extents;
+ take('(');
+ while (!next(')')) {
+  std::int64_t value = 0;
+  if (peek() < '0' || peek() > '9') fail("an extent");
+  for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
+   if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text_[at_] - '0', &value))
+    throw data_error(what_ + ": an extent of the shape does not fit 63 bits");
+  if (at_ < text_.size() && text_[at_] == 'L') ++at_;
+  extents.push_back(value);
+  if (!next(',') && peek() != ')') fail("',' or ')'");
  }
- bool next(char c) {
-  if (peek() != c) return false;
-  ++at_;
-  return true;
- }
- void take(char c) {
-  if (!next(c)) fail(std::string("'") + c + "'");
- }
- bool word(std::string_view w) {
-  peek();
-  if (text_.substr(at_, w.size()) != w) return false;
-  at_ += w.size();
-  return true;
- }
- std::string_view quoted() {
-  const char quote = peek();
-  const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
-  if (end == text_.npos) fail("a text in quotes");
-  const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
-  at_ = end + 1;
-  return inside;
- }
- std::vector<std::int64_t> tuple() {
-  std::vector<std::int64_t> extents;
-  take('(');
-  while (!next(')')) {
-   std::int64_t value = 0;
-   if (peek() < '0' || peek() > '9') fail("an extent");
-   for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-    if (__builtin_mul_overflow(value, 10, &value) ||
-     __builtin_add_overflow(value, text_[at_] - '0', &value))
-     throw data_error(what_ + ": an extent of the shape does not fit 63 bits");
-   if (at_ < text_.size() && text_[at_] == 'L') ++at_;
-   extents.push_back(value);
-   if (!next(',') && peek() != ')') fail("',' or ')'");
-  }
-  return extents;
- }
- [[noreturn]] void fail(const std::string& wanted) {
-  throw data_error(what_ + ": the header says something else than " + wanted + " at its byte " +
-      std::to_string(at_));
- }
- std::string_view text_;
- const std::string& what_;
- std::size_t at_ = 0;
-};
-inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes,
-        const std::string& what) {
+ return extents;
+}
+TG_DEFINITION npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes,
+          const std::string& what) {
  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
  if (begin.size() < 10 || std::memcmp(begin.data(), "\x93NUMPY", 6) != 0)
   throw data_error(what + ": not an .npy file: it does not begin with \\x93NUMPY");
@@ -13419,7 +6538,7 @@ inline npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64
       std::to_string(needed) + " bytes, there are " + std::to_string(file_bytes - header.bytes));
  return header;
 }
-inline host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
+TG_DEFINITION host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
  const std::size_t width = size_of(header.type);
  if (header.big_endian && width > 1)
   for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(width))
@@ -13439,7 +6558,7 @@ inline host_array npy_array(npy_header header, std::vector<std::byte> values, co
  }
  return array;
 }
-inline std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
+TG_DEFINITION std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
  if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
  const bool is_float = is_floating(type);
  const bool is_unsigned = type == dtype::u8 || type == dtype::u16 || type == dtype::u32 || type == dtype::u64;
@@ -13471,14 +6590,7 @@ namespace tapegraph::io {
 
 /// A tensor of the array's values; `what` is its name in the error, a shape_error for more than 8
 /// axes.
-inline any_tensor tensor_of_array(const host_array& array, const std::string& what) {
- if (array.shape.size() > static_cast<std::size_t>(max_rank))
-  throw shape_error(what + " has shape " + shape_text(array.shape) + ", more than " + std::to_string(max_rank) +
-      " axes");
- any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
- if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
- return value;
-}
+any_tensor tensor_of_array(const host_array& array, const std::string& what);
 
 /// The values of a tensor as an array.
 inline host_array array_of_tensor(const any_tensor& value) {
@@ -13486,6 +6598,15 @@ inline host_array array_of_tensor(const any_tensor& value) {
  host_array array = host_array::zeros(value.type(), {dims.data(), dims.data() + dims.rank()});
  if (!array.bytes.empty()) std::memcpy(array.bytes.data(), value.read(), array.bytes.size());
  return array;
+}
+
+TG_DEFINITION any_tensor tensor_of_array(const host_array& array, const std::string& what) {
+ if (array.shape.size() > static_cast<std::size_t>(max_rank))
+  throw shape_error(what + " has shape " + shape_text(array.shape) + ", more than " + std::to_string(max_rank) +
+      " axes");
+ any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
+ if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+ return value;
 }
 }
 
@@ -13495,31 +6616,14 @@ inline host_array array_of_tensor(const any_tensor& value) {
 namespace tapegraph::io {
 
 /// The bytes of an .npy, like numpy.save. Throws dtype_error for a type that NumPy lacks.
-inline std::vector<std::byte> npy_to_bytes(const host_array& array) {
- const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
- const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
- std::vector<std::byte> bytes(head.begin(), head.end());
- bytes.insert(bytes.end(), array.bytes.begin(), array.bytes.end());
- return bytes;
-}
+std::vector<std::byte> npy_to_bytes(const host_array& array);
 
 /// Reads an .npy of versions 1 to 3, of either byte order, row-major or column-major
 /// (fortran_order); the result is row-major. Throws data_error naming the file if it is missing,
 /// truncated, longer than its shape says or not an .npy, dtype_error for elements that are not
 /// numbers (texts, objects, records). The size in a header is checked against the file's before any
 /// allocation.
-inline host_array read_npy_array(const files::path& path) {
- const std::string what = detail::quoted(path);
- const input_file in(path);
- const std::uint64_t bytes = in.size();
- constexpr std::uint64_t longest = 1 << 20;
- std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
- in.read(begin.data(), begin.size(), 0);
- auto header = detail::parse_npy_header(begin, bytes, what);
- std::vector<std::byte> values(static_cast<std::size_t>(bytes - header.bytes));
- in.read(values.data(), values.size(), header.bytes);
- return detail::npy_array(std::move(header), std::move(values), what);
-}
+host_array read_npy_array(const files::path& path);
 
 /// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Throws like
 /// read_npy_array, and shape_error for more than 8 axes.
@@ -13541,6 +6645,27 @@ inline void write_npy_array(const files::path& path, const host_array& array) {
 inline void write_npy(const files::path& path, const any_tensor& value) {
  write_npy_array(path, array_of_tensor(value));
 }
+
+TG_DEFINITION std::vector<std::byte> npy_to_bytes(const host_array& array) {
+ const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
+ const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
+ std::vector<std::byte> bytes(head.begin(), head.end());
+ bytes.insert(bytes.end(), array.bytes.begin(), array.bytes.end());
+ return bytes;
+}
+
+TG_DEFINITION host_array read_npy_array(const files::path& path) {
+ const std::string what = detail::quoted(path);
+ const input_file in(path);
+ const std::uint64_t bytes = in.size();
+ constexpr std::uint64_t longest = 1 << 20;
+ std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
+ in.read(begin.data(), begin.size(), 0);
+ auto header = detail::parse_npy_header(begin, bytes, what);
+ std::vector<std::byte> values(static_cast<std::size_t>(bytes - header.bytes));
+ in.read(values.data(), values.size(), header.bytes);
+ return detail::npy_array(std::move(header), std::move(values), what);
+}
 }
 
 /// NumPy arrays as data sets, with one record per index of the first axis.
@@ -13548,15 +6673,7 @@ inline void write_npy(const files::path& path, const any_tensor& value) {
 namespace tapegraph::data {
 
 namespace detail {
-inline void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
- if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
- if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
- const auto values = array.size();
- column_spec column{name, array.type, {array.shape.begin() + 1, array.shape.end()}};
- auto owner = std::make_shared<const std::vector<std::byte>>(std::move(array.bytes));
- std::shared_ptr<const std::byte> data(owner, owner->data());
- to.add(std::move(column), std::move(data), values);
-}
+void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what);
 }
 
 /// A data set with one column, the rows of the array in an .npy. Throws like io::read_npy_array,
@@ -13565,6 +6682,18 @@ inline dataset from_npy(const files::path& path, const std::string& column = "x"
  auto source = std::make_shared<array_source>();
  detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
  return dataset(std::move(source));
+}
+}
+
+namespace tapegraph::data::detail {
+TG_DEFINITION void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
+ if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
+ if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
+ const auto values = array.size();
+ column_spec column{name, array.type, {array.shape.begin() + 1, array.shape.end()}};
+ auto owner = std::make_shared<const std::vector<std::byte>>(std::move(array.bytes));
+ std::shared_ptr<const std::byte> data(owner, owner->data());
+ to.add(std::move(column), std::move(data), values);
 }
 }
 // -- tapegraph/data/readers/table.hpp
@@ -13618,15 +6747,7 @@ struct csv_data {
  std::int64_t filled = 0; ///< values replaced
 
  /// The words of a category. Throws argument_error for other columns.
- const std::vector<std::string>& words(std::string_view column) const {
-  std::string known;
-  for (const auto& each : categories) {
-   if (each.column == column) return each.words;
-   known.append(known.empty() ? "" : ", ").append(io::quoted_text(each.column));
-  }
-  throw argument_error("csv_data: no category " + io::quoted_text(column) + ", there are " +
-       (known.empty() ? "none" : known));
- }
+ const std::vector<std::string>& words(std::string_view column) const;
 };
 
 namespace detail {
@@ -13842,6 +6963,16 @@ csv_data read_csv(const files::path& path, const csv_options& options = {}) {
  return result;
 }
 
+TG_DEFINITION const std::vector<std::string>& csv_data::words(std::string_view column) const {
+ std::string known;
+ for (const auto& each : categories) {
+  if (each.column == column) return each.words;
+  known.append(known.empty() ? "" : ", ").append(io::quoted_text(each.column));
+ }
+ throw argument_error("csv_data: no category " + io::quoted_text(column) + ", there are " +
+      (known.empty() ? "none" : known));
+}
+
 // -- tapegraph/data/readers/text_table.hpp
 
 // -- tapegraph/data/text/labelled_texts.hpp
@@ -13861,21 +6992,7 @@ struct labelled_texts {
   return (origin.empty() ? "" : origin + ", ") + "row " + std::to_string(rows[text]);
  }
  /// The texts of the given numbers, in this order.
- labelled_texts subset(const std::vector<std::int64_t>& numbers) const {
-  labelled_texts part;
-  part.class_names = class_names;
-  part.origin = origin;
-  for (const std::int64_t number : numbers) {
-   if (number < 0 || number >= size())
-    throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
-        std::to_string(size()));
-   const auto i = static_cast<std::size_t>(number);
-   part.texts.push_back(texts[i]);
-   part.labels.push_back(labels[i]);
-   part.rows.push_back(i < rows.size() ? rows[i] : number);
-  }
-  return part;
- }
+ labelled_texts subset(const std::vector<std::int64_t>& numbers) const;
 };
 
 struct split_texts {
@@ -13884,7 +7001,25 @@ struct split_texts {
 
 /// Splits texts as train_validation_split splits records, by the same numbers. Do this before
 /// creating a vocabulary, which should only know the training texts.
-inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
+split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction);
+
+TG_DEFINITION labelled_texts labelled_texts::subset(const std::vector<std::int64_t>& numbers) const {
+ labelled_texts part;
+ part.class_names = class_names;
+ part.origin = origin;
+ for (const std::int64_t number : numbers) {
+  if (number < 0 || number >= size())
+   throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
+       std::to_string(size()));
+  const auto i = static_cast<std::size_t>(number);
+  part.texts.push_back(texts[i]);
+  part.labels.push_back(labels[i]);
+  part.rows.push_back(i < rows.size() ? rows[i] : number);
+ }
+ return part;
+}
+
+TG_DEFINITION split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
  dataset numbers;
  numbers.add("label", all.labels);
  const split_datasets parts = train_validation_split(numbers, seed, fraction);
@@ -13910,7 +7045,9 @@ struct text_table_options {
 /// Reads a CSV file with a header: each row is one text and the name of its class. Throws
 /// data_error naming the file, and row and value if a row is malformed or a label is empty or not
 /// in `classes`; also if there are no rows.
-inline labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
+labelled_texts read_text_table(const files::path& path, const text_table_options& options);
+
+TG_DEFINITION labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
  io::csv_reader in(path, options.csv);
  const std::size_t text = in.column(options.text), label = in.column(options.label);
  labelled_texts result;
@@ -13963,34 +7100,8 @@ struct series_window_options {
 };
 
 namespace detail {
-inline std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
- const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
- const auto refuse = [&](const std::string& why) {
-  throw argument_error("timeseries_dataset_from_array: " + why + "; the series has " + std::to_string(steps) +
-       " steps");
- };
- if (options.sequence_length < 1 || options.sequence_stride < 1 || options.sampling_rate < 1)
-  refuse("sequence_length " + std::to_string(options.sequence_length) + ", sequence_stride " +
-   std::to_string(options.sequence_stride) + ", sampling_rate " + std::to_string(options.sampling_rate) +
-   ": each is at least 1");
- if (options.start_index < 0 || end > steps || options.start_index >= end || options.target_offset < 0)
-  refuse("start_index " + std::to_string(options.start_index) + ", end_index " + std::to_string(end) +
-   ", target_offset " + std::to_string(options.target_offset));
- std::int64_t reach = 0;
- if (__builtin_mul_overflow(options.sequence_length - 1, options.sampling_rate, &reach) ||
-  reach >= end - options.start_index)
-  refuse("no window of " + std::to_string(options.sequence_length) + " steps, " +
-   std::to_string(options.sampling_rate) + " apart, lies in [" + std::to_string(options.start_index) +
-   ", " + std::to_string(end) + ")");
- return end - options.start_index - reach;
-}
-inline std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
- const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
- if (features < 0 || values % each != 0)
-  throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
-      " are not steps of " + std::to_string(features) + " features");
- return static_cast<std::int64_t>(values / each);
-}
+std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options);
+std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what);
 }
 template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, ...) TG_MISTAKE;
 template <class = void> no_such_option_in<series_window_options> timeseries_dataset_from_array(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
@@ -14053,7 +7164,40 @@ dataset timeseries_dataset_from_array(std::vector<T> values, std::int64_t featur
 /// omitted: if windows overlap, use sequence_length x sampling_rate / sequence_stride, so that the
 /// two parts share no step. Throws argument_error for a fraction outside (0, 1), a negative gap and
 /// if no training record is left.
-inline split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0) {
+split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap = 0);
+
+namespace detail {
+TG_DEFINITION std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
+ const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
+ const auto refuse = [&](const std::string& why) {
+  throw argument_error("timeseries_dataset_from_array: " + why + "; the series has " + std::to_string(steps) +
+       " steps");
+ };
+ if (options.sequence_length < 1 || options.sequence_stride < 1 || options.sampling_rate < 1)
+  refuse("sequence_length " + std::to_string(options.sequence_length) + ", sequence_stride " +
+   std::to_string(options.sequence_stride) + ", sampling_rate " + std::to_string(options.sampling_rate) +
+   ": each is at least 1");
+ if (options.start_index < 0 || end > steps || options.start_index >= end || options.target_offset < 0)
+  refuse("start_index " + std::to_string(options.start_index) + ", end_index " + std::to_string(end) +
+   ", target_offset " + std::to_string(options.target_offset));
+ std::int64_t reach = 0;
+ if (__builtin_mul_overflow(options.sequence_length - 1, options.sampling_rate, &reach) ||
+  reach >= end - options.start_index)
+  refuse("no window of " + std::to_string(options.sequence_length) + " steps, " +
+   std::to_string(options.sampling_rate) + " apart, lies in [" + std::to_string(options.start_index) +
+   ", " + std::to_string(end) + ")");
+ return end - options.start_index - reach;
+}
+TG_DEFINITION std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
+ const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
+ if (features < 0 || values % each != 0)
+  throw shape_error("timeseries_dataset_from_array: " + std::to_string(values) + " values of the " + what +
+      " are not steps of " + std::to_string(features) + " features");
+ return static_cast<std::int64_t>(values / each);
+}
+}
+
+TG_DEFINITION split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap) {
  if (!(fraction > 0 && fraction < 1) || gap < 0)
   throw argument_error("split_in_time: fraction " + std::to_string(fraction) + ", gap " + std::to_string(gap));
  auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
@@ -14363,14 +7507,7 @@ public:
  /// Throws argument_error for num_tokens below 1 and other modes.
  template <class Mistake = no_such_option_in<options>>
  explicit category_encoding(...) = delete;
- explicit category_encoding(options chosen) : options_(chosen) {
-  if (chosen.num_tokens < 1)
-   throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
-        ", at least 1 is needed");
-  if (chosen.mode == output_mode::index || chosen.mode == output_mode::tf_idf)
-   throw argument_error(std::string("category_encoding: the mode is ") + name_of(chosen.mode) +
-        ", one_hot, multi_hot and count are possible");
- }
+ explicit category_encoding(options chosen);
 
  const options& settings() const { return options_; }
  /// The number of values for a record of `count` indices.
@@ -14403,6 +7540,15 @@ public:
 private:
  options options_;
 };
+
+TG_DEFINITION category_encoding::category_encoding(options chosen) : options_(chosen) {
+ if (chosen.num_tokens < 1)
+  throw argument_error("category_encoding: num_tokens is " + std::to_string(chosen.num_tokens) +
+       ", at least 1 is needed");
+ if (chosen.mode == output_mode::index || chosen.mode == output_mode::tf_idf)
+  throw argument_error(std::string("category_encoding: the mode is ") + name_of(chosen.mode) +
+       ", one_hot, multi_hot and count are possible");
+}
 }
 // -- tapegraph/data/tables/state.hpp
 
@@ -14495,38 +7641,12 @@ public:
  /// The offset of the next token.
  std::size_t offset() const { return at_; }
  /// The kind of the next value.
- json_kind peek() {
-  blanks();
-  switch (at_ < text_.size() ? text_[at_] : '\0') {
-  case '{': return json_kind::object;
-  case '[': return json_kind::array;
-  case '"': return json_kind::string;
-  case 't':
-  case 'f': return json_kind::boolean;
-  case 'n': return json_kind::null;
-  default:
-   if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return json_kind::number;
-   invalid("expected a value");
-  }
- }
+ json_kind peek();
 
  void begin_object() { open(json_kind::object, "an object", true); }
  /// Reads the next name, after which its value must be read, or skipped. Returns false at the
  /// object's end and consumes it.
- bool next_name(std::string& name) {
-  if (!next('}')) return false;
-  if (at_ >= text_.size() || text_[at_] != '"') invalid("expected a name in quotes");
-  const std::size_t start = at_;
-  name = read_string();
-  if (!levels_.back().names.insert(name).second) {
-   at_ = start;
-   refuse("holds the name '" + name + "' twice");
-  }
-  blanks();
-  if (at_ >= text_.size() || text_[at_] != ':') invalid("expected ':'");
-  ++at_;
-  return true;
- }
+ bool next_name(std::string& name);
  void begin_array() { open(json_kind::array, "an array", false); }
  /// Returns whether there is a next element, which must be read, or skipped. Returns false at
  /// the array's end and consumes it.
@@ -14537,13 +7657,7 @@ public:
   return read_string();
  }
  /// Reads any number; throws if it is too large for a double.
- double number() {
-  const std::string_view digits = number_text("a number");
-  double value = 0;
-  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
-  return end.ec == std::errc{} ? value : 0.0;
- }
+ double number();
  /// Reads an integer literal: no fraction, no exponent, exact.
  std::int64_t integer() { return whole<std::int64_t>("an integer of 64 bits"); }
  /// The same for nonnegative integers.
@@ -14561,21 +7675,7 @@ public:
   word("null");
  }
  /// Skips the next value of any kind; its content must be valid JSON, too.
- void skip() {
-  const std::size_t depth = levels_.size();
-  std::string name;
-  do {
-   switch (peek()) {
-   case json_kind::object: begin_object(); break;
-   case json_kind::array: begin_array(); break;
-   case json_kind::string: read_string(); break;
-   case json_kind::boolean: boolean(); break;
-   case json_kind::null: null(); break;
-   case json_kind::number: number(); break;
-   }
-   while (levels_.size() > depth && !(levels_.back().object ? next_name(name) : next_element())) {}
-  } while (levels_.size() > depth);
- }
+ void skip();
  /// Requires that only blanks follow.
  void end() {
   blanks();
@@ -14613,71 +7713,14 @@ private:
   ++at_;
   levels_.push_back({object});
  }
- bool next(char close) {
-  level& inside = levels_.back();
-  blanks();
-  if (at_ < text_.size() && text_[at_] == close) {
-   ++at_;
-   levels_.pop_back();
-   return false;
-  }
-  if (!inside.first) {
-   if (at_ >= text_.size() || text_[at_] != ',') invalid(std::string("expected ',' or '") + close + "'");
-   ++at_;
-   blanks();
-  }
-  inside.first = false;
-  return true;
- }
+ bool next(char close);
  void word(std::string_view expected) {
   if (text_.substr(at_, expected.size()) != expected) invalid("expected " + std::string(expected));
   at_ += expected.size();
  }
 
- std::string read_string() {
-  std::string value;
-  const std::size_t start = ++at_;
-  for (;;) {
-   std::size_t run = at_;
-   while (run < text_.size() && text_[run] != '"' && text_[run] != '\\' &&
-    static_cast<unsigned char>(text_[run]) >= 0x20)
-    ++run;
-   value.append(text_, at_, run - at_);
-   at_ = run;
-   if (at_ >= text_.size()) invalid("expected the end of a string");
-   if (text_[at_] == '"') break;
-   if (text_[at_] != '\\') invalid("a string holds a control character");
-   escape(value);
-  }
-  ++at_;
-  if (const std::size_t good = utf8_prefix(value); good != value.size()) {
-   at_ = start;
-   refuse("is not valid JSON: a string is not UTF-8, from its byte " + std::to_string(good) + " on");
-  }
-  return value;
- }
- void escape(std::string& to) {
-  constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-  const char c = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-  if (const std::size_t which = letters.find(c); which != letters.npos && c != '\0') {
-   to += meant[which];
-   at_ += 2;
-   return;
-  }
-  if (c != 'u') invalid("expected an escape");
-  std::uint32_t code = four_digits(at_ + 2);
-  std::size_t length = 6;
-  if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") {
-   const std::uint32_t low = four_digits(at_ + 8);
-   if (low >= 0xDC00 && low < 0xE000) {
-    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    length = 12;
-   }
-  }
-  if (code >= 0xD800 && code < 0xE000) invalid("half of a surrogate pair");
-  append_utf8(to, code);
-  at_ += length;
- }
+ std::string read_string();
+ void escape(std::string& to);
  std::uint32_t four_digits(std::size_t from) const {
   std::uint32_t code = 0;
   const char* const first = text_.data() + from;
@@ -14686,32 +7729,7 @@ private:
   return code;
  }
 
- std::string_view number_text(const char* what) {
-  expect(json_kind::number, what);
-  const std::size_t start = at_;
-  const auto digits = [&] {
-   const std::size_t first = at_;
-   while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-   if (at_ == first) invalid("expected a digit");
-   return at_ - first;
-  };
-  if (text_[at_] == '-') ++at_;
-  const std::size_t whole_start = at_;
-  if (digits() > 1 && text_[whole_start] == '0') {
-   at_ = whole_start;
-   invalid("a number begins with 0");
-  }
-  if (at_ < text_.size() && text_[at_] == '.') {
-   ++at_;
-   digits();
-  }
-  if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
-   ++at_;
-   if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
-   digits();
-  }
-  return text_.substr(start, at_ - start);
- }
+ std::string_view number_text(const char* what);
  static bool tiny(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   return (e != number.npos && number[e + 1] == '-') || number.starts_with("0.") || number.starts_with("-0.");
@@ -14742,7 +7760,161 @@ private:
 };
 
 /// A text as a JSON string, in quotes. Throws argument_error if it is not UTF-8.
-inline std::string json_string(std::string_view text) {
+std::string json_string(std::string_view text);
+
+/// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
+/// cannot represent.
+inline std::string json_number(double value) {
+ if (!std::isfinite(value)) return "null";
+ char text[32];
+ return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+TG_DEFINITION json_kind json_reader::peek() {
+ blanks();
+ switch (at_ < text_.size() ? text_[at_] : '\0') {
+ case '{': return json_kind::object;
+ case '[': return json_kind::array;
+ case '"': return json_kind::string;
+ case 't':
+ case 'f': return json_kind::boolean;
+ case 'n': return json_kind::null;
+ default:
+  if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return json_kind::number;
+  invalid("expected a value");
+ }
+}
+
+TG_DEFINITION bool json_reader::next_name(std::string& name) {
+ if (!next('}')) return false;
+ if (at_ >= text_.size() || text_[at_] != '"') invalid("expected a name in quotes");
+ const std::size_t start = at_;
+ name = read_string();
+ if (!levels_.back().names.insert(name).second) {
+  at_ = start;
+  refuse("holds the name '" + name + "' twice");
+ }
+ blanks();
+ if (at_ >= text_.size() || text_[at_] != ':') invalid("expected ':'");
+ ++at_;
+ return true;
+}
+
+TG_DEFINITION double json_reader::number() {
+ const std::string_view digits = number_text("a number");
+ double value = 0;
+ const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+ if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
+ return end.ec == std::errc{} ? value : 0.0;
+}
+
+TG_DEFINITION void json_reader::skip() {
+ const std::size_t depth = levels_.size();
+ std::string name;
+ do {
+  switch (peek()) {
+  case json_kind::object: begin_object(); break;
+  case json_kind::array: begin_array(); break;
+  case json_kind::string: read_string(); break;
+  case json_kind::boolean: boolean(); break;
+  case json_kind::null: null(); break;
+  case json_kind::number: number(); break;
+  }
+  while (levels_.size() > depth && !(levels_.back().object ? next_name(name) : next_element())) {}
+ } while (levels_.size() > depth);
+}
+
+TG_DEFINITION bool json_reader::next(char close) {
+ level& inside = levels_.back();
+ blanks();
+ if (at_ < text_.size() && text_[at_] == close) {
+  ++at_;
+  levels_.pop_back();
+  return false;
+ }
+ if (!inside.first) {
+  if (at_ >= text_.size() || text_[at_] != ',') invalid(std::string("expected ',' or '") + close + "'");
+  ++at_;
+  blanks();
+ }
+ inside.first = false;
+ return true;
+}
+
+TG_DEFINITION std::string json_reader::read_string() {
+ std::string value;
+ const std::size_t start = ++at_;
+ for (;;) {
+  std::size_t run = at_;
+  while (run < text_.size() && text_[run] != '"' && text_[run] != '\\' &&
+   static_cast<unsigned char>(text_[run]) >= 0x20)
+   ++run;
+  value.append(text_, at_, run - at_);
+  at_ = run;
+  if (at_ >= text_.size()) invalid("expected the end of a string");
+  if (text_[at_] == '"') break;
+  if (text_[at_] != '\\') invalid("a string holds a control character");
+  escape(value);
+ }
+ ++at_;
+ if (const std::size_t good = utf8_prefix(value); good != value.size()) {
+  at_ = start;
+  refuse("is not valid JSON: a string is not UTF-8, from its byte " + std::to_string(good) + " on");
+ }
+ return value;
+}
+
+TG_DEFINITION void json_reader::escape(std::string& to) {
+ constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+ const char c = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+ if (const std::size_t which = letters.find(c); which != letters.npos && c != '\0') {
+  to += meant[which];
+  at_ += 2;
+  return;
+ }
+ if (c != 'u') invalid("expected an escape");
+ std::uint32_t code = four_digits(at_ + 2);
+ std::size_t length = 6;
+ if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 6, 2) == "\\u") {
+  const std::uint32_t low = four_digits(at_ + 8);
+  if (low >= 0xDC00 && low < 0xE000) {
+   code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+   length = 12;
+  }
+ }
+ if (code >= 0xD800 && code < 0xE000) invalid("half of a surrogate pair");
+ append_utf8(to, code);
+ at_ += length;
+}
+
+TG_DEFINITION std::string_view json_reader::number_text(const char* what) {
+ expect(json_kind::number, what);
+ const std::size_t start = at_;
+ const auto digits = [&] {
+  const std::size_t first = at_;
+  while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+  if (at_ == first) invalid("expected a digit");
+  return at_ - first;
+ };
+ if (text_[at_] == '-') ++at_;
+ const std::size_t whole_start = at_;
+ if (digits() > 1 && text_[whole_start] == '0') {
+  at_ = whole_start;
+  invalid("a number begins with 0");
+ }
+ if (at_ < text_.size() && text_[at_] == '.') {
+  ++at_;
+  digits();
+ }
+ if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+  ++at_;
+  if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+  digits();
+ }
+ return text_.substr(start, at_ - start);
+}
+
+TG_DEFINITION std::string json_string(std::string_view text) {
  if (const std::size_t good = utf8_prefix(text); good != text.size())
   throw argument_error("json_string: " + quoted_text(text.substr(0, good)) +
        " is followed by bytes that are not UTF-8");
@@ -14756,14 +7928,6 @@ inline std::string json_string(std::string_view text) {
   else
    result += c;
  return result += '"';
-}
-
-/// A number in JSON: the fewest digits that read back exactly; null if it is not finite, which JSON
-/// cannot represent.
-inline std::string json_number(double value) {
- if (!std::isfinite(value)) return "null";
- char text[32];
- return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 }
 
@@ -14815,16 +7979,7 @@ inline bool read_words(io::json_reader& json, std::vector<std::string>& values) 
  while (json.next_element()) values.push_back(json.string());
  return true;
 }
-inline bool read_mode(io::json_reader& json, output_mode& mode) {
- const std::string name = json.string();
- for (const auto each :
-  {output_mode::index, output_mode::one_hot, output_mode::multi_hot, output_mode::count, output_mode::tf_idf})
-  if (name == name_of(each)) {
-   mode = each;
-   return true;
-  }
- json.refuse(io::quoted_text(name) + " is not an output mode");
-}
+bool read_mode(io::json_reader& json, output_mode& mode);
 template <class Read>
 void read_state(std::string_view text, const std::string& origin, std::string_view kind, const Read& read) {
  io::json_reader json(text, origin);
@@ -14869,6 +8024,19 @@ Step load_state(const files::path& path) {
 }
 }
 
+namespace tapegraph::data::detail {
+TG_DEFINITION bool read_mode(io::json_reader& json, output_mode& mode) {
+ const std::string name = json.string();
+ for (const auto each :
+  {output_mode::index, output_mode::one_hot, output_mode::multi_hot, output_mode::count, output_mode::tf_idf})
+  if (name == name_of(each)) {
+   mode = each;
+   return true;
+  }
+ json.refuse(io::quoted_text(name) + " is not an output mode");
+}
+}
+
 /// Maps numbers to bins.
 
 namespace tapegraph::data {
@@ -14903,51 +8071,15 @@ public:
  }
  /// The num_bins - 1 boundaries between bins of equally many values; fewer if there were fewer
  /// values. Throws argument_error for num_bins below 1, or if there were no values.
- std::vector<double> boundaries(std::int64_t num_bins) const {
-  if (num_bins < 1 || entries_.empty())
-   throw argument_error("quantile_summary: " + std::to_string(num_bins) + " bins of " +
-        (entries_.empty() ? "no values" : "values"));
-  const auto bins = compressed(1.0 / static_cast<double>(num_bins));
-  std::vector<double> result;
-  for (std::size_t i = 0; i + 1 < bins.size(); ++i) result.push_back(bins[i].value);
-  return result;
- }
+ std::vector<double> boundaries(std::int64_t num_bins) const;
 
 private:
  struct entry {
   float value, weight; ///< `weight` is the number of values up to this one
  };
 
- static double interpolated(double x, const std::vector<double>& from, const std::vector<double>& to) {
-  if (x < from.front()) return to.front();
-  const auto next = std::upper_bound(from.begin(), from.end(), x);
-  if (next == from.end()) return to.back();
-  const auto i = static_cast<std::size_t>(next - from.begin()) - 1;
-  if (from[i] == x) return to[i];
-  return (to[i + 1] - to[i]) / (from[i + 1] - from[i]) * (x - from[i]) + to[i];
- }
- std::vector<entry> compressed(double epsilon) const {
-  if (static_cast<double>(entries_.size()) * epsilon < 1) return entries_;
-  std::vector<double> values, sums, shares;
-  float sum = 0;
-  for (const entry& each : entries_) {
-   sum += each.weight;
-   values.push_back(each.value);
-   sums.push_back(sum);
-  }
-  for (const double each : sums) shares.push_back(static_cast<float>(each) / sum);
-  std::vector<entry> result;
-  double before = 0;
-  const auto count = static_cast<std::int64_t>(std::ceil(1.0 / epsilon));
-  for (std::int64_t i = 0; i < count; ++i) {
-   const double share = epsilon + static_cast<double>(i) * epsilon;
-   const double up_to = interpolated(share, shares, sums);
-   result.push_back(
-    {static_cast<float>(interpolated(share, shares, values)), static_cast<float>(up_to - before)});
-   before = up_to;
-  }
-  return result;
- }
+ static double interpolated(double x, const std::vector<double>& from, const std::vector<double>& to);
+ std::vector<entry> compressed(double epsilon) const;
 
  double epsilon_;
  std::vector<entry> entries_;
@@ -14962,15 +8094,7 @@ class discretization {
 public:
  /// Uses given boundaries. Throws argument_error if they are not finite or not ascending, and
  /// for tf_idf.
- explicit discretization(std::vector<double> boundaries, output_mode mode = output_mode::index)
-  : boundaries_(std::move(boundaries)), mode_(mode) {
-  if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
-  for (std::size_t i = 0; i < boundaries_.size(); ++i)
-   if (!std::isfinite(boundaries_[i]) || (i > 0 && boundaries_[i] < boundaries_[i - 1]))
-    throw argument_error("discretization: boundary " + std::to_string(i) + " is " +
-         std::to_string(boundaries_[i]) +
-         (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
- }
+ explicit discretization(std::vector<double> boundaries, output_mode mode = output_mode::index);
  /// Uses bins with equal numbers of the values seen.
  discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
   : discretization(seen.boundaries(num_bins), mode) {}
@@ -15016,21 +8140,75 @@ public:
   state.word("mode", name_of(mode_));
   return state.text();
  }
- static discretization from_json(std::string_view text, const std::string& origin = "discretization") {
-  std::vector<double> boundaries;
-  output_mode mode = output_mode::index;
-  detail::read_state(text, origin, "discretization", [&](const std::string& name, io::json_reader& json) {
-   if (name == "boundaries") return detail::read_numbers(json, boundaries);
-   if (name == "mode") return detail::read_mode(json, mode);
-   return false;
-  });
-  return detail::restored(origin, [&] { return discretization(std::move(boundaries), mode); });
- }
+ static discretization from_json(std::string_view text, const std::string& origin = "discretization");
 
 private:
  std::vector<double> boundaries_;
  output_mode mode_;
 };
+
+TG_DEFINITION std::vector<double> quantile_summary::boundaries(std::int64_t num_bins) const {
+ if (num_bins < 1 || entries_.empty())
+  throw argument_error("quantile_summary: " + std::to_string(num_bins) + " bins of " +
+       (entries_.empty() ? "no values" : "values"));
+ const auto bins = compressed(1.0 / static_cast<double>(num_bins));
+ std::vector<double> result;
+ for (std::size_t i = 0; i + 1 < bins.size(); ++i) result.push_back(bins[i].value);
+ return result;
+}
+
+TG_DEFINITION double quantile_summary::interpolated(double x, const std::vector<double>& from,
+             const std::vector<double>& to) {
+ if (x < from.front()) return to.front();
+ const auto next = std::upper_bound(from.begin(), from.end(), x);
+ if (next == from.end()) return to.back();
+ const auto i = static_cast<std::size_t>(next - from.begin()) - 1;
+ if (from[i] == x) return to[i];
+ return (to[i + 1] - to[i]) / (from[i + 1] - from[i]) * (x - from[i]) + to[i];
+}
+
+TG_DEFINITION std::vector<quantile_summary::entry> quantile_summary::compressed(double epsilon) const {
+ if (static_cast<double>(entries_.size()) * epsilon < 1) return entries_;
+ std::vector<double> values, sums, shares;
+ float sum = 0;
+ for (const entry& each : entries_) {
+  sum += each.weight;
+  values.push_back(each.value);
+  sums.push_back(sum);
+ }
+ for (const double each : sums) shares.push_back(static_cast<float>(each) / sum);
+ std::vector<entry> result;
+ double before = 0;
+ const auto count = static_cast<std::int64_t>(std::ceil(1.0 / epsilon));
+ for (std::int64_t i = 0; i < count; ++i) {
+  const double share = epsilon + static_cast<double>(i) * epsilon;
+  const double up_to = interpolated(share, shares, sums);
+  result.push_back({static_cast<float>(interpolated(share, shares, values)), static_cast<float>(up_to - before)});
+  before = up_to;
+ }
+ return result;
+}
+
+TG_DEFINITION discretization::discretization(std::vector<double> boundaries, output_mode mode)
+ : boundaries_(std::move(boundaries)), mode_(mode) {
+ if (mode == output_mode::tf_idf) throw argument_error("discretization: tf_idf is a mode of lookups");
+ for (std::size_t i = 0; i < boundaries_.size(); ++i)
+  if (!std::isfinite(boundaries_[i]) || (i > 0 && boundaries_[i] < boundaries_[i - 1]))
+   throw argument_error("discretization: boundary " + std::to_string(i) + " is " +
+        std::to_string(boundaries_[i]) +
+        (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
+}
+
+TG_DEFINITION discretization discretization::from_json(std::string_view text, const std::string& origin) {
+ std::vector<double> boundaries;
+ output_mode mode = output_mode::index;
+ detail::read_state(text, origin, "discretization", [&](const std::string& name, io::json_reader& json) {
+  if (name == "boundaries") return detail::read_numbers(json, boundaries);
+  if (name == "mode") return detail::read_mode(json, mode);
+  return false;
+ });
+ return detail::restored(origin, [&] { return discretization(std::move(boundaries), mode); });
+}
 }
 // -- tapegraph/data/tables/fingerprint.hpp
 
@@ -15186,23 +8364,11 @@ public:
  /// Throws argument_error for num_bins below 1 and for tf_idf.
  template <class Mistake = no_such_option_in<hashing_options>>
  explicit hashing(...) = delete;
- explicit hashing(hashing_options options) : options_(std::move(options)) {
-  if (options_.num_bins < 1)
-   throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) +
-        ", at least 1 is needed");
-  if (options_.mode == output_mode::tf_idf) throw argument_error("hashing: tf_idf is a mode of lookups");
- }
+ explicit hashing(hashing_options options);
 
  const hashing_options& options() const { return options_; }
  std::int64_t depth() const { return options_.num_bins; }
- std::int64_t index_of(std::string_view word) const {
-  const bool masks = options_.mask_value && options_.num_bins > 1;
-  if (masks && word == *options_.mask_value) return 0;
-  const auto bins = static_cast<std::uint64_t>(options_.num_bins - (masks ? 1 : 0));
-  const std::uint64_t hash =
-   options_.salt ? keyed_hash(word, (*options_.salt)[0], (*options_.salt)[1]) : fingerprint64(word);
-  return static_cast<std::int64_t>(hash % bins) + (masks ? 1 : 0);
- }
+ std::int64_t index_of(std::string_view word) const;
  std::int64_t index_of(std::integral auto number) const {
   return index_of(std::string_view(std::to_string(number)));
  }
@@ -15266,25 +8432,12 @@ public:
  /// Throws argument_error for num_bins below 1 and modes that do not apply to one feature.
  template <class Mistake = no_such_option_in<hashed_crossing_options>>
  explicit hashed_crossing(...) = delete;
- explicit hashed_crossing(hashed_crossing_options options) : options_(options) {
-  if (options.num_bins < 1)
-   throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
-        ", at least 1 is needed");
-  if (options.mode != output_mode::index && options.mode != output_mode::one_hot)
-   throw argument_error(std::string("hashed_crossing: the mode is ") + name_of(options.mode) +
-        ", int and one_hot are possible");
- }
+ explicit hashed_crossing(hashed_crossing_options options);
 
  const hashed_crossing_options& options() const { return options_; }
  std::int64_t depth() const { return options_.num_bins; }
  /// The order of the columns matters. Throws argument_error for fewer than two.
- std::int64_t index_of(std::span<const crossed_value> values) const {
-  if (values.size() < 2)
-   throw argument_error("hashed_crossing: a cross of " + std::to_string(values.size()) + " columns");
-  std::uint64_t hash = 0xDECAFCAFFE;
-  for (const crossed_value& each : values) hash = combined_fingerprint(hash, each.hash());
-  return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(options_.num_bins));
- }
+ std::int64_t index_of(std::span<const crossed_value> values) const;
  std::int64_t index_of(std::initializer_list<crossed_value> values) const {
   return index_of(std::span<const crossed_value>(values.begin(), values.size()));
  }
@@ -15297,24 +8450,59 @@ public:
  }
  /// The bin of every record of whole columns. Throws shape_error for columns of different
  /// lengths.
- std::vector<std::int64_t> of_columns(const std::vector<std::vector<crossed_value>>& columns) const {
-  std::vector<std::int64_t> bins;
-  for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {
-   std::vector<crossed_value> record;
-   for (const auto& column : columns) {
-    if (column.size() != columns[0].size())
-     throw shape_error("hashed_crossing: columns of " + std::to_string(columns[0].size()) + " and " +
-         std::to_string(column.size()) + " values");
-    record.push_back(column[i]);
-   }
-   bins.push_back(index_of(record));
-  }
-  return bins;
- }
+ std::vector<std::int64_t> of_columns(const std::vector<std::vector<crossed_value>>& columns) const;
 
 private:
  hashed_crossing_options options_;
 };
+
+TG_DEFINITION hashing::hashing(hashing_options options) : options_(std::move(options)) {
+ if (options_.num_bins < 1)
+  throw argument_error("hashing: num_bins is " + std::to_string(options_.num_bins) + ", at least 1 is needed");
+ if (options_.mode == output_mode::tf_idf) throw argument_error("hashing: tf_idf is a mode of lookups");
+}
+
+TG_DEFINITION std::int64_t hashing::index_of(std::string_view word) const {
+ const bool masks = options_.mask_value && options_.num_bins > 1;
+ if (masks && word == *options_.mask_value) return 0;
+ const auto bins = static_cast<std::uint64_t>(options_.num_bins - (masks ? 1 : 0));
+ const std::uint64_t hash =
+  options_.salt ? keyed_hash(word, (*options_.salt)[0], (*options_.salt)[1]) : fingerprint64(word);
+ return static_cast<std::int64_t>(hash % bins) + (masks ? 1 : 0);
+}
+
+TG_DEFINITION hashed_crossing::hashed_crossing(hashed_crossing_options options) : options_(options) {
+ if (options.num_bins < 1)
+  throw argument_error("hashed_crossing: num_bins is " + std::to_string(options.num_bins) +
+       ", at least 1 is needed");
+ if (options.mode != output_mode::index && options.mode != output_mode::one_hot)
+  throw argument_error(std::string("hashed_crossing: the mode is ") + name_of(options.mode) +
+       ", int and one_hot are possible");
+}
+
+TG_DEFINITION std::int64_t hashed_crossing::index_of(std::span<const crossed_value> values) const {
+ if (values.size() < 2)
+  throw argument_error("hashed_crossing: a cross of " + std::to_string(values.size()) + " columns");
+ std::uint64_t hash = 0xDECAFCAFFE;
+ for (const crossed_value& each : values) hash = combined_fingerprint(hash, each.hash());
+ return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(options_.num_bins));
+}
+
+TG_DEFINITION std::vector<std::int64_t>
+hashed_crossing::of_columns(const std::vector<std::vector<crossed_value>>& columns) const {
+ std::vector<std::int64_t> bins;
+ for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {
+  std::vector<crossed_value> record;
+  for (const auto& column : columns) {
+   if (column.size() != columns[0].size())
+    throw shape_error("hashed_crossing: columns of " + std::to_string(columns[0].size()) + " and " +
+        std::to_string(column.size()) + " values");
+   record.push_back(column[i]);
+  }
+  bins.push_back(index_of(record));
+ }
+ return bins;
+}
 }
 // -- tapegraph/data/tables/lookup.hpp
 
@@ -15648,25 +8836,7 @@ public:
  }
  /// Adds the statistics of another part of the records. Throws shape_error if it has other
  /// columns.
- void merge(const column_statistics& other) {
-  if (other.count_ == 0) return;
-  if (count_ == 0) {
-   *this = other;
-   return;
-  }
-  if (other.columns() != columns())
-   throw shape_error("column_statistics: " + std::to_string(columns()) + " columns and " +
-       std::to_string(other.columns()));
-  const auto ours = static_cast<double>(count_), theirs = static_cast<double>(other.count_), all = ours + theirs;
-  for (std::size_t c = 0; c < mean_.size(); ++c) {
-   const double distance = other.mean_[c] - mean_[c];
-   mean_[c] += distance * (theirs / all);
-   squares_[c] += other.squares_[c] + distance * distance * (ours * theirs / all);
-   minimum_[c] = std::min(minimum_[c], other.minimum_[c]);
-   maximum_[c] = std::max(maximum_[c], other.maximum_[c]);
-  }
-  count_ += other.count_;
- }
+ void merge(const column_statistics& other);
 
 private:
  void resize(std::size_t columns) {
@@ -15750,30 +8920,10 @@ public:
   return state.text();
  }
  /// Throws data_error.
- static normalization from_json(std::string_view text, const std::string& origin = "normalization") {
-  std::vector<double> mean, variance;
-  detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
-   if (name == "mean") return detail::read_numbers(json, mean);
-   if (name == "variance") return detail::read_numbers(json, variance);
-   return false;
-  });
-  return detail::restored(origin, [&] { return normalization(std::move(mean), std::move(variance)); });
- }
+ static normalization from_json(std::string_view text, const std::string& origin = "normalization");
 
 private:
- static std::vector<double> factors(const std::vector<double>& mean, const std::vector<double>& variance) {
-  if (mean.empty() || mean.size() != variance.size())
-   throw argument_error("normalization: " + std::to_string(mean.size()) + " means, " +
-        std::to_string(variance.size()) + " variances");
-  std::vector<double> result;
-  for (std::size_t c = 0; c < mean.size(); ++c) {
-   if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
-    throw argument_error("normalization: column " + std::to_string(c) + ": mean " +
-         std::to_string(mean[c]) + ", variance " + std::to_string(variance[c]));
-   result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
-  }
-  return result;
- }
+ static std::vector<double> factors(const std::vector<double>& mean, const std::vector<double>& variance);
  std::vector<double> mean_, variance_;
 };
 
@@ -15803,41 +8953,92 @@ public:
   state.numbers("range", {low_, high_});
   return state.text();
  }
- static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling") {
-  std::vector<double> minimum, maximum, range;
-  detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
-   if (name == "minimum") return detail::read_numbers(json, minimum);
-   if (name == "maximum") return detail::read_numbers(json, maximum);
-   if (name == "range") return detail::read_numbers(json, range);
-   return false;
-  });
-  if (range.size() != 2)
-   throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
-  return detail::restored(
-   origin, [&] { return min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
- }
+ static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling");
 
 private:
  static std::vector<double> factors(const std::vector<double>& minimum, const std::vector<double>& maximum,
-         double low, double high) {
-  if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
-   throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
-        std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
-        std::to_string(high) + "]");
-  std::vector<double> result;
-  for (std::size_t c = 0; c < minimum.size(); ++c) {
-   const double range = maximum[c] - minimum[c];
-   if (!std::isfinite(range) || range < 0)
-    throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
-         std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
-   const double factor = (high - low) / range;
-   result.push_back(std::isfinite(factor) ? factor : high - low);
-  }
-  return result;
- }
+         double low, double high);
  std::vector<double> minimum_, maximum_;
  double low_, high_;
 };
+
+TG_DEFINITION void column_statistics::merge(const column_statistics& other) {
+ if (other.count_ == 0) return;
+ if (count_ == 0) {
+  *this = other;
+  return;
+ }
+ if (other.columns() != columns())
+  throw shape_error("column_statistics: " + std::to_string(columns()) + " columns and " +
+      std::to_string(other.columns()));
+ const auto ours = static_cast<double>(count_), theirs = static_cast<double>(other.count_), all = ours + theirs;
+ for (std::size_t c = 0; c < mean_.size(); ++c) {
+  const double distance = other.mean_[c] - mean_[c];
+  mean_[c] += distance * (theirs / all);
+  squares_[c] += other.squares_[c] + distance * distance * (ours * theirs / all);
+  minimum_[c] = std::min(minimum_[c], other.minimum_[c]);
+  maximum_[c] = std::max(maximum_[c], other.maximum_[c]);
+ }
+ count_ += other.count_;
+}
+
+TG_DEFINITION normalization normalization::from_json(std::string_view text, const std::string& origin) {
+ std::vector<double> mean, variance;
+ detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
+  if (name == "mean") return detail::read_numbers(json, mean);
+  if (name == "variance") return detail::read_numbers(json, variance);
+  return false;
+ });
+ return detail::restored(origin, [&] { return normalization(std::move(mean), std::move(variance)); });
+}
+
+TG_DEFINITION std::vector<double> normalization::factors(const std::vector<double>& mean,
+              const std::vector<double>& variance) {
+ if (mean.empty() || mean.size() != variance.size())
+  throw argument_error("normalization: " + std::to_string(mean.size()) + " means, " +
+       std::to_string(variance.size()) + " variances");
+ std::vector<double> result;
+ for (std::size_t c = 0; c < mean.size(); ++c) {
+  if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
+   throw argument_error("normalization: column " + std::to_string(c) + ": mean " + std::to_string(mean[c]) +
+        ", variance " + std::to_string(variance[c]));
+  result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
+ }
+ return result;
+}
+
+TG_DEFINITION min_max_scaling min_max_scaling::from_json(std::string_view text, const std::string& origin) {
+ std::vector<double> minimum, maximum, range;
+ detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
+  if (name == "minimum") return detail::read_numbers(json, minimum);
+  if (name == "maximum") return detail::read_numbers(json, maximum);
+  if (name == "range") return detail::read_numbers(json, range);
+  return false;
+ });
+ if (range.size() != 2)
+  throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
+ return detail::restored(
+  origin, [&] { return min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
+}
+
+TG_DEFINITION std::vector<double> min_max_scaling::factors(const std::vector<double>& minimum,
+              const std::vector<double>& maximum, double low,
+              double high) {
+ if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
+  throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
+       std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
+       std::to_string(high) + "]");
+ std::vector<double> result;
+ for (std::size_t c = 0; c < minimum.size(); ++c) {
+  const double range = maximum[c] - minimum[c];
+  if (!std::isfinite(range) || range < 0)
+   throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
+        std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
+  const double factor = (high - low) / range;
+  result.push_back(std::isfinite(factor) ? factor : high - low);
+ }
+ return result;
+}
 
 // -- tapegraph/data/text/padding.hpp
 
@@ -15895,18 +9096,7 @@ namespace tapegraph::data {
 /// frequencies by Zipf's law, 1 / (rank (ln(rank) + 0.577) + 1/2 - 1 / (12 rank)). Rank 0 counts as
 /// 1. Like Keras's make_sampling_table. Throws argument_error for a negative size and a factor that
 /// is not positive.
-inline std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5) {
- if (size < 0 || !(sampling_factor > 0))
-  throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
-       std::to_string(sampling_factor));
- std::vector<double> table(static_cast<std::size_t>(size));
- for (std::size_t i = 0; i < table.size(); ++i) {
-  const double rank = i == 0 ? 1 : static_cast<double>(i);
-  const double inverse_frequency = rank * (std::log(rank) + 0.577) + 0.5 - 1 / (12 * rank);
-  table[i] = std::min(1.0, std::sqrt(sampling_factor * inverse_frequency));
- }
- return table;
-}
+std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5);
 
 struct skipgram_options {
  std::int64_t window_size = 4; ///< words on either side
@@ -15926,9 +9116,25 @@ struct skipgram {
 /// vocabulary_size) (label 0). Index 0 is not a word and is omitted. Random choices depend only on
 /// (seed, stream), where stream is the number of the sequence. Throws argument_error for invalid
 /// options, range_error for an index outside [0, vocabulary_size) or the sampling table.
-inline std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
-         const skipgram_options& options = {}, std::uint64_t seed = 0,
-         std::uint64_t stream = 0) {
+std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
+        const skipgram_options& options = {}, std::uint64_t seed = 0, std::uint64_t stream = 0);
+
+TG_DEFINITION std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor) {
+ if (size < 0 || !(sampling_factor > 0))
+  throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
+       std::to_string(sampling_factor));
+ std::vector<double> table(static_cast<std::size_t>(size));
+ for (std::size_t i = 0; i < table.size(); ++i) {
+  const double rank = i == 0 ? 1 : static_cast<double>(i);
+  const double inverse_frequency = rank * (std::log(rank) + 0.577) + 0.5 - 1 / (12 * rank);
+  table[i] = std::min(1.0, std::sqrt(sampling_factor * inverse_frequency));
+ }
+ return table;
+}
+
+TG_DEFINITION std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int64_t vocabulary_size,
+           const skipgram_options& options, std::uint64_t seed,
+           std::uint64_t stream) {
  if (vocabulary_size < 2 || options.window_size < 0 || !(options.negative_samples >= 0))
   throw argument_error("skipgrams: vocabulary_size " + std::to_string(vocabulary_size) + ", window_size " +
        std::to_string(options.window_size) + ", negative_samples " +
@@ -16140,25 +9346,7 @@ inline std::string escaped_word(std::string_view word) {
  }
  return line;
 }
-inline bool unescape_word(std::string_view line, std::string& word) {
- word.clear();
- for (std::size_t i = 0; i < line.size(); ++i) {
-  if (line[i] != '\\') {
-   word += line[i];
-   continue;
-  }
-  if (++i == line.size()) return false;
-  if (line[i] == 'n')
-   word += '\n';
-  else if (line[i] == 'r')
-   word += '\r';
-  else if (line[i] == '\\')
-   word += '\\';
-  else
-   return false;
- }
- return true;
-}
+bool unescape_word(std::string_view line, std::string& word);
 }
 
 /// Index 0 is padding, 1 every unknown word; words have the indices from 2 on, as in Keras's
@@ -16169,15 +9357,7 @@ public:
 
  vocabulary() = default;
  /// words[i] gets the index i + 2. Throws argument_error for an empty word and for one that occurs twice.
- explicit vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-   if (words_[i].empty()) throw argument_error("vocabulary: word " + std::to_string(i) + " is empty");
-   const auto [place, added] = indices_.emplace(words_[i], static_cast<std::int32_t>(i) + first_word);
-   if (!added)
-    throw argument_error("vocabulary: words " + std::to_string(place->second - first_word) + " and " +
-         std::to_string(i) + " are both " + io::quoted_text(words_[i]));
-  }
- }
+ explicit vocabulary(std::vector<std::string> words);
 
  /// The number of indices, which are all in [0, size()): an embedding's input_dim.
  std::int64_t size() const { return static_cast<std::int64_t>(words_.size()) + first_word; }
@@ -16189,14 +9369,7 @@ public:
  }
  /// The word of an index; padding is empty, the unknown one is "[UNK]", as in Keras. Throws
  /// range_error.
- const std::string& word(std::int64_t index) const {
-  static const std::string empty, not_known = "[UNK]";
-  if (index < 0 || index >= size())
-   throw range_error("vocabulary: index " + std::to_string(index) + " is outside [0, " +
-       std::to_string(size()) + ")");
-  if (index < first_word) return index == padding ? empty : not_known;
-  return words_[static_cast<std::size_t>(index) - first_word];
- }
+ const std::string& word(std::int64_t index) const;
 
  /// Writes one word per line in the order of the indices, from 2 on, with line feeds, carriage
  /// returns and backslashes in words as \n, \r and \\. An older file is only replaced by a
@@ -16210,32 +9383,7 @@ public:
  }
  /// Reads the result of `save`, or any file of one word per line, with LF or CRLF. Throws
  /// data_error naming file and line for an empty line, a duplicate word and an invalid escape.
- static vocabulary load(const files::path& path) {
-  const auto bytes = io::read_file(path);
-  const std::string file = io::detail::quoted(path);
-  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-  if (rest.empty()) throw data_error(file + ": no words");
-  vocabulary result;
-  for (std::int64_t number = 1; !rest.empty(); ++number) {
-   const std::size_t end = std::min(rest.find('\n'), rest.size());
-   std::string_view line = rest.substr(0, end);
-   rest.remove_prefix(std::min(end + 1, rest.size()));
-   if (line.ends_with('\r')) line.remove_suffix(1);
-   const std::string place = file + ", line " + std::to_string(number) + ": ";
-   if (line.empty()) throw data_error(place + "no word");
-   std::string word;
-   if (!detail::unescape_word(line, word))
-    throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
-   const auto [known, added] =
-    result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
-   if (!added)
-    throw data_error(place + io::quoted_text(word) + " is in line " +
-        std::to_string(known->second - first_word + 1) + " already");
-   result.words_.push_back(std::move(word));
-  }
-  return result;
- }
+ static vocabulary load(const files::path& path);
 
 private:
  std::vector<std::string> words_;
@@ -16257,27 +9405,96 @@ public:
  /// The more frequent word has the smaller index; equally frequent ones are sorted by bytes.
  /// `max_tokens` limits the size, including padding and unknown words; 0: no limit. Throws
  /// argument_error for 1, 2 or less than 0.
- vocabulary most_frequent(std::int64_t max_tokens = 0) const {
-  if (max_tokens < 0 || (max_tokens > 0 && max_tokens <= vocabulary::first_word))
-   throw argument_error("vocabulary: max_tokens is " + std::to_string(max_tokens) +
-        ": it counts padding and the unknown word, so 3 is the least");
-  std::vector<std::pair<std::int64_t, std::string_view>> order;
-  order.reserve(counts_.size());
-  for (const auto& [word, count] : counts_) order.emplace_back(count, word);
-  std::sort(order.begin(), order.end(), [](const auto& left, const auto& right) {
-   return left.first != right.first ? left.first > right.first : left.second < right.second;
-  });
-  if (max_tokens > 0)
-   order.resize(std::min(order.size(), static_cast<std::size_t>(max_tokens - vocabulary::first_word)));
-  std::vector<std::string> words;
-  words.reserve(order.size());
-  for (const auto& each : order) words.emplace_back(each.second);
-  return vocabulary(std::move(words));
- }
+ vocabulary most_frequent(std::int64_t max_tokens = 0) const;
 
 private:
  detail::text_map<std::int64_t> counts_;
 };
+
+namespace detail {
+TG_DEFINITION bool unescape_word(std::string_view line, std::string& word) {
+ word.clear();
+ for (std::size_t i = 0; i < line.size(); ++i) {
+  if (line[i] != '\\') {
+   word += line[i];
+   continue;
+  }
+  if (++i == line.size()) return false;
+  if (line[i] == 'n')
+   word += '\n';
+  else if (line[i] == 'r')
+   word += '\r';
+  else if (line[i] == '\\')
+   word += '\\';
+  else
+   return false;
+ }
+ return true;
+}
+}
+
+TG_DEFINITION vocabulary::vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
+ for (std::size_t i = 0; i < words_.size(); ++i) {
+  if (words_[i].empty()) throw argument_error("vocabulary: word " + std::to_string(i) + " is empty");
+  const auto [place, added] = indices_.emplace(words_[i], static_cast<std::int32_t>(i) + first_word);
+  if (!added)
+   throw argument_error("vocabulary: words " + std::to_string(place->second - first_word) + " and " +
+        std::to_string(i) + " are both " + io::quoted_text(words_[i]));
+ }
+}
+
+TG_DEFINITION const std::string& vocabulary::word(std::int64_t index) const {
+ static const std::string empty, not_known = "[UNK]";
+ if (index < 0 || index >= size())
+  throw range_error("vocabulary: index " + std::to_string(index) + " is outside [0, " + std::to_string(size()) +
+      ")");
+ if (index < first_word) return index == padding ? empty : not_known;
+ return words_[static_cast<std::size_t>(index) - first_word];
+}
+
+TG_DEFINITION vocabulary vocabulary::load(const files::path& path) {
+ const auto bytes = io::read_file(path);
+ const std::string file = io::detail::quoted(path);
+ std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+ if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+ if (rest.empty()) throw data_error(file + ": no words");
+ vocabulary result;
+ for (std::int64_t number = 1; !rest.empty(); ++number) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const std::string place = file + ", line " + std::to_string(number) + ": ";
+  if (line.empty()) throw data_error(place + "no word");
+  std::string word;
+  if (!detail::unescape_word(line, word))
+   throw data_error(place + io::quoted_text(line) + ": a backslash may only precede n, r or a backslash");
+  const auto [known, added] = result.indices_.emplace(word, static_cast<std::int32_t>(number - 1) + first_word);
+  if (!added)
+   throw data_error(place + io::quoted_text(word) + " is in line " +
+       std::to_string(known->second - first_word + 1) + " already");
+  result.words_.push_back(std::move(word));
+ }
+ return result;
+}
+
+TG_DEFINITION vocabulary word_counter::most_frequent(std::int64_t max_tokens) const {
+ if (max_tokens < 0 || (max_tokens > 0 && max_tokens <= vocabulary::first_word))
+  throw argument_error("vocabulary: max_tokens is " + std::to_string(max_tokens) +
+       ": it counts padding and the unknown word, so 3 is the least");
+ std::vector<std::pair<std::int64_t, std::string_view>> order;
+ order.reserve(counts_.size());
+ for (const auto& [word, count] : counts_) order.emplace_back(count, word);
+ std::sort(order.begin(), order.end(), [](const auto& left, const auto& right) {
+  return left.first != right.first ? left.first > right.first : left.second < right.second;
+ });
+ if (max_tokens > 0)
+  order.resize(std::min(order.size(), static_cast<std::size_t>(max_tokens - vocabulary::first_word)));
+ std::vector<std::string> words;
+ words.reserve(order.size());
+ for (const auto& each : order) words.emplace_back(each.second);
+ return vocabulary(std::move(words));
+}
 }
 
 /// Converts texts to rows of indices, like Keras's TextVectorization.
@@ -18700,6 +11917,17 @@ inline bool is_letter(std::uint32_t code) {
  if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
  return detail::in_categories(code, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }
+/// Categories Lu and Lt: capital letters, and ligatures of which the first one is.
+inline bool is_capital(std::uint32_t code) {
+ if (code < 0x80) return code >= 'A' && code <= 'Z';
+ return detail::in_categories(code, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LU) ||
+  detail::in_categories(code, UTF8PROC_CATEGORY_LT, UTF8PROC_CATEGORY_LT);
+}
+/// Category Ll: small letters.
+inline bool is_small(std::uint32_t code) {
+ if (code < 0x80) return code >= 'a' && code <= 'z';
+ return detail::in_categories(code, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LL);
+}
 /// Category N: digits, and other numbers such as Roman and circled ones.
 inline bool is_number(std::uint32_t code) {
  if (code < 0x80) return code >= '0' && code <= '9';
@@ -18708,6 +11936,15 @@ inline bool is_number(std::uint32_t code) {
 /// Category M: accents and other marks that follow a letter as separate characters.
 inline bool is_mark(std::uint32_t code) {
  return code >= 0x300 && detail::in_categories(code, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
+}
+/// Category Mn: marks that take no place of their own, such as accents.
+inline bool is_nonspacing_mark(std::uint32_t code) {
+ return code >= 0x300 && detail::in_categories(code, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN);
+}
+/// Categories Cc, Cf and Co: characters without an appearance, and private ones.
+inline bool is_control(std::uint32_t code) {
+ return detail::in_categories(code, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF) ||
+  detail::in_categories(code, UTF8PROC_CATEGORY_CO, UTF8PROC_CATEGORY_CO);
 }
 /// Category P. It has 23 of ASCII's 32 signs; $+<=>^`|~ are symbols.
 inline bool is_punctuation(std::uint32_t code) {
@@ -18836,6 +12073,7 @@ enum class byte_level_split {
  gpt2, ///< English endings, or a space and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
  cl100k, ///< the same, with digits by threes and separate line ends (GPT-4, Llama 3)
  qwen2, ///< like cl100k, with single digits
+ o200k, ///< like cl100k, but capitals begin a word, and endings and marks belong to it (GPT-4o)
  none ///< a text is one piece
 };
 
@@ -18845,6 +12083,7 @@ struct classified_character {
  std::uint32_t code = 0;
  std::size_t length = 0;
  character_class kind = character_class::other;
+ bool valid = true;
 };
 inline classified_character classified(std::string_view text, std::size_t at) {
  if (at >= text.size()) return {};
@@ -18854,7 +12093,7 @@ inline classified_character classified(std::string_view text, std::size_t at) {
      : unicode::is_number(next.code) ? character_class::number
      : unicode::is_space(next.code) ? character_class::space
              : character_class::other;
- return {next.code, next.length, kind};
+ return {next.code, next.length, kind, next.valid};
 }
 inline std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
        std::size_t most = std::string_view::npos) {
@@ -18914,6 +12153,41 @@ inline std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, st
  }
  return end_of_blanks(text, at, true);
 }
+inline std::size_t end_of_o200k_letters(std::string_view text, std::size_t at, bool capitals) {
+ const auto is_in = [&](const classified_character& c, bool upper) {
+  if (c.length == 0) return false;
+  if (c.kind == character_class::letter) return upper ? !unicode::is_small(c.code) : !unicode::is_capital(c.code);
+  return c.kind == character_class::other && c.valid && unicode::is_mark(c.code);
+ };
+ std::size_t end = at, last_of_both = at;
+ classified_character next = classified(text, end);
+ for (; is_in(next, true); next = classified(text, end)) {
+  end += next.length;
+  if (is_in(next, false)) last_of_both = end;
+ }
+ if (!is_in(next, false)) return capitals ? end : last_of_both;
+ if (capitals && end == at) return at;
+ for (; is_in(next, false); next = classified(text, end)) end += next.length;
+ return end;
+}
+inline std::size_t end_of_o200k_piece(std::string_view text, std::size_t at) {
+ const auto first = classified(text, at);
+ const bool before = first.code != '\r' && first.code != '\n' && first.kind != character_class::letter &&
+      first.kind != character_class::number;
+ for (const bool capitals : {false, true})
+  for (const std::size_t from : {before ? at + first.length : at, at}) {
+   const std::size_t end = end_of_o200k_letters(text, from, capitals);
+   if (end > from) return end < text.size() ? end + length_of_ending(text, end, true) : end;
+  }
+ if (first.kind == character_class::number) return end_of_run(text, at, first.kind, 3);
+ const std::size_t from = first.code == ' ' ? at + 1 : at;
+ if (const auto sign = classified(text, from); sign.length > 0 && sign.kind == character_class::other) {
+  std::size_t end = end_of_run(text, from, sign.kind);
+  while (end < text.size() && (text[end] == '\r' || text[end] == '\n' || text[end] == '/')) ++end;
+  return end;
+ }
+ return end_of_blanks(text, at, true);
+}
 }
 
 /// Calls `visit(std::string_view piece)` for the pieces of a text; concatenated they are the text.
@@ -18924,6 +12198,7 @@ void for_each_piece(std::string_view text, byte_level_split split, const Visit& 
   if (split == byte_level_split::gpt2) end = detail::end_of_gpt2_piece(text, at);
   if (split == byte_level_split::cl100k) end = detail::end_of_cl100k_piece(text, at, 3);
   if (split == byte_level_split::qwen2) end = detail::end_of_cl100k_piece(text, at, 1);
+  if (split == byte_level_split::o200k) end = detail::end_of_o200k_piece(text, at);
   visit(text.substr(at, end - at));
   at = end;
  }
@@ -18972,6 +12247,96 @@ inline bool byte_level_bytes(std::string_view text, std::string& bytes) {
 }
 // -- tapegraph/data/text/byte_pair.hpp
 
+// -- tapegraph/data/text/added_tokens.hpp
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Tokens that tokenizers find in texts literally, beside those of their models.
+
+namespace tapegraph::data {
+
+/// A token outside a model's vocabulary: "<|endoftext|>". It is found in texts literally.
+struct added_token {
+ std::string content;
+ std::int32_t id = 0;
+ bool special = true; ///< decode can leave it out
+ bool single_word = false; ///< found only where no unicode::is_word_character touches it
+ bool lstrip = false; ///< includes the blanks before it
+ bool rstrip = false; ///< includes the blanks after it
+ bool normalized = false; ///< looked for after the normalizers, which change its content, too; otherwise before
+};
+
+namespace detail {
+class added_token_finder {
+public:
+ added_token_finder() = default;
+ added_token_finder(std::vector<added_token> added, std::vector<std::string> texts)
+  : added_(std::move(added)), texts_(std::move(texts)) {
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+   (added_[i].normalized ? some_normalized_ : some_literal_) = true;
+   if (!texts_[i].empty()) order_.push_back(i);
+  }
+  const auto content = [&](std::size_t i) -> const std::string& { return texts_[i]; };
+  std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+   const auto first_a = static_cast<unsigned char>(content(a)[0]),
+     first_b = static_cast<unsigned char>(content(b)[0]);
+   return first_a != first_b ? first_a < first_b : content(a).size() > content(b).size();
+  });
+  for (const std::size_t i : order_) ++begin_[static_cast<unsigned char>(content(i)[0]) + 1];
+  for (std::size_t b = 0; b < 256; ++b) begin_[b + 1] += begin_[b];
+ }
+ template <class Rest>
+ void split(std::string_view text, bool find_added, bool normalized, std::vector<std::int32_t>& ids,
+   const Rest& rest) const {
+  std::size_t done = 0;
+  if (!find_added || !(normalized ? some_normalized_ : some_literal_)) return rest(text);
+  for (std::size_t at = 0; at < text.size();) {
+   std::size_t begin = at, end = at;
+   const added_token* const found = added_at(text, at, normalized, end);
+   if (found == nullptr) {
+    ++at;
+    continue;
+   }
+   while (found->lstrip && begin > done && detail::is_blank(text[begin - 1])) --begin;
+   while (found->rstrip && end < text.size() && detail::is_blank(text[end])) ++end;
+   rest(text.substr(done, begin - done));
+   ids.push_back(found->id);
+   done = at = end;
+  }
+  rest(text.substr(done));
+ }
+private:
+ const added_token* added_at(std::string_view text, std::size_t at, bool normalized, std::size_t& end) const {
+  const auto first = static_cast<unsigned char>(text[at]);
+  for (std::size_t i = begin_[first]; i < begin_[first + 1]; ++i) {
+   const added_token& each = added_[order_[i]];
+   const std::string& content = texts_[order_[i]];
+   if (each.normalized != normalized || !text.substr(at).starts_with(content)) continue;
+   end = at + content.size();
+   if (each.single_word) {
+    std::size_t before = at;
+    while (before > 0 && detail::continues_character(text[--before])) {}
+    if (at > 0 && unicode::is_word_character(decode_utf8(text, before).code)) continue;
+    if (end < text.size() && unicode::is_word_character(decode_utf8(text, end).code)) continue;
+   }
+   return &each;
+  }
+  return nullptr;
+ }
+ std::vector<added_token> added_;
+ std::vector<std::string> texts_;
+ std::vector<std::size_t> order_;
+ bool some_normalized_ = false, some_literal_ = false;
+ std::size_t begin_[257] = {};
+};
+}
+}
 // -- tapegraph/data/text/normalizers.hpp
 
 #include <array>
@@ -18993,7 +12358,11 @@ enum class text_normalizer {
  nfkc,
  lower_case, ///< character by character: a sigma does not depend on its place
  strip_accents, ///< removes all marks, after nfd also those of letters
+ prepend_blank, ///< begins a text with U+2581, SentencePiece's sign for a blank
+ mark_blanks, ///< writes spaces as U+2581
 };
+
+inline constexpr std::string_view blank_sign = "\xE2\x96\x81"; // U+2581
 
 namespace detail {
 inline constexpr auto normalizer_names = std::to_array<std::pair<text_normalizer, std::string_view>>({
@@ -19013,6 +12382,12 @@ inline std::string normalized_text(std::string_view text, text_normalizer by) {
  case text_normalizer::nfc: return unicode::normalized(text, unicode::normal_form::nfc);
  case text_normalizer::nfkd: return unicode::normalized(text, unicode::normal_form::nfkd);
  case text_normalizer::nfkc: return unicode::normalized(text, unicode::normal_form::nfkc);
+ case text_normalizer::prepend_blank: return text.empty() ? std::string() : std::string(blank_sign).append(text);
+ case text_normalizer::mark_blanks: {
+  std::string marked;
+  for (const char c : text) c == ' ' ? marked += blank_sign : marked += c;
+  return marked;
+ }
  case text_normalizer::lower_case:
  case text_normalizer::strip_accents: break;
  }
@@ -19041,12 +12416,21 @@ inline std::string normalized_text(std::string_view text, std::span<const text_n
 
 namespace detail {
 inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
- std::string type;
+ std::string type, pattern, content;
  std::vector<text_normalizer> inner;
  json.begin_object();
  for (std::string name; json.next_name(name);) {
   if (name == "type") {
    type = json.string();
+  } else if (name == "prepend" || name == "content") {
+   content = json.string();
+  } else if (name == "pattern") {
+   json.begin_object();
+   for (std::string kind; json.next_name(kind);)
+    if (kind == "String")
+     pattern = json.string();
+    else
+     json.skip();
   } else if (name == "normalizers") {
    json.begin_array();
    while (json.next_element())
@@ -19056,6 +12440,8 @@ inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
   }
  }
  if (type == "Sequence") return inner;
+ if (type == "Prepend" && content == blank_sign) return {text_normalizer::prepend_blank};
+ if (type == "Replace" && pattern == " " && content == blank_sign) return {text_normalizer::mark_blanks};
  for (const auto& [normalizer, name] : normalizer_names)
   if (type == name) return {normalizer};
  json.refuse("the normalizer " + io::quoted_text(type) +
@@ -19064,10 +12450,14 @@ inline std::vector<text_normalizer> read_normalizers(io::json_reader& json) {
 inline std::string normalizers_text(std::span<const text_normalizer> all) {
  if (all.empty()) return "null";
  std::string text;
- for (const text_normalizer each : all)
+ for (const text_normalizer each : all) {
+  text.append(text.empty() ? "" : ", ");
   for (const auto& [normalizer, name] : normalizer_names)
-   if (each == normalizer)
-    text.append(text.empty() ? "" : ", ").append(R"({"type": ")").append(name).append("\"}");
+   if (each == normalizer) text.append(R"({"type": ")").append(name).append("\"}");
+  if (each == text_normalizer::prepend_blank) text += R"({"type": "Prepend", "prepend": "\u2581"})";
+  if (each == text_normalizer::mark_blanks)
+   text += R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})";
+ }
  return all.size() == 1 ? text : R"({"type": "Sequence", "normalizers": [)" + text + "]}";
 }
 }
@@ -19085,19 +12475,16 @@ inline std::string normalizers_text(std::span<const text_normalizer> all) {
 #include <vector>
 
 /// Byte-pair encoding (Sennrich et al., arXiv 1508.07909) over bytes, like GPT-2's: every text can
-/// be encoded, and decoding restores it.
+/// be encoded, and decoding restores it; or over characters, like SentencePiece's.
 
 namespace tapegraph::data {
 
-/// A token outside the merges: "<|endoftext|>". It is found in texts literally.
-struct added_token {
- std::string content;
- std::int32_t id = 0;
- bool special = true; ///< decode can leave it out
- bool single_word = false; ///< found only where no unicode::is_word_character touches it
- bool lstrip = false; ///< includes the blanks before it
- bool rstrip = false; ///< includes the blanks after it
- bool normalized = false; ///< looked for after the normalizers, which change its content, too; otherwise before
+/// Which texts between added tokens a pre-tokenizer of U+2581 (Metaspace) begins with one, unless they do already.
+enum class blank_prefix {
+ none, ///< no text, and spaces stay: there is no such pre-tokenizer
+ never, ///< no text
+ first, ///< that at the beginning
+ always ///< each
 };
 
 /// The content of a tokenizer's files. Tokens and merges are in byte_level_text's characters.
@@ -19111,7 +12498,34 @@ struct byte_pair_tables {
  /// A piece that is a token becomes that token, regardless of the merges (Llama 3)
  bool ignore_merges = false;
  std::optional<std::string> unknown{}; ///< token for bytes that have none; without it, they are an error
+ /// SentencePiece's tokens (Llama 2, Mistral, Gemma): merges are of characters, blanks are U+2581,
+ /// and tokens and merges above are plain texts. `split` becomes none.
+ bool characters = false;
+ blank_prefix prefix = blank_prefix::none;
+ bool split_at_blanks = false; ///< pieces begin at each U+2581
+ bool byte_fallback = false; ///< a character without a token becomes its bytes, <0x00> to <0xFF>, if they are tokens
+ bool fuse_unknown = false; ///< neighbouring unknown characters are one unknown token
 };
+
+namespace detail {
+inline std::string byte_piece(unsigned char byte) {
+ constexpr std::string_view digits = "0123456789ABCDEF";
+ return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
+}
+inline std::string text_of_piece(const std::string& token) {
+ if (token.size() == 6 && token.starts_with("<0x"))
+  for (int b = 0; b < 256; ++b)
+   if (byte_piece(static_cast<unsigned char>(b)) == token)
+    return {static_cast<char>(static_cast<unsigned char>(b))};
+ std::string text;
+ for (std::size_t at = 0; at < token.size();) {
+  const bool blank = std::string_view(token).substr(at).starts_with(blank_sign);
+  text += blank ? ' ' : token[at];
+  at += blank ? blank_sign.size() : 1;
+ }
+ return text;
+}
+}
 
 /// Converts texts to tokens and back. Const functions may be called by many threads at once.
 ///
@@ -19127,7 +12541,8 @@ public:
  const byte_pair_tables& tables() const { return tables_; }
  /// The number of ids, which are in [0, size()): an embedding's input_dim.
  std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
- /// The id of some bytes, or of an added token; nullopt if that is not a token.
+ /// The id of some bytes (with `characters`: of a token as the file has it), or of an added token; nullopt if that
+ /// is not a token.
  std::optional<std::int32_t> id_of(std::string_view bytes) const {
   for (const auto& each : tables_.added)
    if (each.content == bytes) return each.id;
@@ -19141,6 +12556,8 @@ public:
    throw range_error("byte_pair_encoding: no token has the id " + std::to_string(id));
   return tokens_[static_cast<std::size_t>(id)];
  }
+ /// Whether texts get a blank in front, which decode removes.
+ bool begins_with_blank() const { return begins_with_blank_; }
  bool is_special(std::int64_t id) const {
   return id >= 0 && id < size() && kinds_[static_cast<std::size_t>(id)] == token_kind::special;
  }
@@ -19150,12 +12567,15 @@ public:
  /// argument_error for a byte without a token.
  std::vector<std::int32_t> encode(std::string_view text, bool find_added = true) const {
   std::vector<std::int32_t> ids;
-  const auto encode_rest = [&](std::string_view rest) { encode_plain(rest, ids); };
   const auto encode_changed = [&](std::string_view rest) {
-   if (tables_.normalizers.empty()) return encode_between(rest, find_added, true, ids, encode_rest);
-   encode_between(normalized_text(rest, tables_.normalizers), find_added, true, ids, encode_rest);
+   const bool first = rest.data() == text.data();
+   const std::string changed =
+    tables_.normalizers.empty() ? std::string() : normalized_text(rest, tables_.normalizers);
+   if (!tables_.normalizers.empty()) rest = changed;
+   added_.split(rest, find_added, true, ids,
+      [&](std::string_view part) { encode_plain(part, first && part.data() == rest.data(), ids); });
   };
-  encode_between(text, find_added, false, ids, encode_changed);
+  added_.split(text, find_added, false, ids, encode_changed);
   return ids;
  }
  std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
@@ -19166,6 +12586,7 @@ public:
   std::string text;
   for (const auto id : ids)
    if (const std::string& bytes = bytes_of(id); !skip_special || !is_special(id)) text += bytes;
+  if (begins_with_blank_ && text.starts_with(' ')) text.erase(0, 1);
   return text;
  }
 
@@ -19203,6 +12624,10 @@ private:
    }
    return at;
   };
+  if (tables_.characters) tables_.split = byte_level_split::none;
+  const auto& normal = tables_.normalizers;
+  begins_with_blank_ = tables_.prefix == blank_prefix::first || tables_.prefix == blank_prefix::always ||
+       std::find(normal.begin(), normal.end(), text_normalizer::prepend_blank) != normal.end();
   detail::text_map<std::int32_t> written;
   std::string bytes;
   for (const auto& [token, id] : tables_.vocabulary) {
@@ -19212,10 +12637,15 @@ private:
          io::quoted_text(token));
    if (!written.emplace(token, id).second)
     throw argument_error("byte_pair_encoding: the token " + io::quoted_text(token) + " appears twice");
-   const bool plain =
-    byte_level_bytes(token, bytes);
-   if (plain) ids_.emplace(bytes, id);
-   tokens_[at] = plain ? bytes : token;
+   if (tables_.characters) {
+    ids_.emplace(token, id);
+    tokens_[at] = detail::text_of_piece(token);
+   } else {
+    const bool plain = byte_level_bytes(
+     token, bytes);
+    if (plain) ids_.emplace(bytes, id);
+    tokens_[at] = plain ? bytes : token;
+   }
    kinds_[at] = token_kind::plain;
   }
   for (const auto& each : tables_.added) {
@@ -19228,13 +12658,14 @@ private:
    tokens_[at] = each.content;
    kinds_[at] = each.special ? token_kind::special : token_kind::plain;
   }
-  for (const auto& each : tables_.added) {
-   added_texts_.push_back(each.normalized ? normalized_text(each.content, tables_.normalizers) : each.content);
-   (each.normalized ? some_normalized_ : some_literal_) = true;
-  }
-  order_added();
+  std::vector<std::string> texts;
+  for (const auto& each : tables_.added)
+   texts.push_back(each.normalized ? normalized_text(each.content, tables_.normalizers) : each.content);
+  added_ = detail::added_token_finder(tables_.added, std::move(texts));
   for (int b = 0; b < 256; ++b) {
-   const auto found = ids_.find(std::string(1, static_cast<char>(static_cast<unsigned char>(b))));
+   const auto byte = static_cast<unsigned char>(b);
+   const auto found =
+    ids_.find(tables_.characters ? detail::byte_piece(byte) : std::string(1, static_cast<char>(byte)));
    byte_ids_[b] = found == ids_.end() ? -1 : found->second;
   }
   if (tables_.unknown) {
@@ -19258,86 +12689,66 @@ private:
   }
  }
 
- void order_added() {
-  for (std::size_t i = 0; i < added_texts_.size(); ++i)
-   if (!added_texts_[i].empty()) added_order_.push_back(i);
-  const auto content = [&](std::size_t i) -> const std::string& { return added_texts_[i]; };
-  std::sort(added_order_.begin(), added_order_.end(), [&](std::size_t a, std::size_t b) {
-   const auto first_a = static_cast<unsigned char>(content(a)[0]),
-     first_b = static_cast<unsigned char>(content(b)[0]);
-   return first_a != first_b ? first_a < first_b : content(a).size() > content(b).size();
-  });
-  for (const std::size_t i : added_order_) ++added_begin_[static_cast<unsigned char>(content(i)[0]) + 1];
-  for (std::size_t b = 0; b < 256; ++b) added_begin_[b + 1] += added_begin_[b];
- }
- /// The longest added token that starts there, of those that are looked for in normalized texts or of the
- /// others, and the end of its content; null if there is none.
- const added_token* added_at(std::string_view text, std::size_t at, bool normalized, std::size_t& end) const {
-  const auto first = static_cast<unsigned char>(text[at]);
-  for (std::size_t i = added_begin_[first]; i < added_begin_[first + 1]; ++i) {
-   const added_token& each = tables_.added[added_order_[i]];
-   const std::string& content = added_texts_[added_order_[i]];
-   if (each.normalized != normalized || !text.substr(at).starts_with(content)) continue;
-   end = at + content.size();
-   if (each.single_word) {
-    std::size_t before = at;
-    while (before > 0 && detail::continues_character(text[--before])) {}
-    if (at > 0 && unicode::is_word_character(decode_utf8(text, before).code)) continue;
-    if (end < text.size() && unicode::is_word_character(decode_utf8(text, end).code)) continue;
-   }
-   return &each;
-  }
-  return nullptr;
- }
-
- /// Appends the added tokens of a text, and gives what is between them to `rest`.
- template <class Rest>
- void encode_between(std::string_view text, bool find_added, bool normalized, std::vector<std::int32_t>& ids,
-      const Rest& rest) const {
-  std::size_t done = 0;
-  if (!find_added || !(normalized ? some_normalized_ : some_literal_)) return rest(text);
-  for (std::size_t at = 0; at < text.size();) {
-   std::size_t begin = at, end = at;
-   const added_token* const found = added_at(text, at, normalized, end);
-   if (found == nullptr) {
-    ++at;
-    continue;
-   }
-   while (found->lstrip && begin > done && detail::is_blank(text[begin - 1])) --begin;
-   while (found->rstrip && end < text.size() && detail::is_blank(text[end])) ++end;
-   rest(text.substr(done, begin - done));
-   ids.push_back(found->id);
-   done = at = end;
-  }
-  rest(text.substr(done));
- }
- void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+ void encode_plain(std::string_view text, bool first, std::vector<std::int32_t>& ids) const {
   if (text.empty()) return;
-  std::string prefixed;
+  std::string changed;
+  if (tables_.prefix != blank_prefix::none) {
+   changed = normalized_text(text, text_normalizer::mark_blanks);
+   const bool begins =
+    tables_.prefix == blank_prefix::always || (tables_.prefix == blank_prefix::first && first);
+   if (begins && !changed.starts_with(blank_sign)) changed.insert(0, blank_sign);
+   text = changed;
+  }
   if (tables_.add_prefix_space && text[0] != ' ') {
-   prefixed.append(" ").append(text);
-   text = prefixed;
+   changed.append(" ").append(text);
+   text = changed;
   }
   std::vector<symbol> symbols;
   std::vector<candidate> heap;
-  for_each_piece(text, tables_.split, [&](std::string_view piece) { encode_piece(piece, symbols, heap, ids); });
+  const auto encode_each = [&](std::string_view piece) { encode_piece(piece, symbols, heap, ids); };
+  if (!tables_.split_at_blanks) return for_each_piece(text, tables_.split, encode_each);
+  for (std::size_t at = 0; at < text.size();) {
+   const std::size_t end = std::min(text.find(blank_sign, at + 1), text.size());
+   encode_each(text.substr(at, end - at));
+   at = end;
+  }
+ }
+ /// The symbols of a piece before any merge: its bytes, or its characters.
+ void make_symbols(std::string_view piece, std::vector<symbol>& symbols) const {
+  symbols.clear();
+  const auto add = [&](std::int32_t id) {
+   const auto place = static_cast<std::int32_t>(symbols.size());
+   if (place > 0) symbols.back().after = place;
+   symbols.push_back({id, place - 1, -1});
+  };
+  bool was_unknown = false;
+  for (std::size_t at = 0, length = 1; at < piece.size(); at += length) {
+   if (tables_.characters) length = decode_utf8(piece, at).length;
+   const std::string_view part = piece.substr(at, length);
+   const auto byte_of = [&](char c) { return byte_ids_[static_cast<unsigned char>(c)]; };
+   const auto known = tables_.characters ? ids_.find(part) : ids_.end();
+   const bool bytes = known == ids_.end() && (!tables_.characters || tables_.byte_fallback) &&
+       std::all_of(part.begin(), part.end(), [&](char c) { return byte_of(c) >= 0; });
+   if (known != ids_.end())
+    add(known->second);
+   else if (bytes)
+    for (const char c : part) add(byte_of(c));
+   else if (unknown_ && !(was_unknown && tables_.fuse_unknown))
+    add(*unknown_);
+   else if (!unknown_)
+    throw argument_error("byte_pair_encoding: no token for byte " +
+         std::to_string(static_cast<unsigned char>(part[0])) + " of " +
+         io::quoted_text(piece));
+   was_unknown = known == ids_.end() && !bytes;
+  }
  }
  /// Merges pairs by priority until none is left, in n log n, so that no text is slow.
  void encode_piece(std::string_view piece, std::vector<symbol>& symbols, std::vector<candidate>& heap,
      std::vector<std::int32_t>& ids) const {
   if (tables_.ignore_merges)
    if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
-  symbols.clear();
+  make_symbols(piece, symbols);
   heap.clear();
-  for (std::size_t i = 0; i < piece.size(); ++i) {
-   const std::int32_t id = byte_ids_[static_cast<unsigned char>(piece[i])];
-   if (id < 0 && !unknown_)
-    throw argument_error("byte_pair_encoding: no token for byte " +
-         std::to_string(static_cast<unsigned char>(piece[i])) + " of " +
-         io::quoted_text(piece));
-   const auto place = static_cast<std::int32_t>(i);
-   symbols.push_back({id < 0 ? *unknown_ : id, place - 1, i + 1 < piece.size() ? place + 1 : -1});
-  }
   const auto propose = [&](std::int32_t place) {
    const symbol& left = symbols[static_cast<std::size_t>(place)];
    if (left.after < 0) return;
@@ -19372,15 +12783,15 @@ private:
  std::vector<token_kind> kinds_;
  detail::text_map<std::int32_t> ids_;
  std::unordered_map<std::uint64_t, merge> merges_;
- std::vector<std::string> added_texts_;
- std::vector<std::size_t> added_order_;
- bool some_normalized_ = false, some_literal_ = false;
- std::size_t added_begin_[257] = {};
+ detail::added_token_finder added_;
  std::int32_t byte_ids_[256] = {};
  std::optional<std::int32_t> unknown_;
+ bool begins_with_blank_ = false;
 };
 }
 // -- tapegraph/data/text/byte_pair_files.hpp
+
+// -- tapegraph/data/text/added_tokens_json.hpp
 
 // -- tapegraph/data/text/tokenizer_json.hpp
 
@@ -19905,6 +13316,59 @@ inline tokenizer load_tokenizer(const files::path& path) {
 }
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// Added tokens in a tokenizer.json of Hugging Face.
+
+namespace tapegraph::data::detail {
+inline added_token read_added_token(io::json_reader& json) {
+ added_token token;
+ token.special = false;
+ token.id = -1;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name == "content")
+   token.content = json.string();
+  else if (name == "id")
+   token.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(json.integer(), -1, INT32_MAX));
+  else if (name == "special")
+   token.special = json.boolean();
+  else if (name == "single_word")
+   token.single_word = json.boolean();
+  else if (name == "lstrip")
+   token.lstrip = json.boolean();
+  else if (name == "rstrip")
+   token.rstrip = json.boolean();
+  else if (name == "normalized")
+   token.normalized = json.boolean();
+  else
+   json.skip();
+ }
+ return token;
+}
+inline std::string_view json_truth(bool value) { return value ? "true" : "false"; }
+inline std::string added_tokens_text(std::span<const added_token> all) {
+ std::string text;
+ for (const added_token& each : all) {
+  json_object_text one;
+  one.add("id", each.id);
+  one.add("content", io::json_string(each.content));
+  one.add("single_word", json_truth(each.single_word));
+  one.add("lstrip", json_truth(each.lstrip));
+  one.add("rstrip", json_truth(each.rstrip));
+  one.add("normalized", json_truth(each.normalized));
+  one.add("special", json_truth(each.special));
+  text.append(text.empty() ? "" : ", ").append(one.text());
+ }
+ return "[" + text + "]";
+}
+}
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19918,6 +13382,10 @@ inline tokenizer load_tokenizer(const files::path& path) {
 namespace tapegraph::data {
 
 namespace detail {
+inline constexpr std::string_view o200k_pattern =
+ R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+ R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+ R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 class tokenizer_file {
 public:
  tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
@@ -19931,7 +13399,7 @@ public:
     read_model();
    } else if (name == "added_tokens") {
     json_.begin_array();
-    while (json_.next_element()) read_added();
+    while (json_.next_element()) result_.added.push_back(read_added_token(json_));
    } else if (name == "pre_tokenizer") {
     result_.split = byte_level_split::none;
     byte_level = read_pre_tokenizer();
@@ -19943,7 +13411,15 @@ public:
   }
   json_.end();
   if (!has_model) throw data_error(origin_ + ": no model");
-  if (!byte_level) throw data_error(origin_ + ": the pre_tokenizer is not ByteLevel, and no other is supported");
+  const auto& normal = result_.normalizers;
+  const bool marks = result_.prefix != blank_prefix::none ||
+      std::find(normal.begin(), normal.end(), text_normalizer::mark_blanks) != normal.end();
+  if (!byte_level && !marks)
+   throw data_error(origin_ +
+       ": the pre_tokenizer is neither ByteLevel nor Metaspace, and no other is supported");
+  if (byte_level && (marks || fallback_))
+   throw data_error(origin_ + ": ByteLevel with U+2581 for blanks or with byte_fallback is not supported");
+  result_.characters = marks;
   return std::move(result_);
  }
  void read_vocabulary() {
@@ -19987,8 +13463,10 @@ private:
     result_.ignore_merges = json_.boolean();
    } else if (name == "continuing_subword_prefix" || name == "end_of_word_suffix") {
     expect_nothing(name.c_str());
-   } else if (name == "byte_fallback" || name == "fuse_unk") {
-    if (json_.boolean()) json_.refuse(name + " is not supported");
+   } else if (name == "byte_fallback") {
+    result_.byte_fallback = fallback_ = json_.boolean();
+   } else if (name == "fuse_unk") {
+    result_.fuse_unknown = json_.boolean();
    } else if (name == "dropout") {
     if (json_.number() != 0) json_.refuse("dropout is not supported");
    } else {
@@ -20011,34 +13489,9 @@ private:
   if (parts.size() != 2) json_.refuse("a merge of " + std::to_string(parts.size()) + " tokens");
   result_.merges.emplace_back(std::move(parts[0]), std::move(parts[1]));
  }
- void read_added() {
-  added_token token;
-  token.special = false;
-  token.id = -1;
-  json_.begin_object();
-  for (std::string name; json_.next_name(name);) {
-   if (name == "content")
-    token.content = json_.string();
-   else if (name == "id")
-    token.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(json_.integer(), -1, INT32_MAX));
-   else if (name == "special")
-    token.special = json_.boolean();
-   else if (name == "single_word")
-    token.single_word = json_.boolean();
-   else if (name == "lstrip")
-    token.lstrip = json_.boolean();
-   else if (name == "rstrip")
-    token.rstrip = json_.boolean();
-   else if (name == "normalized")
-    token.normalized = json_.boolean();
-   else
-    json_.skip();
-  }
-  result_.added.push_back(std::move(token));
- }
  bool read_pre_tokenizer() {
-  std::string type, pattern, behavior = "Isolated";
-  bool prefix = true, uses_pattern = true, inverted = false, byte_level = false;
+  std::string type, pattern, behavior = "Isolated", replacement(blank_sign), scheme = "always";
+  bool prefix = true, uses_pattern = true, inverted = false, byte_level = false, splits = true;
   json_.begin_object();
   for (std::string name; json_.next_name(name);) {
    if (name == "type") {
@@ -20049,6 +13502,12 @@ private:
     uses_pattern = json_.boolean();
    } else if (name == "behavior") {
     behavior = json_.string();
+   } else if (name == "replacement") {
+    replacement = json_.string();
+   } else if (name == "prepend_scheme") {
+    scheme = json_.string();
+   } else if (name == "split") {
+    splits = json_.boolean();
    } else if (name == "invert") {
     inverted = json_.boolean();
    } else if (name == "pretokenizers") {
@@ -20073,6 +13532,18 @@ private:
    result_.add_prefix_space = prefix;
    return true;
   }
+  if (type == "Metaspace") {
+   if (replacement != blank_sign)
+    json_.refuse("Metaspace with " + io::quoted_text(replacement) + " is not supported");
+   result_.prefix = scheme == "never" || !prefix ? blank_prefix::never
+       : scheme == "first"          ? blank_prefix::first
+       : scheme == "always"         ? blank_prefix::always
+              : blank_prefix::none;
+   if (result_.prefix == blank_prefix::none)
+    json_.refuse("the prepend_scheme " + io::quoted_text(scheme) + " is not supported");
+   result_.split_at_blanks = splits;
+   return byte_level;
+  }
   if (type == "Split")
    result_.split = split_of(pattern, behavior, inverted);
   else if (type != "Sequence")
@@ -20086,6 +13557,7 @@ private:
   constexpr std::string_view end = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   if (behavior == "Isolated" && !inverted && result_.split == byte_level_split::none) {
    if (pattern == gpt2) return byte_level_split::gpt2;
+   if (pattern == o200k_pattern) return byte_level_split::o200k;
    if (pattern.starts_with(begin) && pattern.ends_with(end)) {
     const std::size_t rest = pattern.size() - begin.size() - end.size();
     const std::string_view digits = std::string_view(pattern).substr(begin.size(), rest);
@@ -20099,6 +13571,7 @@ private:
  io::json_reader json_;
  std::string origin_;
  byte_pair_tables result_;
+ bool fallback_ = false;
 };
 inline std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text,
                   const std::string& origin) {
@@ -20144,9 +13617,10 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
 }
 
 /// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
-/// RoBERTa, Llama 3 and many more), with its added tokens. Post-processors are not applied: the
+/// RoBERTa, Llama 3 and many more) or over SentencePiece's characters (Llama 2, Mistral, Gemma),
+/// with its added tokens. Post-processors are not applied: the
 /// tokens are those of `encode(text, add_special_tokens=False)`. Unsupported features that would
-/// change tokens (other normalizers, other patterns, dropout, byte_fallback, ...) throw data_error.
+/// change tokens (other normalizers, other patterns, dropout, ...) throw data_error.
 inline byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
              const std::string& origin = "tokenizer.json") {
  return detail::checked_encoding(detail::tokenizer_file(tokenizer_json, origin).tables(), origin);
@@ -20173,26 +13647,14 @@ inline std::string vocabulary_text(const byte_pair_tables& tables) {
 /// A tokenizer.json that Hugging Face's tokenizers reads.
 inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
  const byte_pair_tables& tables = from.tables();
- const auto truth = [](bool value) { return std::string_view(value ? "true" : "false"); };
  const auto byte_level = [&](bool cuts) {
   return std::string(R"({"type": "ByteLevel", "add_prefix_space": )")
-   .append(truth(tables.add_prefix_space))
+   .append(detail::json_truth(tables.add_prefix_space))
    .append(R"(, "trim_offsets": true, "use_regex": )")
-   .append(truth(cuts))
+   .append(detail::json_truth(cuts))
    .append("}");
  };
- std::string added, merges;
- for (const auto& each : tables.added) {
-  detail::json_object_text one;
-  one.add("id", each.id);
-  one.add("content", io::json_string(each.content));
-  one.add("single_word", truth(each.single_word));
-  one.add("lstrip", truth(each.lstrip));
-  one.add("rstrip", truth(each.rstrip));
-  one.add("normalized", truth(each.normalized));
-  one.add("special", truth(each.special));
-  added.append(added.empty() ? "" : ", ").append(one.text());
- }
+ std::string merges;
  for (const auto& [left, right] : tables.merges)
   merges.append(merges.empty() ? "[" : ", [")
    .append(io::json_string(left))
@@ -20200,12 +13662,34 @@ inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
    .append(io::json_string(right))
    .append("]");
  std::string cutting = byte_level(tables.split == byte_level_split::gpt2);
+ const auto split_by = [&](std::string_view pattern) {
+  return R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
+   io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
+ };
+ if (tables.split == byte_level_split::o200k) cutting = split_by(detail::o200k_pattern);
  if (tables.split == byte_level_split::cl100k || tables.split == byte_level_split::qwen2) {
   const std::string digits = tables.split == byte_level_split::cl100k ? R"(\p{N}{1,3})" : R"(\p{N})";
   const std::string pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)" + digits +
          R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-  cutting = R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
-    io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
+  cutting = split_by(pattern);
+ }
+ std::string decoder = R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
+ if (tables.characters) {
+  const bool begins = from.begins_with_blank();
+  decoder =
+   R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, )"
+   R"({"type": "ByteFallback"}, {"type": "Fuse"})" +
+   std::string(begins ? R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})" : "]}");
+  const std::string_view scheme = tables.prefix == blank_prefix::never   ? "never"
+          : tables.prefix == blank_prefix::first ? "first"
+                   : "always";
+  cutting = tables.prefix == blank_prefix::none
+     ? std::string("null")
+     : std::string(R"({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": ")")
+       .append(scheme)
+       .append(R"(", "split": )")
+       .append(detail::json_truth(tables.split_at_blanks))
+       .append("}");
  }
  detail::json_object_text model, whole;
  model.add("type", "\"BPE\"");
@@ -20213,19 +13697,19 @@ inline std::string to_tokenizer_json(const byte_pair_encoding& from) {
  model.add("unk_token", tables.unknown ? io::json_string(*tables.unknown) : "null");
  model.add("continuing_subword_prefix", "null");
  model.add("end_of_word_suffix", "null");
- model.add("fuse_unk", "false");
- model.add("byte_fallback", "false");
- model.add("ignore_merges", truth(tables.ignore_merges));
+ model.add("fuse_unk", detail::json_truth(tables.fuse_unknown));
+ model.add("byte_fallback", detail::json_truth(tables.byte_fallback));
+ model.add("ignore_merges", detail::json_truth(tables.ignore_merges));
  model.add("vocab", detail::vocabulary_text(tables));
  model.add("merges", "[" + merges + "]");
  whole.add("version", "\"1.0\"");
  whole.add("truncation", "null");
  whole.add("padding", "null");
- whole.add("added_tokens", "[" + added + "]");
+ whole.add("added_tokens", detail::added_tokens_text(tables.added));
  whole.add("normalizer", detail::normalizers_text(tables.normalizers));
  whole.add("pre_tokenizer", cutting);
  whole.add("post_processor", "null");
- whole.add("decoder", R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})");
+ whole.add("decoder", decoder);
  whole.add("model", model.text());
  return whole.text();
 }
@@ -20465,6 +13949,415 @@ inline std::vector<std::int32_t> hashing_trick(std::string_view text, std::int32
 inline std::vector<std::int32_t> one_hot(std::string_view text, std::int32_t n,
           const word_sequence_options& options = {}) {
  return hashing_trick(text, n, options);
+}
+}
+// -- tapegraph/data/text/word_piece.hpp
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// WordPiece, the tokens of BERT (Devlin et al., arXiv 1810.04805): words are cut into the longest
+/// pieces that the vocabulary has, from the left; pieces inside a word begin with "##".
+
+namespace tapegraph::data {
+
+/// What BERT does to a text before it looks for pieces.
+struct word_piece_options {
+ bool clean_text = true; ///< removes control characters, and makes spaces of all blanks
+ bool separate_chinese = true; ///< each ideograph is a word
+ bool lower_case = true; ///< of all alphabets, character by character
+ std::optional<bool>
+  strip_accents{}; ///< decomposes letters and removes their accents; without it, as lower_case says
+ std::string unknown = "[UNK]";   ///< of a word that has no pieces
+ std::string prefix = "##";       ///< of pieces inside words
+ std::int64_t longest_word = 100; ///< characters; a longer word is unknown
+};
+
+namespace detail {
+inline bool is_ideograph(std::uint32_t c) {
+ return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+  (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+  (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+inline bool is_word_piece_sign(std::uint32_t c) {
+ if (c < 0x80) return c > ' ' && c < 0x7F && !unicode::is_letter(c) && !unicode::is_number(c);
+ return unicode::is_punctuation(c);
+}
+template <class Change>
+std::string changed_characters(std::string_view text, const Change& change) {
+ std::string result;
+ result.reserve(text.size());
+ for (std::size_t at = 0; at < text.size();) {
+  const utf8_character next = decode_utf8(text, at);
+  change(next.valid ? next.code : 0xFFFDu, result);
+  at += next.length;
+ }
+ return result;
+}
+inline std::string bert_normalized(std::string_view text, const word_piece_options& o) {
+ std::string result = changed_characters(text, [&](std::uint32_t c, std::string& to) {
+  const bool line = c == '\t' || c == '\n' || c == '\r';
+  if (o.clean_text && (c == 0 || c == 0xFFFD || (!line && unicode::is_control(c)))) return;
+  if (o.clean_text && unicode::is_space(c)) c = ' ';
+  const bool apart = o.separate_chinese && is_ideograph(c);
+  if (apart) to += ' ';
+  append_utf8(to, c);
+  if (apart) to += ' ';
+ });
+ if (o.strip_accents.value_or(o.lower_case))
+  result = changed_characters(unicode::normalized(result, unicode::normal_form::nfd),
+         [](std::uint32_t c, std::string& to) {
+          if (!unicode::is_nonspacing_mark(c)) append_utf8(to, c);
+         });
+ return o.lower_case ? normalized_text(result, text_normalizer::lower_case) : result;
+}
+}
+
+/// Converts texts to tokens and back. Const functions may be called by many threads at once.
+///
+///     const auto words = data::load_word_piece("bert/tokenizer.json"); // or vocab.txt: data/text/word_piece_files.hpp
+///     words.encode("unaffable");                                       // un, ##aff, ##able
+class word_piece {
+public:
+ template <class Mistake = no_such_option_in<word_piece_options>>
+ word_piece(const std::vector<std::string>&, ...) = delete;
+
+ /// `tokens`: by id; an empty one is an id without a token. Throws argument_error for a token
+ /// that appears twice, and for a vocabulary without the unknown token.
+ explicit word_piece(std::vector<std::string> tokens, word_piece_options options = {},
+      std::vector<added_token> added = {})
+  : tokens_(std::move(tokens)), options_(std::move(options)), added_(std::move(added)) {
+  for (std::size_t id = 0; id < tokens_.size(); ++id)
+   if (!tokens_[id].empty() && !ids_.emplace(tokens_[id], static_cast<std::int32_t>(id)).second)
+    throw argument_error("word_piece: the token " + io::quoted_text(tokens_[id]) + " appears twice");
+  const auto unknown = ids_.find(options_.unknown);
+  if (unknown == ids_.end())
+   throw argument_error("word_piece: the unknown token " + io::quoted_text(options_.unknown) +
+        " is not a token");
+  unknown_ = unknown->second;
+  std::vector<std::string> texts;
+  const std::size_t most = 2 * (tokens_.size() + added_.size()) + 1000;
+  for (const added_token& each : added_) {
+   const auto at = static_cast<std::size_t>(each.id);
+   if (each.content.empty() || each.id < 0 || at >= most)
+    throw argument_error("word_piece: the added token " + io::quoted_text(each.content) + " has the id " +
+         std::to_string(each.id));
+   if (at >= tokens_.size()) tokens_.resize(at + 1);
+   if (!tokens_[at].empty() && tokens_[at] != each.content)
+    throw argument_error("word_piece: the added token " + io::quoted_text(each.content) + " has the id " +
+         std::to_string(each.id) + ", which is that of another token");
+   tokens_[at] = each.content;
+   texts.push_back(each.normalized ? detail::bert_normalized(each.content, options_) : each.content);
+  }
+  finder_ = detail::added_token_finder(added_, std::move(texts));
+ }
+
+ const word_piece_options& options() const { return options_; }
+ const std::vector<std::string>& tokens() const { return tokens_; }
+ const std::vector<added_token>& added() const { return added_; }
+ /// The number of ids: an embedding's input_dim.
+ std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+ std::optional<std::int32_t> id_of(std::string_view token) const {
+  for (const added_token& each : added_)
+   if (each.content == token) return each.id;
+  if (const auto found = ids_.find(token); found != ids_.end()) return found->second;
+  return {};
+ }
+
+ /// The tokens of a text, without [CLS] and [SEP] around them. `find_added`: whether added
+ /// tokens, such as "[MASK]", are looked for in it; false for untrusted texts.
+ std::vector<std::int32_t> encode(std::string_view text, bool find_added = true) const {
+  std::vector<std::int32_t> ids;
+  finder_.split(text, find_added, false, ids, [&](std::string_view rest) {
+   finder_.split(detail::bert_normalized(rest, options_), find_added, true, ids,
+      [&](std::string_view part) { encode_words(part, ids); });
+  });
+  return ids;
+ }
+ std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
+
+ /// Words with spaces between them, pieces joined to them, and no space before .?!, and English
+ /// endings. The text that was encoded is not restored. Throws range_error for an unused id.
+ std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const {
+  std::string text;
+  bool begun = false;
+  for (const std::int32_t id : ids) {
+   if (id < 0 || id >= size() || tokens_[static_cast<std::size_t>(id)].empty())
+    throw range_error("word_piece: no token has the id " + std::to_string(id));
+   const std::string_view token = tokens_[static_cast<std::size_t>(id)];
+   const bool special = std::any_of(added_.begin(), added_.end(),
+           [&](const added_token& a) { return a.id == id && a.special; });
+   if (special && skip_special) continue;
+   const bool inside = begun && !options_.prefix.empty() && token.starts_with(options_.prefix);
+   if (begun && !inside && !joins(token)) text += ' ';
+   text += inside ? token.substr(options_.prefix.size()) : token;
+   begun = true;
+  }
+  return text;
+ }
+
+private:
+ static bool joins(std::string_view token) {
+  constexpr std::string_view without_blank[] = {".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"};
+  return std::any_of(std::begin(without_blank), std::end(without_blank),
+      [&](std::string_view each) { return token.starts_with(each); });
+ }
+ /// Words end at blanks, which vanish, and at signs, which are words.
+ void encode_words(std::string_view text, std::vector<std::int32_t>& ids) const {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+   const utf8_character next = decode_utf8(text, at);
+   const bool blank = next.valid && unicode::is_space(next.code);
+   if (blank || (next.valid && detail::is_word_piece_sign(next.code))) {
+    encode_word(text.substr(begin, at - begin), ids);
+    if (!blank) encode_word(text.substr(at, next.length), ids);
+    begin = at + next.length;
+   }
+   at += next.length;
+  }
+  encode_word(text.substr(begin), ids);
+ }
+ void encode_word(std::string_view word, std::vector<std::int32_t>& ids) const {
+  if (word.empty()) return;
+  const std::size_t before = ids.size();
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 0; at < word.size();) ends.push_back(at += decode_utf8(word, at).length);
+  bool known = static_cast<std::int64_t>(ends.size()) <= options_.longest_word;
+  std::string piece;
+  for (std::size_t first = 0; known && first < ends.size();) {
+   const std::size_t begin = first == 0 ? 0 : ends[first - 1];
+   std::size_t last = ends.size();
+   for (; last > first; --last) {
+    piece.assign(first == 0 ? "" : options_.prefix).append(word.substr(begin, ends[last - 1] - begin));
+    if (const auto found = ids_.find(piece); found != ids_.end()) {
+     ids.push_back(found->second);
+     break;
+    }
+   }
+   known = last > first;
+   first = last;
+  }
+  if (known) return;
+  ids.resize(before);
+  ids.push_back(unknown_);
+ }
+
+ std::vector<std::string> tokens_;
+ word_piece_options options_;
+ std::vector<added_token> added_;
+ detail::text_map<std::int32_t> ids_;
+ detail::added_token_finder finder_;
+ std::int32_t unknown_ = 0;
+};
+}
+// -- tapegraph/data/text/word_piece_files.hpp
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Reads and writes WordPiece tokens: Hugging Face's tokenizer.json, BERT's vocab.txt.
+
+namespace tapegraph::data {
+
+namespace detail {
+class word_piece_file {
+public:
+ word_piece_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {
+  options_.clean_text = options_.separate_chinese = options_.lower_case = false;
+ }
+ word_piece read() {
+  bool has_model = false, splits = false;
+  json_.begin_object();
+  for (std::string name; json_.next_name(name);) {
+   if (passed_null()) continue;
+   if (name == "model") {
+    has_model = true;
+    read_model();
+   } else if (name == "added_tokens") {
+    json_.begin_array();
+    while (json_.next_element()) added_.push_back(read_added_token(json_));
+   } else if (name == "normalizer") {
+    read_normalizer();
+   } else if (name == "pre_tokenizer") {
+    splits = true;
+    if (const std::string type = read_type(); type != "BertPreTokenizer")
+     json_.refuse("the pre_tokenizer " + io::quoted_text(type) + " is not supported");
+   } else {
+    json_.skip();
+   }
+  }
+  json_.end();
+  if (!has_model) throw data_error(origin_ + ": no model");
+  if (!splits) throw data_error(origin_ + ": no pre_tokenizer, BertPreTokenizer is supported");
+  return word_piece(std::move(tokens_), std::move(options_), std::move(added_));
+ }
+private:
+ bool passed_null() {
+  if (json_.peek() != io::json_kind::null) return false;
+  json_.null();
+  return true;
+ }
+ std::string read_type() {
+  std::string type;
+  json_.begin_object();
+  for (std::string name; json_.next_name(name);)
+   if (name == "type")
+    type = json_.string();
+   else
+    json_.skip();
+  return type;
+ }
+ void read_normalizer() {
+  json_.begin_object();
+  for (std::string name; json_.next_name(name);) {
+   if (passed_null()) continue;
+   if (name == "type") {
+    if (const std::string type = json_.string(); type != "BertNormalizer")
+     json_.refuse("the normalizer " + io::quoted_text(type) + " is not supported");
+   } else if (name == "clean_text") {
+    options_.clean_text = json_.boolean();
+   } else if (name == "handle_chinese_chars") {
+    options_.separate_chinese = json_.boolean();
+   } else if (name == "strip_accents") {
+    options_.strip_accents = json_.boolean();
+   } else if (name == "lowercase") {
+    options_.lower_case = json_.boolean();
+   } else {
+    json_.skip();
+   }
+  }
+ }
+ void read_model() {
+  std::vector<std::pair<std::string, std::int64_t>> vocabulary;
+  json_.begin_object();
+  for (std::string name; json_.next_name(name);) {
+   if (name == "type") {
+    if (const std::string type = json_.string(); type != "WordPiece")
+     json_.refuse("the model is " + io::quoted_text(type) + ", only 'WordPiece' is supported");
+   } else if (name == "unk_token") {
+    options_.unknown = json_.string();
+   } else if (name == "continuing_subword_prefix") {
+    options_.prefix = json_.string();
+   } else if (name == "max_input_chars_per_word") {
+    options_.longest_word = json_.integer();
+   } else if (name == "vocab") {
+    json_.begin_object();
+    for (std::string token; json_.next_name(token);) {
+     const std::int64_t id = json_.integer();
+     vocabulary.emplace_back(std::move(token), id);
+    }
+   } else {
+    json_.skip();
+   }
+  }
+  const auto limit = static_cast<std::int64_t>(2 * vocabulary.size() + 1000);
+  for (auto& [token, id] : vocabulary) {
+   if (id < 0 || id >= limit)
+    json_.refuse("the id of " + io::quoted_text(token) + " is " + std::to_string(id));
+   const auto at = static_cast<std::size_t>(id);
+   if (at >= tokens_.size()) tokens_.resize(at + 1);
+   if (!tokens_[at].empty()) json_.refuse("two tokens have the id " + std::to_string(id));
+   tokens_[at] = std::move(token);
+  }
+ }
+ io::json_reader json_;
+ std::string origin_;
+ std::vector<std::string> tokens_;
+ word_piece_options options_;
+ std::vector<added_token> added_;
+};
+}
+
+/// Parses the text of a tokenizer.json whose model is WordPiece after a BertPreTokenizer, with
+/// BertNormalizer or none. Post-processors are not applied: tokens are those of `encode(text,
+/// add_special_tokens=False)`. Throws data_error for what would change tokens and is not supported.
+inline word_piece word_piece_from_json(std::string_view tokenizer_json, const std::string& origin = "tokenizer.json") {
+ try {
+  return detail::word_piece_file(tokenizer_json, origin).read();
+ } catch (const argument_error& wrong) {
+  throw data_error(origin + ": " + wrong.what());
+ }
+}
+
+/// Parses BERT's vocab.txt, a token a line. Those in brackets are special: "[CLS]".
+inline word_piece word_piece_from_vocabulary(std::string_view text, const word_piece_options& options = {},
+           const std::string& origin = "vocab.txt") {
+ check_utf8(text, origin);
+ std::vector<std::string> tokens;
+ std::vector<added_token> added;
+ while (!text.empty()) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  for (const std::string_view special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+   if (line == special) added.push_back({std::string(line), static_cast<std::int32_t>(tokens.size())});
+  tokens.emplace_back(line);
+ }
+ try {
+  return word_piece(std::move(tokens), options, std::move(added));
+ } catch (const argument_error& wrong) {
+  throw data_error(origin + ": " + wrong.what());
+ }
+}
+
+/// Reads a tokenizer.json or, by its extension, a vocab.txt, whose text was in lower case unless
+/// `options` say otherwise. Throws data_error naming the file.
+inline word_piece load_word_piece(const files::path& path, const word_piece_options& options = {}) {
+ const auto bytes = io::read_file(path);
+ const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+ const std::string origin = io::detail::quoted(path);
+ return path.native().ends_with(".txt") ? word_piece_from_vocabulary(text, options, origin)
+          : word_piece_from_json(text, origin);
+}
+
+/// A tokenizer.json that Hugging Face's tokenizers reads.
+inline std::string to_tokenizer_json(const word_piece& from) {
+ using detail::json_truth;
+ const word_piece_options& o = from.options();
+ detail::json_object_text vocabulary, model, normalizer, whole;
+ for (std::size_t id = 0; id < from.tokens().size(); ++id) {
+  const std::string& token = from.tokens()[id];
+  if (!token.empty()) vocabulary.add(token, static_cast<std::int64_t>(id));
+ }
+ model.add("type", "\"WordPiece\"");
+ model.add("unk_token", io::json_string(o.unknown));
+ model.add("continuing_subword_prefix", io::json_string(o.prefix));
+ model.add("max_input_chars_per_word", o.longest_word);
+ model.add("vocab", vocabulary.text());
+ normalizer.add("type", "\"BertNormalizer\"");
+ normalizer.add("clean_text", json_truth(o.clean_text));
+ normalizer.add("handle_chinese_chars", json_truth(o.separate_chinese));
+ normalizer.add("strip_accents", o.strip_accents ? json_truth(*o.strip_accents) : "null");
+ normalizer.add("lowercase", json_truth(o.lower_case));
+ whole.add("version", "\"1.0\"");
+ whole.add("truncation", "null");
+ whole.add("padding", "null");
+ whole.add("added_tokens", detail::added_tokens_text(from.added()));
+ whole.add("normalizer", normalizer.text());
+ whole.add("pre_tokenizer", R"({"type": "BertPreTokenizer"})");
+ whole.add("post_processor", "null");
+ whole.add("decoder", R"({"type": "WordPiece", "prefix": )" + io::json_string(o.prefix) + R"(, "cleanup": true})");
+ whole.add("model", model.text());
+ return whole.text();
+}
+
+/// Writes a tokenizer.json; an older file is only replaced by a complete new one. Throws data_error.
+inline void save_word_piece(const files::path& tokenizer_json, const word_piece& from) {
+ io::atomic_file out(tokenizer_json);
+ out.write(to_tokenizer_json(from));
+ out.commit();
 }
 }
 #endif

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "data.hpp" // which has this
+#include "tapegraph.hpp" // which has this
