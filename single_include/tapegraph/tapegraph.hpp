@@ -4108,33 +4108,37 @@ TG_DEFINITION void input_rules::check(std::span<const buffer_view> values) const
 // -- tapegraph/graph/numbered_draws.hpp
 class numbered_draws {
 public:
- void clear() { all_.clear(); }
+ void clear() {
+  all_.clear();
+  words_.clear();
+ }
  void note(kernel_call& call, const operation& op, const extent_table& table,
    const std::vector<std::int64_t>& symbols);
  void number(std::int64_t first, const random_state* random);
 private:
  struct draw {
   kernel_call* call;
-  int word;
+  std::size_t begin;
+  std::size_t word;
   std::int64_t first;
-  std::vector<std::int64_t> attributes;
  };
  std::vector<draw> all_;
+ std::vector<std::int64_t> words_;
 };
 TG_DEFINITION void numbered_draws::note(kernel_call& call, const operation& op, const extent_table& table,
           const std::vector<std::int64_t>& symbols) {
  const int word = op.ordinal_word;
  if (word < 0 || call.attributes[word] == -1) return;
- draw made{&call, word, 0, std::vector<std::int64_t>(call.attributes, call.attributes + op.words)};
- made.first =
+ const std::int64_t first =
   table.evaluate(call.attributes[word], [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; });
- made.attributes[static_cast<std::size_t>(word)] = made.first;
- call.attributes = made.attributes.data();
- all_.push_back(std::move(made));
+ all_.push_back({&call, words_.size(), static_cast<std::size_t>(word), first});
+ words_.insert(words_.end(), call.attributes, call.attributes + op.words);
 }
 TG_DEFINITION void numbered_draws::number(std::int64_t first, const random_state* random) {
  for (draw& each : all_) {
-  each.attributes[static_cast<std::size_t>(each.word)] = first + each.first;
+  std::int64_t* const own = words_.data() + each.begin;
+  own[each.word] = first + each.first;
+  each.call->attributes = own;
   each.call->random = random;
  }
 }
@@ -4381,6 +4385,7 @@ TG_DEFINITION void bound_program::build_steps() {
   target.call.stream = runs_on_->stream();
   target.call.fault = runs_on_->fault();
  }
+ draws_.number(0, random_);
 }
 TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {
  if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;

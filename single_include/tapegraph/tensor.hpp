@@ -14803,7 +14803,7 @@ struct attention_shape {
 namespace attention_detail {
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
 template <class T>
-inline constexpr T hidden = -std::numeric_limits<T>::infinity();
+inline constexpr T not_seen = -std::numeric_limits<T>::infinity();
 template <class T>
 struct tile_product {
  std::int64_t m, n, k;
@@ -14904,12 +14904,12 @@ struct add_bias_body {
    if (each_query) {
     TG_SIMD
     for (std::int64_t c = 0; c < columns; ++c)
-     scores[c] = math::detail::select(bias[c] == hidden<T>, hidden<T>, scores[c] + bias[c]);
+     scores[c] = math::detail::select(bias[c] == not_seen<T>, not_seen<T>, scores[c] + bias[c]);
    } else {
     const T b = *bias;
     TG_SIMD
     for (std::int64_t c = 0; c < columns; ++c)
-     scores[c] = math::detail::select(b == hidden<T>, hidden<T>, scores[c] + b);
+     scores[c] = math::detail::select(b == not_seen<T>, not_seen<T>, scores[c] + b);
    }
   }
  }
@@ -14948,7 +14948,7 @@ struct raise_body {
   for (std::int64_t c = 0; c < columns; ++c) {
    const T old = largest[c];
    largest[c] = best[c];
-   best[c] = best[c] == hidden<T> ? T(0) : best[c];
+   best[c] = best[c] == not_seen<T> ? T(0) : best[c];
    factor[c] = exp_of_negative(old - best[c]);
   }
   for (std::int64_t k = 0; k < keys; ++k) {
@@ -15109,7 +15109,7 @@ struct tile_worker {
   if (!s.causal) return;
   for (std::int64_t k = 0; k < keys; ++k) {
    const std::int64_t unseen = std::clamp<std::int64_t>(first_key + k - s.offset - first_query, 0, queries);
-   std::fill_n(at.scores + k * columns, unseen, hidden<T>);
+   std::fill_n(at.scores + k * columns, unseen, not_seen<T>);
   }
  }
  void add_bias() const {
@@ -15147,7 +15147,7 @@ struct tile_worker {
   finite ? product.run(kernels) : product.run_where_used();
  }
  void forward(T* y, T* numbers) {
-  std::fill_n(at.largest, most_queries, hidden<T>);
+  std::fill_n(at.largest, most_queries, not_seen<T>);
   std::fill_n(at.total, most_queries, T(0));
   std::fill_n(at.sums, queries * width, T(0));
   const std::int64_t last = end(), blocks = divide_up(last, most_keys);
@@ -15169,7 +15169,7 @@ struct tile_worker {
   }
   for (std::int64_t c = 0; c < queries; ++c) {
    at.factor[c] = at.total[c] == T(0) ? T(0) : T(1) / at.total[c];
-   numbers[2 * c] = at.largest[c] == hidden<T> ? T(0) : at.largest[c];
+   numbers[2 * c] = at.largest[c] == not_seen<T> ? T(0) : at.largest[c];
    numbers[2 * c + 1] = at.factor[c];
    unseen = unseen || at.total[c] == T(0);
   }

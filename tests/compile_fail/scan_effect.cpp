@@ -1,6 +1,6 @@
 // expect: ill_formed_model<
 // expect: scan: in graph mode a cell prints and checks nothing
-// expect: {"scan_effect.cpp:13"}
+// expect: {"scan_effect.cpp:12"}
 #include <tapegraph/nn/scan.hpp>
 #include <tapegraph/tapegraph.hpp>
 

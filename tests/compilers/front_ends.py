@@ -168,7 +168,7 @@ def main():
         print(f"front_ends.py: there is no {' '.join(given.compiler) or 'compiler named'}")
         sys.exit(77)
     compiler = Compiler(given.compiler, given.include)
-    print(f"front_ends.py: {compiler.name} {compiler.version}, {compiler.openmp}", flush=True)
+    print(f"front_ends.py: {compiler.name} {compiler.version}", flush=True)
     folders = candidates()
     tasks = [(program, given.file.resolve())] if given.file else [] if given.only else [(program, source) for source in programs()] + [(blocks, page) for page in PAGES]
     if given.all or given.only:

@@ -132,15 +132,14 @@ any_tensor call_mapped(const any_tensor* x, const attributes& with, std::index_s
     return tapegraph::detail::raised<batched_mode<eager, examples>>(result, like, std::source_location::current())
         .whole();
 }
-/// Two operands: every set of them. Three: all, the first, the others.
+/// Two operands: every set of them. More: all, the first, the others.
 template <std::size_t Operands, bool Together>
 inline constexpr auto mapped_sets = [] {
+    constexpr std::uint32_t all = (1u << Operands) - 1;
     if constexpr (Operands == 1 || Together)
-        return std::array<std::uint32_t, 1>{(1u << Operands) - 1};
-    else if constexpr (Operands == 2)
-        return std::array<std::uint32_t, 3>{3, 1, 2};
+        return std::array<std::uint32_t, 1>{all};
     else
-        return std::array<std::uint32_t, 3>{7, 1, 6};
+        return std::array<std::uint32_t, 3>{all, 1, all - 1};
 }();
 } // namespace table_detail
 

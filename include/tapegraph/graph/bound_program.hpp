@@ -338,6 +338,7 @@ TG_DEFINITION void bound_program::build_steps() {
         target.call.stream = runs_on_->stream();
         target.call.fault = runs_on_->fault();
     }
+    draws_.number(0, random_);
 }
 
 TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {

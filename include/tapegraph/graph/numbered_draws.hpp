@@ -16,9 +16,13 @@ namespace tapegraph::ir {
 
 class numbered_draws {
 public:
-    void clear() { all_.clear(); }
-    /// Gives a call attributes of its own if its operation draws. The symbols' values are those of
-    /// `symbols`.
+    /// Keeps its memory: to bind a program again takes none.
+    void clear() {
+        all_.clear();
+        words_.clear();
+    }
+    /// Remembers a call if its operation draws; number() then gives it attributes of its own. The
+    /// symbols' values are those of `symbols`.
     void note(kernel_call& call, const operation& op, const extent_table& table,
               const std::vector<std::int64_t>& symbols);
     /// Numbers all draws; the first one of the program is `first`. They are of `random`.
@@ -27,11 +31,12 @@ public:
 private:
     struct draw {
         kernel_call* call;
-        int word;           // of the attributes
+        std::size_t begin;  // of its attributes in words_
+        std::size_t word;   // the attribute that is the number
         std::int64_t first; // number of its first draw, counted from the program's
-        std::vector<std::int64_t> attributes;
     };
     std::vector<draw> all_;
+    std::vector<std::int64_t> words_;
 };
 
 #if TG_DEFINES_FOR_HOST(graph)
@@ -40,17 +45,17 @@ TG_DEFINITION void numbered_draws::note(kernel_call& call, const operation& op, 
                                         const std::vector<std::int64_t>& symbols) {
     const int word = op.ordinal_word;
     if (word < 0 || call.attributes[word] == -1) return;
-    draw made{&call, word, 0, std::vector<std::int64_t>(call.attributes, call.attributes + op.words)};
-    made.first =
+    const std::int64_t first =
         table.evaluate(call.attributes[word], [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; });
-    made.attributes[static_cast<std::size_t>(word)] = made.first;
-    call.attributes = made.attributes.data();
-    all_.push_back(std::move(made)); // a vector's elements stay where they are when it moves
+    all_.push_back({&call, words_.size(), static_cast<std::size_t>(word), first});
+    words_.insert(words_.end(), call.attributes, call.attributes + op.words);
 }
 
 TG_DEFINITION void numbered_draws::number(std::int64_t first, const random_state* random) {
     for (draw& each : all_) {
-        each.attributes[static_cast<std::size_t>(each.word)] = first + each.first;
+        std::int64_t* const own = words_.data() + each.begin;
+        own[each.word] = first + each.first;
+        each.call->attributes = own;
         each.call->random = random;
     }
 }

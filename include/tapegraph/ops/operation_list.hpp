@@ -5,7 +5,6 @@
 #include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
-#include <tapegraph/ops/attention/attention.hpp>
 #include <tapegraph/ops/cumulative/cumulative.hpp>
 #include <tapegraph/ops/effect/effect.hpp>
 #include <tapegraph/ops/elementwise/activation.hpp>
@@ -44,6 +43,7 @@
 #include <tapegraph/ops/reduction/normalization.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 #include <tapegraph/ops/reduction/softmax_cross_entropy.hpp>
+#include <tapegraph/ops/attention/attention.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 #include <tapegraph/ops/vmap/vmap.hpp>
 

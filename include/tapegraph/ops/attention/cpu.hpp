@@ -115,7 +115,7 @@ struct tile_worker {
         if (!s.causal) return;
         for (std::int64_t k = 0; k < keys; ++k) {
             const std::int64_t unseen = std::clamp<std::int64_t>(first_key + k - s.offset - first_query, 0, queries);
-            std::fill_n(at.scores + k * columns, unseen, hidden<T>);
+            std::fill_n(at.scores + k * columns, unseen, not_seen<T>);
         }
     }
     void add_bias() const {
@@ -157,7 +157,7 @@ struct tile_worker {
 
     /// Results of a block of queries, and the numbers [queries, 2] of which the derivative makes weights.
     void forward(T* y, T* numbers) {
-        std::fill_n(at.largest, most_queries, hidden<T>);
+        std::fill_n(at.largest, most_queries, not_seen<T>);
         std::fill_n(at.total, most_queries, T(0));
         std::fill_n(at.sums, queries * width, T(0));
         const std::int64_t last = end(), blocks = divide_up(last, most_keys);
@@ -179,7 +179,7 @@ struct tile_worker {
         }
         for (std::int64_t c = 0; c < queries; ++c) {
             at.factor[c] = at.total[c] == T(0) ? T(0) : T(1) / at.total[c];
-            numbers[2 * c] = at.largest[c] == hidden<T> ? T(0) : at.largest[c];
+            numbers[2 * c] = at.largest[c] == not_seen<T> ? T(0) : at.largest[c];
             numbers[2 * c + 1] = at.factor[c];
             unseen = unseen || at.total[c] == T(0);
         }

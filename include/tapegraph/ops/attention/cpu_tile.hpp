@@ -42,7 +42,7 @@ namespace attention_detail {
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
 
 template <class T>
-inline constexpr T hidden = -std::numeric_limits<T>::infinity();
+inline constexpr T not_seen = -std::numeric_limits<T>::infinity();
 
 /// c [m, n] (+)= a [m, k] b [k, n]. b is packed in panels, or its rows are `b_row` apart and padded
 /// to whole vectors; c is, too, if n is a number of whole vectors.
@@ -161,12 +161,12 @@ struct add_bias_body {
             if (each_query) {
                 TG_SIMD
                 for (std::int64_t c = 0; c < columns; ++c)
-                    scores[c] = math::detail::select(bias[c] == hidden<T>, hidden<T>, scores[c] + bias[c]);
+                    scores[c] = math::detail::select(bias[c] == not_seen<T>, not_seen<T>, scores[c] + bias[c]);
             } else {
                 const T b = *bias;
                 TG_SIMD
                 for (std::int64_t c = 0; c < columns; ++c)
-                    scores[c] = math::detail::select(b == hidden<T>, hidden<T>, scores[c] + b);
+                    scores[c] = math::detail::select(b == not_seen<T>, not_seen<T>, scores[c] + b);
             }
         }
     }
@@ -211,7 +211,7 @@ struct raise_body {
         for (std::int64_t c = 0; c < columns; ++c) {
             const T old = largest[c];
             largest[c] = best[c];
-            best[c] = best[c] == hidden<T> ? T(0) : best[c]; // nothing seen so far
+            best[c] = best[c] == not_seen<T> ? T(0) : best[c]; // nothing seen so far
             factor[c] = exp_of_negative(old - best[c]);
         }
         for (std::int64_t k = 0; k < keys; ++k) {
