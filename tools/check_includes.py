@@ -297,23 +297,6 @@ def check_writers(report):
                     report(path, number, "makes a file itself: io::atomic_file (formats/file.hpp) and io::atomic_folder leave nothing behind")
 
 
-# doctest shows a value by a lambda, and clang captures no structured binding in one where OpenMP is on.
-BINDING = re.compile(r"\bauto&{0,2} ?\[([\w, ]+)\]")
-SHOWN = re.compile(r"\b(?:(?:CAPTURE|INFO)\(|(?:CHECK|REQUIRE)_MESSAGE\(.*?\)?, (?=[^()]*\);$))(.*)\);")
-
-
-def check_shown(path, lines, report):
-    """A CAPTURE or INFO within five lines of a structured binding must not name it."""
-    names = {}
-    for number, line in enumerate(lines, 1):
-        if match := SHOWN.search(line):
-            for word in set(re.findall(r"\b[a-z]\w*\b", re.sub(r'"[^"]*"', "", match[1]))):
-                if number - names.get(word, -9) <= 5:
-                    report(path, number, f"shows the structured binding '{word}', which clang with OpenMP does not capture; copy it first")
-        if match := BINDING.search(line):
-            names.update((word, number) for word in match[1].split(", "))
-
-
 def check_habits(report):
     for path in repository_files():
         if path.suffix not in TEXT:
@@ -324,8 +307,6 @@ def check_habits(report):
             continue  # data without a suffix
         source = path.suffix in {".hpp", ".cpp", ".cu", ".cuh", ".h", ".py"}
         lines = text.splitlines()
-        if path.suffix == ".cpp" and path.relative_to(ROOT).parts[0] == "tests":
-            check_shown(path, lines, report)
         if source and len(lines) > LONG:
             report(path, len(lines), f"{len(lines)} lines: look for the seam", warning=True)
         for number, line in enumerate(lines, 1):

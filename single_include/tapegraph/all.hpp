@@ -1896,70 +1896,6 @@ private:
 }
 // -- tapegraph/scalar/structures.hpp
 
-// -- tapegraph/scalar/aggregates.hpp
-
-/// The members of aggregates, which are structures without constructors, in order: of up to 16 members, without base classes.
-
-namespace tapegraph::scalars {
-template <std::size_t>
-struct any_member {
- template <class M>
- constexpr operator M() const;
-};
-template <class S, std::size_t... I>
-concept braced = requires {
- S{any_member<I>{}...};
-};
-template <class S, std::size_t... I>
-constexpr bool takes_initializers(std::index_sequence<I...>) {
- return braced<S, I...>;
-}
-inline constexpr std::size_t most_members = 16;
-template <class S, std::size_t Count = most_members>
-constexpr std::size_t member_count() {
- if constexpr (!std::is_aggregate_v<S> || Count == 0)
-  return 0;
- else if constexpr (takes_initializers<S>(std::make_index_sequence<Count>{}))
-  return Count == most_members && takes_initializers<S>(std::make_index_sequence<Count + 1>{}) ? 0 : Count;
- else
-  return member_count<S, Count - 1>();
-}
-template <class S, class F>
-constexpr decltype(auto) with_members(S& s, const F& f) {
- constexpr std::size_t count = member_count<std::remove_const_t<S>>();
- static_assert(count > 0, "a structure of 1 to 16 members, without constructors and base classes");
-#define TG_MEMBERS(number, ...) \
- if constexpr (count == number) { \
-  auto& [__VA_ARGS__] = s; \
-  return f(__VA_ARGS__); \
- } else
- TG_MEMBERS(1, a)
- TG_MEMBERS(2, a, b)
- TG_MEMBERS(3, a, b, c)
- TG_MEMBERS(4, a, b, c, d)
- TG_MEMBERS(5, a, b, c, d, e)
- TG_MEMBERS(6, a, b, c, d, e, g)
- TG_MEMBERS(7, a, b, c, d, e, g, h)
- TG_MEMBERS(8, a, b, c, d, e, g, h, i)
- TG_MEMBERS(9, a, b, c, d, e, g, h, i, j)
- TG_MEMBERS(10, a, b, c, d, e, g, h, i, j, k)
- TG_MEMBERS(11, a, b, c, d, e, g, h, i, j, k, l)
- TG_MEMBERS(12, a, b, c, d, e, g, h, i, j, k, l, m)
- TG_MEMBERS(13, a, b, c, d, e, g, h, i, j, k, l, m, n)
- TG_MEMBERS(14, a, b, c, d, e, g, h, i, j, k, l, m, n, o)
- TG_MEMBERS(15, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p)
- TG_MEMBERS(16, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q)
- return;
-#undef TG_MEMBERS
-}
-struct list_of_types {
- template <class... M>
- std::tuple<M...> operator()(M&...) const;
-};
-template <class S>
-using member_types = decltype(with_members(std::declval<S&>(), list_of_types{}));
-}
-
 /// Arguments and results of functions of numbers: numbers, vectors, arrays and spans of these, structures whose number type
 /// is a template argument, and results of several parts.
 
@@ -2040,8 +1976,9 @@ template <structure S, std::size_t I>
 constexpr bool holds_numbers() {
  using T = typename number_type_of<S>::type;
  using other = std::conditional_t<std::is_same_v<T, real<double>>, real<float>, real<double>>;
- return !std::is_same_v<std::tuple_element_t<I, member_types<S>>,
-      std::tuple_element_t<I, member_types<typename rebound<S, T, other>::type>>>;
+ return !std::is_same_v<
+  std::tuple_element_t<I, tapegraph::detail::member_types<S>>,
+  std::tuple_element_t<I, tapegraph::detail::member_types<typename rebound<S, T, other>::type>>>;
 }
 template <sequence R>
 constexpr std::size_t length(const R& r) {
@@ -2067,7 +2004,7 @@ template <class Make, structure R>
 auto mapped_aggregate(const Make& make, const R& r) {
  using T = typename number_type_of<R>::type;
  using result = typename rebound<R, T, made_number<Make, R>>::type;
- return with_members(r, [&](const auto&... members) {
+ return tapegraph::detail::with_members(r, [&](const auto&... members) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
     if constexpr (holds_numbers<R, K>())
@@ -2113,7 +2050,7 @@ void for_each_number(const F& f, const R& r) {
  else if constexpr (requires { r.parts(); })
   for_each_number(f, r.parts());
  else if constexpr (structure<R>)
-  with_members(r, [&](const auto&... members) {
+  tapegraph::detail::with_members(r, [&](const auto&... members) {
    [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
      if constexpr (holds_numbers<R, K>()) for_each_number(f, m);

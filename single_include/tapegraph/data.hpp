@@ -1449,6 +1449,70 @@ struct matrix {
 
 // -- tapegraph/data/pipeline/element.hpp
 
+// -- tapegraph/core/aggregates.hpp
+
+/// The members of aggregates, which are structures without constructors, in order: of up to 16 members, without base classes.
+
+namespace tapegraph::detail {
+template <std::size_t>
+struct any_member {
+ template <class M>
+ constexpr operator M() const;
+};
+template <class S, std::size_t... I>
+concept braced = requires {
+ S{any_member<I>{}...};
+};
+template <class S, std::size_t... I>
+constexpr bool takes_initializers(std::index_sequence<I...>) {
+ return braced<S, I...>;
+}
+inline constexpr std::size_t most_members = 16;
+template <class S, std::size_t Count = most_members>
+constexpr std::size_t member_count() {
+ if constexpr (!std::is_aggregate_v<S> || Count == 0)
+  return 0;
+ else if constexpr (takes_initializers<S>(std::make_index_sequence<Count>{}))
+  return Count == most_members && takes_initializers<S>(std::make_index_sequence<Count + 1>{}) ? 0 : Count;
+ else
+  return member_count<S, Count - 1>();
+}
+template <class S, class F>
+constexpr decltype(auto) with_members(S& s, const F& f) {
+ constexpr std::size_t count = member_count<std::remove_const_t<S>>();
+ static_assert(count > 0, "a structure of 1 to 16 members, without constructors and base classes");
+#define TG_MEMBERS(number, ...) \
+ if constexpr (count == number) { \
+  auto& [__VA_ARGS__] = s; \
+  return f(__VA_ARGS__); \
+ } else
+ TG_MEMBERS(1, a)
+ TG_MEMBERS(2, a, b)
+ TG_MEMBERS(3, a, b, c)
+ TG_MEMBERS(4, a, b, c, d)
+ TG_MEMBERS(5, a, b, c, d, e)
+ TG_MEMBERS(6, a, b, c, d, e, g)
+ TG_MEMBERS(7, a, b, c, d, e, g, h)
+ TG_MEMBERS(8, a, b, c, d, e, g, h, i)
+ TG_MEMBERS(9, a, b, c, d, e, g, h, i, j)
+ TG_MEMBERS(10, a, b, c, d, e, g, h, i, j, k)
+ TG_MEMBERS(11, a, b, c, d, e, g, h, i, j, k, l)
+ TG_MEMBERS(12, a, b, c, d, e, g, h, i, j, k, l, m)
+ TG_MEMBERS(13, a, b, c, d, e, g, h, i, j, k, l, m, n)
+ TG_MEMBERS(14, a, b, c, d, e, g, h, i, j, k, l, m, n, o)
+ TG_MEMBERS(15, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p)
+ TG_MEMBERS(16, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q)
+ return;
+#undef TG_MEMBERS
+}
+struct list_of_types {
+ template <class... M>
+ std::tuple<M...> operator()(M&...) const;
+};
+template <class S>
+using member_types = decltype(with_members(std::declval<S&>(), list_of_types{}));
+}
+
 /// Elements of a pipeline, which may have any type. The fields of a std::tuple, a std::pair or a
 /// plain structure are handled one by one, so that each becomes a column of a batch.
 
@@ -1459,19 +1523,6 @@ template <class... Fields>
 inline constexpr bool is_tuple<std::tuple<Fields...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = true;
-struct any_field {
- template <class T>
- operator T() const;
-};
-template <class E, class... Given>
-consteval std::size_t count_fields() {
- if constexpr (sizeof...(Given) > 9)
-  return 0;
- else if constexpr (requires { E{Given{}..., any_field{}}; })
-  return count_fields<E, Given..., any_field>();
- else
-  return sizeof...(Given);
-}
 template <class E>
 inline constexpr bool is_record = std::is_aggregate_v<E>&& std::is_class_v<E> && !std::is_empty_v<E>;
 template <class T, std::size_t N>
@@ -1484,36 +1535,9 @@ constexpr auto fields_of(E& e) {
  if constexpr (is_tuple<plain>) {
   return std::apply([](auto&... f) { return std::tuple<decltype(f)...>(f...); }, e);
  } else {
-  constexpr std::size_t n = count_fields<plain>();
-  static_assert(n > 0 && n < 10, "data pipeline: a record is an aggregate of one to nine fields");
-  if constexpr (n == 1) {
-   auto& [a] = e;
-   return std::tie(a);
-  } else if constexpr (n == 2) {
-   auto& [a, b] = e;
-   return std::tie(a, b);
-  } else if constexpr (n == 3) {
-   auto& [a, b, c] = e;
-   return std::tie(a, b, c);
-  } else if constexpr (n == 4) {
-   auto& [a, b, c, d] = e;
-   return std::tie(a, b, c, d);
-  } else if constexpr (n == 5) {
-   auto& [a, b, c, d, f] = e;
-   return std::tie(a, b, c, d, f);
-  } else if constexpr (n == 6) {
-   auto& [a, b, c, d, f, g] = e;
-   return std::tie(a, b, c, d, f, g);
-  } else if constexpr (n == 7) {
-   auto& [a, b, c, d, f, g, h] = e;
-   return std::tie(a, b, c, d, f, g, h);
-  } else if constexpr (n == 8) {
-   auto& [a, b, c, d, f, g, h, i] = e;
-   return std::tie(a, b, c, d, f, g, h, i);
-  } else {
-   auto& [a, b, c, d, f, g, h, i, j] = e;
-   return std::tie(a, b, c, d, f, g, h, i, j);
-  }
+  static_assert(tapegraph::detail::member_count<plain>() > 0,
+     "data pipeline: a record is an aggregate of one to sixteen fields");
+  return tapegraph::detail::with_members(e, [](auto&... f) { return std::tie(f...); });
  }
 }
 template <class E>

@@ -8506,8 +8506,11 @@ TG_DEFINITION int processors_of_quota(std::string_view quota) {
 }
 TG_DEFINITION int threads_of(std::string_view text) {
  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+ while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
  int threads = 0;
- if (std::from_chars(text.data(), text.data() + text.size(), threads).ec != std::errc()) return 0;
+ const char* const end = text.data() + text.size();
+ const auto [next, error] = std::from_chars(text.data(), end, threads);
+ if (error != std::errc() || (next != end && *next != ',')) return 0;
  return std::clamp(threads, 0, 1 << 15);
 }
 #if defined(__linux__)

@@ -66,7 +66,7 @@ outcome outcome_of(Model& model, const tg::history& h) {
 } // namespace
 
 TEST_CASE("any number of ranks trains to the same bits") {
-    const thread_limit one(1); // OpenMP's threads and ranks' do not mix
+    const thread_limit one(1); // ranks are threads already
     // Batches of 16, 16, 16, 16 and 3: in the last one some shards, and with them ranks, have no records.
     const auto set = texts(67);
     const tg::fit_options options{.epochs = 4, .batch_size = 16, .verbose = 0};

@@ -79,7 +79,7 @@ const tg::fit_options two_epochs{.epochs = 2, .batch_size = 16, .verbose = 0};
 
 template <bool Sparse = true, class Optimizer>
 void trains_alike(const Optimizer& optimizer) {
-    const thread_limit one(1); // OpenMP's threads and ranks' do not mix
+    const thread_limit one(1); // ranks are threads already
     const auto set = texts(35);
     auto whole = made<Sparse>(optimizer, nullptr);
     whole.variables().set_trainable("narrow/bias", false);

@@ -39,7 +39,7 @@ def contracted(compiler, include):
         source = pathlib.Path(folder) / "kernels.cpp"
         source.write_text(SOURCE, encoding="utf-8")
         result = subprocess.run(
-            [compiler, "-std=c++20", "-O1", "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", 
+            [compiler, "-std=c++20", "-O1", "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm",
              "-DTG_INSTRUCTION_SETS=4", f"-I{include}", "-o", "-", str(source)], capture_output=True, text=True, check=False)
     if result.returncode != 0:
         sys.exit(result.stderr)

@@ -187,7 +187,7 @@ TEST_CASE("broadcast_copy: missing and single axes repeat") {
                                            {{1, 300}, {400, 300}}, {{400, 1}, {400, 301}},
                                            {{3, 4}, {3, 4}},       {{1, 3}, {0, 3}}};
     for (const auto& shapes : cases) {
-        const list &from = shapes.first, &to = shapes.second; // bindings cannot be captured by OpenMP in clang
+        const list &from = shapes.first, &to = shapes.second;
         const auto x = counted<double>(product(from));
         std::vector<double> expected(static_cast<std::size_t>(product(to)));
         each(to, [&](const list& at, std::size_t i) {

@@ -28,8 +28,9 @@ TEST_CASE("a quota grants whole processors, at least one") {
 TEST_CASE("the first number of a variable is the number of threads") {
     CHECK(cpu::threads_of("4") == 4);
     CHECK(cpu::threads_of(" 4,2") == 4);
+    CHECK(cpu::threads_of(" 4 ") == 4);
     CHECK(cpu::threads_of("99999") == 1 << 15);
-    for (const char* none : {"", "0", "-3", "many", ",2"}) CHECK(cpu::threads_of(none) == 0);
+    for (const char* none : {"", "0", "-3", "many", ",2", "4x", "2.5", "99999999999"}) CHECK(cpu::threads_of(none) == 0);
 }
 
 #if !defined(_WIN32)
@@ -56,7 +57,7 @@ TEST_CASE("the environment says how many threads, or the system") {
         const variable own("TAPEGRAPH_NUM_THREADS", "7");
         CHECK(cpu::wanted_threads() == 7);
     }
-    for (const char* wrong : {"0", "two", "-1"}) {
+    for (const char* wrong : {"0", "two", "-1", "2 threads"}) {
         const variable own("TAPEGRAPH_NUM_THREADS", wrong);
         CHECK(support::message_of<tg::argument_error>([] { (void)cpu::wanted_threads(); }) ==
               "TAPEGRAPH_NUM_THREADS='" + std::string(wrong) + "': expected a number of threads, 1 or more");

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 /// A step makes no heap allocation after the first, for smaller batches neither. Counts everything malloc hands out, which
-/// is also where new and OpenMP's runtime get theirs.
+/// is also where new gets its own.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

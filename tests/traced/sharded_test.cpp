@@ -89,7 +89,7 @@ auto scaled(const Model& model, int shards) {
 } // namespace
 
 TEST_CASE("run-time graphs in shards: a fit has the bits of graph mode, on any number of ranks") {
-    const thread_limit one(1); // OpenMP's threads and ranks' do not mix
+    const thread_limit one(1); // ranks are threads already
     const std::string right = trained(made<tg::graph>(fixed_words{}, adam));
     CHECK(trained(made<tg::traced>(words_and_norm{}, adam)) == right);
     for (const int size : {2, 8}) {

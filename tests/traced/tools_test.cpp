@@ -59,7 +59,7 @@ TEST_CASE("run-time graphs: explain, summary and profile are those of a compiled
     };
     CHECK(numbers_of(traced) == numbers_of(compiled));
     CHECK(tg::explain(traced.training_view(), {.batch_size = 3}).find("matmul") != std::string::npos);
-    const auto records = batch(8, 1); // named, because clang's OpenMP captures no bindings
+    const auto records = batch(8, 1);
     tg::profile_options few;
     few.steps = 2;
     few.warm_up = 1;

@@ -13,7 +13,7 @@
 #include <new>
 
 // Counts what a step asks of the heap. The C functions are replaced where glibc offers its own under another name, so that
-// OpenMP's and the library's direct calls count too; sanitizers bring their own and are left alone.
+// the library's direct calls count, too; sanitizers bring their own and are left alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define NN_TEST_COUNTS_MALLOC 0
 #elif defined(__has_feature)

@@ -38,7 +38,8 @@ namespace tapegraph::cpu::detail {
 /// time in each period; Linux, cpu.max), at least one; 0 for "max" and for anything else.
 int processors_of_quota(std::string_view quota);
 
-/// What `OMP_NUM_THREADS=4,2` and `TAPEGRAPH_NUM_THREADS=4` ask for: the first number; 0 for none.
+/// What `OMP_NUM_THREADS=4,2` and `TAPEGRAPH_NUM_THREADS=4` ask for: the first number; 0 for none, and
+/// where anything but a comma follows it.
 int threads_of(std::string_view text);
 
 /// The processors that the affinity of the process and the quotas of its control groups allow.
@@ -64,8 +65,11 @@ TG_DEFINITION int processors_of_quota(std::string_view quota) {
 
 TG_DEFINITION int threads_of(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
     int threads = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), threads).ec != std::errc()) return 0;
+    const char* const end = text.data() + text.size();
+    const auto [next, error] = std::from_chars(text.data(), end, threads);
+    if (error != std::errc() || (next != end && *next != ',')) return 0;
     return std::clamp(threads, 0, 1 << 15);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <tapegraph/core/aggregates.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/expr/derivatives.hpp>
 #include <tapegraph/expr/transforms.hpp>
-#include <tapegraph/scalar/aggregates.hpp>
 #include <tapegraph/scalar/jet.hpp>
 #include <tapegraph/scalar/number.hpp>
 
@@ -113,8 +113,9 @@ template <structure S, std::size_t I>
 constexpr bool holds_numbers() {
     using T = typename number_type_of<S>::type;
     using other = std::conditional_t<std::is_same_v<T, real<double>>, real<float>, real<double>>;
-    return !std::is_same_v<std::tuple_element_t<I, member_types<S>>,
-                           std::tuple_element_t<I, member_types<typename rebound<S, T, other>::type>>>;
+    return !std::is_same_v<
+        std::tuple_element_t<I, tapegraph::detail::member_types<S>>,
+        std::tuple_element_t<I, tapegraph::detail::member_types<typename rebound<S, T, other>::type>>>;
 }
 
 /// Lengths are signed in some libraries.
@@ -148,7 +149,7 @@ template <class Make, structure R>
 auto mapped_aggregate(const Make& make, const R& r) {
     using T = typename number_type_of<R>::type;
     using result = typename rebound<R, T, made_number<Make, R>>::type;
-    return with_members(r, [&](const auto&... members) {
+    return tapegraph::detail::with_members(r, [&](const auto&... members) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
                 if constexpr (holds_numbers<R, K>())
@@ -196,7 +197,7 @@ void for_each_number(const F& f, const R& r) {
     else if constexpr (requires { r.parts(); })
         for_each_number(f, r.parts());
     else if constexpr (structure<R>)
-        with_members(r, [&](const auto&... members) {
+        tapegraph::detail::with_members(r, [&](const auto&... members) {
             [&]<std::size_t... I>(std::index_sequence<I...>) {
                 const auto member = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const auto& m) {
                     if constexpr (holds_numbers<R, K>()) for_each_number(f, m);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/aggregates.hpp>
 
 #include <array>
 #include <cstddef>
@@ -20,21 +20,6 @@ inline constexpr bool is_tuple<std::tuple<Fields...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = true;
 
-struct any_field {
-    template <class T>
-    operator T() const; // NOLINT: implicit, because it stands for a field of any type
-};
-
-template <class E, class... Given>
-consteval std::size_t count_fields() {
-    if constexpr (sizeof...(Given) > 9)
-        return 0;
-    else if constexpr (requires { E{Given{}..., any_field{}}; })
-        return count_fields<E, Given..., any_field>();
-    else
-        return sizeof...(Given);
-}
-
 /// Whether an aggregate's fields are columns; specialise it for an aggregate that is one value,
 /// such as std::array.
 template <class E>
@@ -52,36 +37,9 @@ constexpr auto fields_of(E& e) {
     if constexpr (is_tuple<plain>) {
         return std::apply([](auto&... f) { return std::tuple<decltype(f)...>(f...); }, e);
     } else {
-        constexpr std::size_t n = count_fields<plain>();
-        static_assert(n > 0 && n < 10, "data pipeline: a record is an aggregate of one to nine fields");
-        if constexpr (n == 1) {
-            auto& [a] = e;
-            return std::tie(a);
-        } else if constexpr (n == 2) {
-            auto& [a, b] = e;
-            return std::tie(a, b);
-        } else if constexpr (n == 3) {
-            auto& [a, b, c] = e;
-            return std::tie(a, b, c);
-        } else if constexpr (n == 4) {
-            auto& [a, b, c, d] = e;
-            return std::tie(a, b, c, d);
-        } else if constexpr (n == 5) {
-            auto& [a, b, c, d, f] = e;
-            return std::tie(a, b, c, d, f);
-        } else if constexpr (n == 6) {
-            auto& [a, b, c, d, f, g] = e;
-            return std::tie(a, b, c, d, f, g);
-        } else if constexpr (n == 7) {
-            auto& [a, b, c, d, f, g, h] = e;
-            return std::tie(a, b, c, d, f, g, h);
-        } else if constexpr (n == 8) {
-            auto& [a, b, c, d, f, g, h, i] = e;
-            return std::tie(a, b, c, d, f, g, h, i);
-        } else {
-            auto& [a, b, c, d, f, g, h, i, j] = e;
-            return std::tie(a, b, c, d, f, g, h, i, j);
-        }
+        static_assert(tapegraph::detail::member_count<plain>() > 0,
+                      "data pipeline: a record is an aggregate of one to sixteen fields");
+        return tapegraph::detail::with_members(e, [](auto&... f) { return std::tie(f...); });
     }
 }
 

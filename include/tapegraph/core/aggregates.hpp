@@ -9,7 +9,7 @@
 
 /// The members of aggregates, which are structures without constructors, in order: of up to 16 members, without base classes.
 
-namespace tapegraph::scalars {
+namespace tapegraph::detail {
 
 template <std::size_t>
 struct any_member {
@@ -75,4 +75,4 @@ struct list_of_types {
 template <class S>
 using member_types = decltype(with_members(std::declval<S&>(), list_of_types{}));
 
-} // namespace tapegraph::scalars
+} // namespace tapegraph::detail
