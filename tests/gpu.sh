@@ -20,7 +20,7 @@ cd "$root" || exit 2
 tests='program_by_nvcc|test_gpu_.*'
 case ${1:-} in
 build)
-    build_for_gpu "${2:-90}" "$tests|bench_(gpu|compare)_.*"
+    build_for_gpu "${2:-90}" "$tests|bench_(gpu|compare)_.*|(batch|mode)_study"
     ;;
 pack)
     archive=${2:-build/gpu/tapegraph-gpu.tar.xz}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that is to be known of a GPU, from an unpacked archive of tests/gpu.sh pack: no compiler, no CMake, no network.
 #
-#   gpu_plan.sh [stage...]        sanity numerics layers steps profile sanitizer (the default: all, in this order)
+#   gpu_plan.sh [stage...]        sanity numerics layers steps profile studies sanitizer (the default: all, in this order)
 #
 # A line for each result, as it comes: stage, name, ok or what went wrong, seconds, figures. A failure never stops the rest; what hangs
 # is ended by a limit of its own; only sanity ends the plan, because nothing else would run either. PLAN_SECONDS (default 420) is the
@@ -15,7 +15,7 @@ logs=$PWD/logs
 mkdir -p "$out" "$logs"
 total=${PLAN_SECONDS:-420}
 jobs=${PLAN_JOBS:-8}
-stages=${*:-sanity numerics layers steps profile sanitizer}
+stages=${*:-sanity numerics layers steps profile studies sanitizer}
 left() { echo $((total > SECONDS ? total - SECONDS : 0)); }
 least() { echo $(($1 < $2 ? $1 : $2)); }
 
@@ -84,8 +84,8 @@ sanitizer() {
     [ -x "$tool" ] || { say sanitizer all "compute-sanitizer was not found" 0 ""; return; }
     export TAPEGRAPH_GPU_ALLOCATOR=plain # every buffer an allocation of its own, so that its ends are seen
     # The first cases of each program: all of them would take many minutes. Races: in our kernels, not in cuBLAS's.
-    for name in $(tests); do
-        for check in memcheck racecheck; do
+    for name in $(tests | grep -E "${SANITIZER_ONLY:-.}"); do
+        for check in ${SANITIZER_TOOLS:-memcheck racecheck}; do
             [ "$(left)" -gt 8 ] || { say sanitizer "$check of $name" "left out: no time" 0 ""; continue; }
             options=(--tool "$check" --error-exitcode 86)
             [ $check = memcheck ] || options+=(--kernel-name kernel_substring=tapegraph)
@@ -130,19 +130,34 @@ profile() {
     say profile all "status $?" "$SECONDS" "$(find "$logs/profiles" -type f 2>/dev/null | wc -l) profiles"
 }
 
+# study NAME LIMIT PROGRAM ARGUMENT...: both modes, in folder $out/study-NAME.
+study() {
+    local start=$SECONDS status=0
+    LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/lib" timeout -k 3 "$2" "bin/$3" "${@:4}" --device gpu --fresh --out "$out/study-$1" >"$out/study-$1.txt" 2>"$logs/study-$1.txt" || status=$?
+    say studies "$1" "status $status, $(grep -c -E '^(graph|eager) |^\|' "$out/study-$1.txt") lines" $((SECONDS - start)) \
+        "$(tail -n 1 "$logs/study-$1.txt")"
+}
+# STUDIES (all of them): names of those that are run.
+studies() {
+    local wanted=" ${STUDIES:-rnn cnn modes} "
+    case $wanted in *" rnn "*) study rnn 60 batch_study --model rnn --batch-sizes all --seconds 30 ;; esac
+    case $wanted in *" cnn "*) study cnn 80 batch_study --batch-sizes all --seconds 40 ;; esac
+    case $wanted in *" modes "*) study modes 80 mode_study --iterations 20 --seconds 2 --sources arrays ;; esac
+}
+
 : >"$out/results.tsv"
 find_cublas
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
-case " $stages " in *" steps "*) [ "${WARM:-1}" = 0 ] || warm ;; esac
+case " $stages " in *" steps "*) [ "${WARM:-1}" = 0 ] || warm ;; *) [ "${WARM:-0}" = 0 ] || warm ;; esac
 warming=$(jobs -rp)
 jobs=$((jobs + $(wc -w <<<"$warming")))
 for stage in $stages; do
-    if [ "$stage" = layers ] && [ -n "$warming" ]; then # from here on the GPU is one program's alone
+    case $stage in layers | steps | profile | studies) # from here on the GPU is one program's alone
         # shellcheck disable=SC2086
-        kill $warming 2>/dev/null
-        wait
+        [ -z "$warming" ] || { kill $warming 2>/dev/null; wait; }
         jobs=${PLAN_JOBS:-8} warming=
-    fi
+        ;;
+    esac
     start=$SECONDS
     if ! $stage && [ "$stage" = sanity ]; then
         say sanity all "FAILED: the plan ends" $((SECONDS - start)) ""

@@ -47,7 +47,7 @@ configure_for_gpu() {
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$1-real" \
         "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$1-real" $(cublas_of_python) -DTAPEGRAPH_BUILD_TESTS=ON \
-        -DTAPEGRAPH_BUILD_BENCHMARKS=ON -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF \
+        -DTAPEGRAPH_BUILD_BENCHMARKS=ON -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=ON -DTAPEGRAPH_CUDA_EXAMPLES=ON \
         -DTAPEGRAPH_INSTRUCTION_SETS=avx2 -DTAPEGRAPH_KERNELS_INSTRUCTION_SETS=2 \
         ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
     echo "not configured:$(awk '
@@ -78,11 +78,16 @@ build_for_gpu() {
 pack_for_gpu() {
     local to=build/gpu/packed program
     rm -rf "$to"
-    mkdir -p "$to/bin" "$to/benchmarks"
-    for program in build/gpu/tests/cuda/{test_gpu_*,program_by_nvcc} build/gpu/benchmarks/bench_{gpu,compare}_*; do
+    mkdir -p "$to/bin" "$to/lib" "$to/benchmarks"
+    for program in build/gpu/tests/cuda/{test_gpu_*,program_by_nvcc} build/gpu/benchmarks/bench_{gpu,compare}_* \
+        build/gpu/examples/{batch,mode}_study; do
         [ -f "$program" ] && [ -x "$program" ] || continue
         strip -o "$to/bin/${program##*/}" "$program"
     done
+    # Libraries of readers, which the other machine may lack; not the system's own, the driver's or cuBLAS.
+    ldd "$to"/bin/* 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
+        grep -v -E '/(ld-|libc\.|libm\.|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libcu|libnv)' |
+        while read -r library; do cp -L "$library" "$to/lib/"; done
     cp tests/gpu_plan.sh "$to/"
     cp -r benchmarks/gpu_*.py benchmarks/compare "$to/benchmarks/"
     rm -rf "$to"/benchmarks/compare/{*.cpp,*.hpp,__pycache__}
