@@ -1,0 +1,151 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/attention.cuh>
+#include <tapegraph/cuda/kernels/flash_products.cuh>
+
+/// What flash_attention.cuh does with a tile of scores between its products. Rows are a warp's 16
+/// queries and columns 64 keys or, with `ByKeys`, the other way round.
+
+namespace tapegraph::cuda::kernels {
+
+struct flash_arguments : attention_arguments<float> {
+    flash_rows depth, width, part; ///< part: columns of values that a block has results of
+};
+
+/// e^x for x up to 0.
+__device__ inline float flash_exp(float x) { return exp2f(x * 1.44269504f); }
+
+__device__ inline int flash_warp() { return static_cast<int>(threadIdx.x) / 32; }
+__device__ inline int flash_bounded(std::int64_t x) {
+    return static_cast<int>(x < -2 * flash_side ? -2 * flash_side : x > 2 * flash_side ? 2 * flash_side : x);
+}
+__device__ inline const float* query_rows(const flash_arguments& g, const float* x, const flash_rows& of,
+                                          std::int64_t head, std::int64_t query) {
+    return x + query_row(g.s, head, query) * of.columns;
+}
+
+/// The block's number of (tile, head, segment of 64 columns), segments first.
+struct flash_place {
+    std::int64_t tile, head;
+    int segment;
+
+    __device__ flash_place(std::int64_t number, std::int64_t heads, int segments)
+        : tile(number / segments / heads),
+          head(number / segments % heads),
+          segment(static_cast<int>(number % segments)) {}
+};
+
+/// Scales scores, adds the bias, and makes those of keys that are not seen -infinity.
+template <class Products, bool ByKeys>
+__device__ void finish_scores(const flash_arguments& g, typename Products::sums& x, std::int64_t head,
+                              std::int64_t first_row, std::int64_t first_column) {
+    const cpu::attention_shape& s = g.s;
+    const auto scale = static_cast<float>(s.scale);
+    TG_UNROLL
+    for (int r = 0; r < Products::rows; ++r) TG_UNROLL
+    for (int c = 0; c < Products::columns; ++c) x.at(r, c) *= scale;
+    constexpr int tile_queries = ByKeys ? flash_side : flash_rows_of_warp,
+                  tile_keys = ByKeys ? flash_rows_of_warp : flash_side;
+    const std::int64_t first_query = ByKeys ? first_column : first_row, first_key = ByKeys ? first_row : first_column;
+    const int queries = flash_bounded(s.time - first_query), keys = flash_bounded(s.steps - first_key);
+    // Query i of the tile sees its keys up to i + diagonal.
+    const int diagonal = s.causal ? flash_bounded(first_query + s.offset - first_key) : flash_side;
+    if (!s.biased && queries >= tile_queries && keys >= tile_keys && diagonal >= tile_keys - 1) return;
+    const float hidden = -math::detail::traits<float>::infinity;
+    const float* const bias = g.of.bias + head / s.heads * s.bias_strides[0] + head % s.heads * s.bias_strides[1] +
+                              first_query * s.bias_strides[2] + first_key * s.bias_strides[3];
+    TG_UNROLL
+    for (int r = 0; r < Products::rows; ++r) TG_UNROLL
+    for (int c = 0; c < Products::columns; ++c) {
+        const int row = Products::row(r), column = Products::column(c);
+        const int query = ByKeys ? column : row, key = ByKeys ? row : column;
+        float score = x.at(r, c);
+        if (query >= queries || key >= keys || key > query + diagonal) {
+            score = hidden;
+        } else if (s.biased) {
+            const float b = bias[query * s.bias_strides[2] + key * s.bias_strides[3]];
+            score = b == hidden ? hidden : score + b;
+        }
+        x.at(r, c) = score;
+    }
+}
+
+/// Which of a thread's 32 weights dropout keeps: those numbered by row and column, one bit each.
+template <class Products, bool ByKeys>
+__device__ std::uint32_t kept_weights(const flash_arguments& g, std::int64_t head, std::int64_t first_row,
+                                      std::int64_t first_column) {
+    const cpu::attention_shape& s = g.s;
+    const random::address from = random::address_of(g.of.address);
+    const auto rate = static_cast<float>(s.rate);
+    std::uint32_t kept = 0;
+    TG_ROLLED
+    for (int i = 0; i < Products::rows * Products::columns; ++i) {
+        const std::int64_t row = first_row + Products::row(i / Products::columns),
+                           column = first_column + Products::column(i % Products::columns);
+        const std::int64_t query = ByKeys ? column : row, key = ByKeys ? row : column;
+        const auto index = static_cast<std::uint64_t>((head * s.time + query) * s.steps + key);
+        std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+        random::detail::words(from, static_cast<std::uint32_t>(index / 4), static_cast<std::uint32_t>(index / 4 >> 32),
+                              w0, w1, w2, w3);
+        const std::uint32_t low = index % 2 == 0 ? w0 : w1, high = index % 2 == 0 ? w2 : w3;
+        const float drawn = random::uniform01<float>(index % 4 < 2 ? low : high);
+        kept |= static_cast<std::uint32_t>(drawn >= rate) << i;
+    }
+    return kept;
+}
+/// The factor that dropout has for a weight.
+template <class Products>
+__device__ float kept_factor(std::uint32_t kept, int r, int c, float factor) {
+    return (kept >> (r * Products::columns + c) & 1u) != 0 ? factor : 0.0f;
+}
+
+/// The derivative by a score: from its weight, the derivative by the dropped weight and the factor of
+/// dropout.
+__device__ inline float flash_slope(float weight, float by_weight, float factor, float delta) {
+    return weight == 0 ? 0.0f : weight * ((factor == 0 ? 0.0f : by_weight * factor) - delta);
+}
+
+/// Whether this thread's results are all finite.
+template <class Products>
+__device__ bool are_finite(typename Products::sums& x) {
+    float zero = 0;
+    TG_UNROLL
+    for (int r = 0; r < Products::rows; ++r) TG_UNROLL
+    for (int c = 0; c < Products::columns; ++c) zero = multiply_add(x.at(r, c), 0.0f, zero);
+    return zero == 0;
+}
+template <class Products>
+__device__ void clear(typename Products::sums& x) {
+    TG_UNROLL
+    for (int r = 0; r < Products::rows; ++r) TG_UNROLL
+    for (int c = 0; c < Products::columns; ++c) x.at(r, c) = 0;
+}
+/// Calls store(r, c, result) for this thread's results, but for rows
+/// whose bit of `left_out` is set.
+template <class Products, class F>
+__device__ void store_results(typename Products::sums& x, std::int64_t rows, std::int64_t columns, unsigned left_out,
+                              const F& store) {
+    TG_UNROLL
+    for (int r = 0; r < Products::rows; ++r) {
+        if (Products::row(r) >= rows || (left_out >> r & 1u) != 0) continue;
+        TG_UNROLL
+        for (int c = 0; c < Products::columns; ++c)
+            if (Products::result_column(c) < columns) store(r, c, x.at(r, c));
+    }
+}
+
+/// delta of each query; `Lanes` neighbouring threads add a row.
+template <int Lanes>
+__global__ void flash_delta(flash_arguments g, std::int64_t rows, const float* y, float* delta) {
+    const cpu::attention_shape& s = g.s;
+    const std::int64_t row = g.first + thread_number() / Lanes, used = row < rows ? row : rows - 1;
+    const std::int64_t at = query_row(s, used / s.time, used % s.time) * s.width;
+    float sum = 0;
+    for (std::int64_t c = threadIdx.x % Lanes; c < s.width; c += Lanes)
+        sum = multiply_add(g.dy[at + c], y[at + c], sum);
+    TG_UNROLL
+    for (int bits = Lanes / 2; bits > 0; bits /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, bits);
+    if (row < rows && threadIdx.x % Lanes == 0) delta[row] = sum;
+}
+
+} // namespace tapegraph::cuda::kernels
