@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -54,6 +57,42 @@ TEST_CASE("convolution of few channels on a device: all operations are exact") {
     for (const auto& g : {first_layers[1], first_layers[3]}) check_operations<double>(g);
 }
 
+// Whole numbers this small are exact in TF32.
+TEST_CASE("convolution of few channels on a device: on tensor cores all operations are exact") {
+    const tg::math_mode_scope in(tg::math_mode::tf32);
+    for (const auto& g : first_layers) {
+        for (const auto pass : {cuda::convolution_pass::forward, cuda::convolution_pass::filter_gradient})
+            CHECK(cuda::detail::few_channels_tiling::on_tensor_cores(g, pass).valid);
+        in_orders([&] { check_operations<float>(g); });
+    }
+}
+
+TEST_CASE("convolution of few channels on a device: tensor cores round factors and nothing else") {
+    const tg::math_mode_scope in(tg::math_mode::tf32);
+    const auto g = geometry(2, 17, 21, 3, 3, 3, 150, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    const auto numbers = [](std::int64_t count, std::uint64_t seed) {
+        std::vector<float> v(static_cast<std::size_t>(count));
+        for (float& each : v) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            each = static_cast<float>(static_cast<double>(seed >> 11) * 0x1p-52 - 1);
+        }
+        return v;
+    };
+    const auto x = numbers(n.x, 1), w = numbers(n.w, 2), dy = numbers(n.y, 3);
+    // As for measured plans: eight standard deviations of rounding.
+    const auto close = [](const auto& call, std::int64_t k) {
+        const auto want = call.on_cpu(), got = call.on_device();
+        double largest = 0;
+        for (std::size_t i = 0; i < want.size(); ++i)
+            largest = std::max(largest, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
+        CHECK(largest > 0); // factors were rounded
+        CHECK(largest <= cuda::detail::convolution_difference(k, sizeof(float), tg::math_mode::tf32));
+    };
+    close(convolution_call<tg::convolution_op, float>(g, {x, w}), 27);
+    close(convolution_call<tg::convolution_filter_gradient_op, float>(g, {x, dy}), 2 * 17 * 21);
+}
+
 // A tile may contain windows of outputs beyond the image's end that read the image: they must not
 // count.
 TEST_CASE("convolution of few channels on a device: NaN only where the image's outputs see it") {
@@ -66,6 +105,8 @@ TEST_CASE("convolution of few channels on a device: NaN only where the image's o
         x[static_cast<std::size_t>(i)] = NAN; // a row that no window reaches
     const convolution_call<tg::convolution_filter_gradient_op, float> call(g, {x, dy});
     const auto want = call.on_cpu();
+    CHECK(call.on_device() == want);
+    const tg::math_mode_scope in(tg::math_mode::tf32);
     CHECK(call.on_device() == want);
 }
 

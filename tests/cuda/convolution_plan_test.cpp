@@ -234,12 +234,23 @@ TEST_CASE("convolution plans: first layers") {
     const auto first = geometry(32, 50, 50, 3, 3, 3, 150);
     for (auto mode : modes) {
         const auto forward = choose_convolution(first, convolution_pass::forward, 4, mode, {132, true});
-        CHECK(forward.algorithm == convolution_algorithm::few_channels);
+        const bool on_cores = mode == math_mode::tf32;
+        CHECK(forward.algorithm == (on_cores ? convolution_algorithm::few_channels_tensor_cores
+                                             : convolution_algorithm::few_channels));
         CHECK(forward.workspace == 0);
         const auto filter = choose_convolution(first, convolution_pass::filter_gradient, 4, mode, {132, true});
         CHECK(filter.algorithm !=
               convolution_algorithm::few_channels); // a fifth to a third of the others' speed on an H200
+        CHECK((filter.algorithm == convolution_algorithm::few_channels_tensor_cores) == on_cores);
         CHECK(filter.workspace <= convolution_workspace_limit);
+    }
+    for (const auto pass : {convolution_pass::forward, convolution_pass::filter_gradient}) {
+        const auto older = choose_convolution(first, pass, 4, math_mode::tf32, {132, false});
+        CHECK(older.algorithm != convolution_algorithm::few_channels_tensor_cores);
+        const auto on_cores = detail::few_channels_tiling::on_tensor_cores(first, pass);
+        CHECK(on_cores.columns == 160);
+        CHECK(on_cores.tiles * on_cores.pixels == 32 * 48 * 48);
+        CHECK(detail::few_channels_tiling::on_tensor_cores(geometry(1, 32, 32, 3, 3, 3, 64), pass).columns == 64);
     }
     const detail::few_channels_tiling t(first, convolution_pass::forward, 4);
     CHECK(t.columns == 160);

@@ -67,26 +67,29 @@ struct pixel_tiles {
     }
     /// The offset in the halo where the window of the tile's output `pixel` begins, and the offset
     /// of a tap from there.
-    template <int C>
-    __device__ int window(int pixel) const {
+    __device__ int window(int pixel, int channels) const {
         const int row = pixel >> tile_log, column = pixel & ((1 << tile_log) - 1);
-        return (row * stride_height * halo_width + column * stride_width) * C;
+        return (row * stride_height * halo_width + column * stride_width) * channels;
     }
-    template <int C>
-    __device__ int tap(int u, int v) const {
-        return (u * dilation_height * halo_width + v * dilation_width) * C;
+    __device__ int tap(int u, int v, int channels) const {
+        return (u * dilation_height * halo_width + v * dilation_width) * channels;
     }
-    template <int C, class T>
-    __device__ void load_halo(const T* x, const place& p, T* halo, int thread, int threads) const {
-        const int row = p.row * stride_height - pad_top, first = (p.column * stride_width - pad_left) * C;
-        const T* const image = x + static_cast<std::int64_t>(p.image) * in_height * in_width * C;
-        for (int i = thread; i < halo_height * halo_width * C; i += threads) {
+    /// Calls f(index, address) for a thread's elements of a halo; the address is null outside of the image.
+    template <class T, class F>
+    __device__ void each_of_halo(const T* x, const place& p, int channels, int thread, int threads, const F& f) const {
+        const int row = p.row * stride_height - pad_top, first = (p.column * stride_width - pad_left) * channels;
+        const T* const image = x + static_cast<std::int64_t>(p.image) * in_height * in_width * channels;
+        for (int i = thread; i < halo_height * halo_width * channels; i += threads) {
             const std::uint32_t line = by_halo_line.quotient(static_cast<std::uint32_t>(i));
             const int r = row + static_cast<int>(line);
             const int e = first + static_cast<int>(by_halo_line.remainder(static_cast<std::uint32_t>(i), line));
-            const bool inside = r >= 0 && r < in_height && e >= 0 && e < in_width * C;
-            halo[i] = inside ? image[static_cast<std::int64_t>(r) * in_width * C + e] : T(0);
+            const bool inside = r >= 0 && r < in_height && e >= 0 && e < in_width * channels;
+            f(i, inside ? image + static_cast<std::int64_t>(r) * in_width * channels + e : nullptr);
         }
+    }
+    template <int C, class T>
+    __device__ void load_halo(const T* x, const place& p, T* halo, int thread, int threads) const {
+        each_of_halo(x, p, C, thread, threads, [&](int i, const T* at) { halo[i] = at != nullptr ? *at : T(0); });
     }
     /// Pixel q, in row-major order, of the tile's 2 by 2 window v; both extents of the tile are
     /// even.
@@ -152,13 +155,12 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     int window[8];
     TG_UNROLL
     for (int r = 0; r < 8; ++r)
-        window[r] = p.tiles.template window<C>(Pooled ? p.tiles.pixel_of(first_window + r / 4 * 4, r % 4)
-                                                      : first_pixel + r * 4);
+        window[r] = p.tiles.window(Pooled ? p.tiles.pixel_of(first_window + r / 4 * 4, r % 4) : first_pixel + r * 4, C);
     T sum[8][TN]{};
     const T* weights = w + column;
     for (int u = 0; u < p.tiles.taps_height; ++u)
         for (int v = 0; v < p.tiles.taps_width; ++v) {
-            const T* const seen = halo + p.tiles.template tap<C>(u, v);
+            const T* const seen = halo + p.tiles.tap(u, v, C);
             TG_UNROLL
             for (int c = 0; c < C; ++c, weights += p.columns) {
                 T a[8];
@@ -229,7 +231,7 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     for (int r = 0; r < 8; ++r) {
         const int k = first_pair + lane / 8 + r * 4, t = k / C;
         const int u = t / p.tiles.taps_width, v = t % p.tiles.taps_width;
-        tap[r] = k < pairs ? p.tiles.template tap<C>(u, v) + k % C : 0; // surplus is not stored
+        tap[r] = k < pairs ? p.tiles.tap(u, v, C) + k % C : 0; // surplus is not stored
     }
     T sum[8][TN]{};
     const auto part = [&](unsigned split) {
@@ -246,7 +248,7 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
         __syncthreads();
         for (int pixel = turn; pixel < gradient_pixels; pixel += turns) {
             if (p.tiles.output(place, pixel) < 0) continue; // its window may lie in the image and hold anything
-            const T* const seen = halo + p.tiles.template window<C>(pixel);
+            const T* const seen = halo + p.tiles.window(pixel, C);
             const T* const row = dy + pixel * p.columns + column;
             T a[8];
             TG_UNROLL

@@ -5,6 +5,7 @@
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/direct_convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
+#include <tapegraph/cuda/kernels/few_channels_tensor.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 #include <tapegraph/cuda/ops/convolution/by_product.cuh>
@@ -166,6 +167,42 @@ void run_few_channels(const kernel_call& call, const char* operation, const conv
     }
 }
 
+/// The same on tensor cores, in TF32.
+template <convolution_pass Pass, bool Pooled = false>
+void run_few_channels_on_tensor_cores(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                                      const convolution_operands<float>& o, float* to, int splits) {
+    const few_channels_tiling t = few_channels_tiling::on_tensor_cores(g, Pass, Pooled);
+    kernels::few_channels_problem<float> p{kernels::pixel_tiles(g, t.pixels, t.tile_log),
+                                           static_cast<int>(g.out_channels),
+                                           t.columns,
+                                           0,
+                                           o.a,
+                                           o.b,
+                                           to};
+    const int channels = static_cast<int>(g.in_channels);
+    const int pairs = static_cast<int>(g.kernel_height * g.kernel_width * g.in_channels);
+    const unsigned across = pieces_of(p.n, t.columns);
+    if constexpr (Pass == convolution_pass::forward) {
+        p.bias = o.bias, p.relu = o.relu;
+        p.width = std::min(2, width_of(g.out_channels, g.out_channels, to));
+        const auto three_each = static_cast<std::int64_t>(context::current().properties().multiprocessors) * 3;
+        const driver::launch_shape shape{
+            {static_cast<unsigned>(std::min(t.tiles, three_each)), across}, 256u, t.shared};
+        launch(call, operation, shape,
+               t.columns == 160 ? kernels::few_channels_tensor_forward<160, Pooled>
+                                : kernels::few_channels_tensor_forward<64, Pooled>,
+               p, channels, pairs);
+    } else {
+        const int width = std::min(2, width_of(g.out_channels, g.out_channels, o.b));
+        const driver::launch_shape shape{
+            {static_cast<unsigned>(splits), across, pieces_of(pairs, kernels::gradient_taps)}, 256u, t.shared};
+        launch(call, operation, shape,
+               t.columns == 160 ? kernels::few_channels_tensor_filter_gradient<160>
+                                : kernels::few_channels_tensor_filter_gradient<64>,
+               p, channels, pairs, width);
+    }
+}
+
 /// Adds the slices of a split product in scratch memory.
 template <class T>
 void add_splits(const kernel_call& call, const char* operation, const convolution_operands<T>& o, std::int64_t count,
@@ -265,6 +302,9 @@ struct convolution_run {
         if (plan.algorithm == convolution_algorithm::few_channels) {
             if constexpr (Pass != convolution_pass::input_gradient)
                 run_few_channels<T, Pass>(call, operation, g, o, to, plan.splits);
+        } else if (plan.algorithm == convolution_algorithm::few_channels_tensor_cores) {
+            if constexpr (Pass != convolution_pass::input_gradient && std::is_same_v<T, float>)
+                run_few_channels_on_tensor_cores<Pass>(call, operation, g, o, to, plan.splits);
         } else {
             run_product(call, operation, g, o, plan, to);
         }

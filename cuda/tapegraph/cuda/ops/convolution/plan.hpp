@@ -22,7 +22,8 @@ enum class convolution_algorithm {
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
     direct,        ///< one thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
     product,       ///< a library's product, of pixels or of written-out windows (by_product.cuh)
-    warpgroups     ///< library_convolution.hpp: where it is linked, on compute capability 9.0
+    warpgroups,    ///< library_convolution.hpp: where it is linked, on compute capability 9.0
+    few_channels_tensor_cores ///< few_channels in TF32 (kernels/few_channels_tensor.cuh)
 };
 /// Algorithms that compute all of a pass themselves, in scratch memory of their own: no partial
 /// sums are added up after them.
@@ -227,6 +228,7 @@ struct few_channels_tiling {
     int warps_across = 0, columns = 0; ///< of a block's channels
     int tile_log = 0, pixels = 0;
     std::int64_t tiles = 0; ///< of all images
+    std::int64_t halo = 0;  ///< elements of x that a tile reads, rounded up to four
     std::size_t shared = 0; ///< bytes
 
     few_channels_tiling() = default;
@@ -249,6 +251,27 @@ struct few_channels_tiling {
             if (t.shared <= 48 * 1024 && (!valid || cost <= least)) *this = t, valid = true, least = cost;
         }
     }
+    /// For the kernels on tensor cores, which take floats alone: two blocks share a multiprocessor.
+    static few_channels_tiling on_tensor_cores(const convolution_geometry& g, convolution_pass pass,
+                                               bool pooled = false) {
+        few_channels_tiling least;
+        if (!few_channels_tiling(g, pass, sizeof(float), pooled).valid) return least;
+        for (const int columns : {160, 64}) {
+            few_channels_tiling t;
+            t.columns = columns;
+            t.pixels = pass == convolution_pass::forward ? 128 : 64;
+            t.cut(g, pass, sizeof(float), pooled);
+            const std::int64_t pairs = g.kernel_height * g.kernel_width * g.in_channels, rows = (pairs + 7) / 8 * 8;
+            const std::int64_t floats = pass == convolution_pass::forward
+                                            ? t.halo + rows * (columns + 9) + t.pixels * (columns / 2 + 8)
+                                            : 2 * (t.halo + t.pixels * (columns + 8)) + t.pixels;
+            t.shared = static_cast<std::size_t>(floats) * sizeof(float);
+            t.valid = t.shared <= 98 * 1024; // what every device from compute capability 8.0 on has
+            const auto padded = [&](int width) { return (g.out_channels + width - 1) / width * width; };
+            if (t.valid && (!least.valid || padded(columns) < padded(least.columns))) least = t;
+        }
+        return least;
+    }
 
 private:
     // Chooses the width that leaves the fewest pixels idle, and among those the smallest halo.
@@ -265,7 +288,8 @@ private:
         }
         const std::int64_t rows =
             pass == convolution_pass::forward ? g.kernel_height * g.kernel_width * g.in_channels : pixels;
-        shared = static_cast<std::size_t>((best_halo * g.in_channels + 3) / 4 * 4 + rows * columns) * element;
+        halo = (best_halo * g.in_channels + 3) / 4 * 4;
+        shared = static_cast<std::size_t>(halo + rows * columns) * element;
     }
 };
 

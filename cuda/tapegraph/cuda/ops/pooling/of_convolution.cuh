@@ -37,6 +37,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
             const detail::convolution_operands<T> o{x, w, c.out[0].as<T>(), bias, Relu};
             if (plan.algorithm == algorithm::few_channels)
                 detail::run_few_channels<T, convolution_pass::forward, true>(c, name, g.even, o, o.out, 1);
+            else if (plan.algorithm == algorithm::few_channels_tensor_cores)
+                pooled_on_tensor_cores(c, name, g.even, o);
             else
                 pass::template run_product<kernels::pooled_forward_problem<T>>(c, name, g.even, o, plan, o.out);
             return;
@@ -78,11 +80,18 @@ private:
         switch (plan.algorithm) {
         case algorithm::few_channels:
             return detail::few_channels_tiling(g.even, convolution_pass::forward, sizeof(T), true).valid;
+        case algorithm::few_channels_tensor_cores:
+            return detail::few_channels_tiling::on_tensor_cores(g.even, convolution_pass::forward, true).valid;
         case algorithm::multiply_adds:
         case algorithm::tensor_cores:
             return g.whole.kernel_height * g.whole.kernel_width * g.whole.group_in() <= kernels::longest_chain;
         default: return false;
         }
+    }
+    static void pooled_on_tensor_cores(const kernel_call& c, const char* name, const convolution_geometry& g,
+                                       const detail::convolution_operands<T>& o) {
+        if constexpr (std::is_same_v<T, float>)
+            detail::run_few_channels_on_tensor_cores<convolution_pass::forward, true>(c, name, g, o, o.out, 1);
     }
     // In scratch memory: the sums, followed by what the convolution itself needs.
     static std::size_t slices(const geometries& g, const convolution_plan& plan) {
