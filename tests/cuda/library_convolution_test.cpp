@@ -3,7 +3,7 @@
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #ifdef TG_SIMT
-#include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
+#include <tapegraph/cuda/ops/convolution/filter_gradient_by_warpgroups.cuh>
 #else
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
@@ -25,20 +25,39 @@ namespace kernels = tapegraph::cuda::kernels;
 
 namespace {
 
-constexpr auto forward = convolution_pass::forward, input_gradient = convolution_pass::input_gradient;
+constexpr auto forward = convolution_pass::forward, input_gradient = convolution_pass::input_gradient,
+               filter_gradient = convolution_pass::filter_gradient;
 
 #ifdef TG_SIMT
 using kernels::warpgroup_tile;
+
+/// The device that filter gradients are cut for, on the executor.
+struct cut_for {
+    int multiprocessors = 4;
+    std::size_t limit = filter_gradient_cut::usual_limit;
+};
+cut_for& current_cut() {
+    static cut_for c;
+    return c;
+}
 
 /// As the registered source does, in a given tile.
 template <class T, class... Tile>
 std::vector<T> run(const tg::convolution_geometry& g, convolution_pass pass, const library_convolution_operands& o,
                    std::int64_t count) {
-    const im2col_convolution c(g, pass);
-    const device_array<unsigned char> scratch(static_cast<std::int64_t>(warpgroup_scratch(c, sizeof(T)).bytes()));
     const device_array<T> results(count);
     library_convolution_operands to = o;
     to.results = results.data();
+    if (pass == filter_gradient) {
+        using gradient = filter_gradient_by_warpgroups<T, Tile...>;
+        const auto [multiprocessors, limit] = current_cut();
+        const std::size_t bytes = gradient::scratch_bytes(g, multiprocessors, limit);
+        const device_array<unsigned char> scratch(static_cast<std::int64_t>(bytes));
+        gradient("test", nullptr, g, to, scratch.data(), multiprocessors, limit).run();
+        return results.host();
+    }
+    const im2col_convolution c(g, pass);
+    const device_array<unsigned char> scratch(static_cast<std::int64_t>(warpgroup_scratch(c, sizeof(T)).bytes()));
     convolution_by_warpgroups<T>("test", nullptr, c, to, scratch.data()).template run<Tile...>(4);
     return results.host();
 }
@@ -93,7 +112,16 @@ bool passes_are_right(const tg::convolution_geometry& g) {
     check(forward, {x.data(), w.data(), nullptr}, y);
     check(forward, {x.data(), w.data(), nullptr, bias.data(), true}, activated);
     check(input_gradient, {dy.data(), w.data(), nullptr}, narrowed<T>(want.dx));
+    check(filter_gradient, {x.data(), dy.data(), nullptr}, narrowed<T>(want.dw));
     return right;
+}
+template <class T, class... Tile>
+bool filter_gradient_is_right(const tg::convolution_geometry& g) {
+    const expected<float> want(g);
+    const device_array<T> x(narrowed<T>(want.x)), dy(narrowed<T>(want.dy));
+    return !takes(g, filter_gradient, tg::dtype_of<T>) ||
+           run<T, Tile...>(g, filter_gradient, {x.data(), dy.data(), nullptr},
+                           static_cast<std::int64_t>(want.dw.size())) == narrowed<T>(want.dw);
 }
 
 using small_tile = warpgroup_tile<1, 64>;
@@ -143,12 +171,77 @@ TEST_CASE("convolutions by warpgroups: long sums are added in pieces") {
     }
 }
 
+// Images are innermost: fewer than a step of k, one more, several.
+TEST_CASE("filter gradients by warpgroups: numbers of images") {
+    if (!is_here()) return;
+    for (const int batch : {1, 31, 33, 64, 97}) {
+        const auto g = geometry(batch, 3, 4, 7, 2, 3, 11, 1, 1, 1, 0, 0, 1);
+        CAPTURE(batch);
+        in_orders([&] { CHECK(filter_gradient_is_right<float, small_tile>(g)); });
+        CHECK(filter_gradient_is_right<tg::half, small_tile>(g));
+    }
+}
+
+// Outputs beyond the 8 bits of a tap's offset, an image beyond those of the box's corners; with
+// steps, dilation and padding; a filter as long as the image; and rows, which are not such lines.
+TEST_CASE("filter gradients by warpgroups: long lines") {
+    if (!is_here()) return;
+    for (const auto& g :
+         {geometry(3, 1, 600, 3, 1, 9, 5, 1, 8), geometry(2, 1, 530, 5, 1, 4, 6, 1, 11, 0, 7, 0, 4, 1, 5),
+          geometry(2, 1, 300, 2, 1, 250, 3), geometry(33, 1, 290, 2, 1, 2, 3, 1, 9, 0, 1, 0, 1)}) {
+        CHECK(takes(g, filter_gradient, tg::dtype::f32));
+        CHECK(filter_gradient_is_right<float, small_tile>(g));
+    }
+    CHECK(filter_gradient_is_right<tg::half, small_tile>(geometry(3, 1, 300, 3, 1, 9, 5, 1, 5)));
+    CHECK(filter_gradient_is_right<float, small_tile>(geometry(3, 60, 1, 3, 9, 1, 5)));
+}
+
+#ifdef TG_SIMT
+TEST_CASE("filter gradients by warpgroups: parts of k, chains in a part, chunks of images") {
+    const auto right = [](const tg::convolution_geometry& g, const cut_for& c, bool parts, bool chunks) {
+        const tile_extents tile[]{{small_tile::Rows, small_tile::Columns}};
+        const filter_gradient_cut cut(g, sizeof(float), c.multiprocessors, tile, c.limit);
+        CHECK((cut.parts > 1) == parts);
+        CHECK((cut.images < g.batch) == chunks);
+        CHECK(cut.bytes() <= static_cast<std::int64_t>(c.limit));
+        current_cut() = c;
+        CHECK(filter_gradient_is_right<float, small_tile>(g));
+        CHECK(filter_gradient_is_right<tg::bfloat16, small_tile>(g));
+        current_cut() = {};
+    };
+    const auto plain = geometry(70, 7, 8, 6, 2, 3, 9, 2, 1, 1, 1, 0, 1);
+    right(plain, {}, true, false);
+    right(plain, {1}, false, false);
+    right(plain, {4, 110'000}, true, true);
+    right(plain, {1, 110'000}, false, true);
+    right(geometry(70, 4, 5, 6, 2, 3, 66), {4, 150'000}, true, true);
+    right(geometry(33, 13, 13, 2, 2, 2, 3), {1}, false, false); // 288 steps, chains of 248
+}
+
+TEST_CASE("filter gradients by warpgroups: cuts of layers") {
+    for (const int batch : {1, 32, 128, 1024, 5000})
+        for (const auto& g : {geometry(batch, 24, 24, 150, 5, 5, 300), geometry(batch, 1, 1400, 30, 1, 20, 64),
+                              geometry(batch, 32, 32, 64, 3, 3, 64, 2, 2, 1, 1, 1, 1)})
+            for (const std::size_t element : {2u, 4u}) {
+                const filter_gradient_cut cut(g, element, 132, warpgroup_tiles);
+                CHECK(cut.bytes() <= static_cast<std::int64_t>(filter_gradient_cut::usual_limit));
+                CHECK((cut.images == g.batch || cut.images % (128 / static_cast<int>(element)) == 0));
+                CHECK(cut.parts >= 1);
+                CHECK((cut.steps(cut.images) + cut.steps_of_part(cut.images) - 1) / cut.steps_of_part(cut.images) ==
+                      cut.parts); // the first chunk fills every slice
+                CHECK(cut.cycles > 0);
+            }
+}
+#endif
+
 TEST_CASE("convolutions by warpgroups: what is not taken") {
     using tg::dtype;
     const auto plain = geometry(2, 9, 9, 8, 3, 3, 8, 2, 2, 1, 1, 1, 1);
     CHECK(takes(plain, forward, dtype::f32) == is_here());
     CHECK_FALSE(takes(plain, input_gradient, dtype::f32)); // because of its stride
-    CHECK_FALSE(takes(plain, convolution_pass::filter_gradient, dtype::f32));
+    CHECK(takes(plain, filter_gradient, dtype::f32) == is_here());
+    CHECK_FALSE(takes(geometry(2, 9, 9, 8, 3, 3, 8, 1, 1, 1, 1, 1, 1, 1, 1, 2), filter_gradient, dtype::f32));
+    CHECK_FALSE(takes(geometry(0, 9, 9, 8, 3, 3, 8), filter_gradient, dtype::f32));
     CHECK_FALSE(takes(geometry(2, 9, 9, 8, 3, 3, 8, 1, 1, 1, 1, 1, 1, 1, 1, 2), forward, dtype::f32));
     CHECK_FALSE(takes(geometry(0, 9, 9, 8, 3, 3, 8), forward, dtype::f32));
     // The hardware's limits: padding up to 128 pixels, a tap's offset up to 255, steps up to 8, and
@@ -163,6 +256,16 @@ TEST_CASE("convolutions by warpgroups: what is not taken") {
                                    std::pair{geometry(1, 1, 300, 8, 1, 2, 8, 1, 1, 0, 0, 0, 0, 1, 128), true},
                                    std::pair{geometry(1, 1, 300, 8, 1, 3, 8, 1, 1, 0, 64, 0, 64, 1, 128), false}})
         CHECK(takes(g, forward, dtype::f32) == (taken && is_here()));
+    // Of filter gradients an output is a tap, and a tap an output.
+    for (const auto& [g, taken] :
+         {std::pair{geometry(1, 2, 131, 8, 1, 3, 8), true}, std::pair{geometry(1, 2, 132, 8, 1, 3, 8), false},
+          std::pair{geometry(1, 2, 132, 8, 1, 4, 8), true},
+          std::pair{geometry(1, 2, 100, 8, 1, 100, 8, 1, 8, 0, 128, 0, 128), false},
+          std::pair{geometry(1, 2, 100, 8, 1, 100, 8, 1, 8, 0, 128, 0, 127), true},
+          std::pair{geometry(1, 2, 100, 8, 1, 3, 8, 1, 1, 0, 0, 0, 0, 1, 8), true},
+          std::pair{geometry(1, 2, 100, 8, 1, 3, 8, 1, 1, 0, 0, 0, 0, 1, 9), false},
+          std::pair{geometry(1, 1, 32771, 8, 1, 3, 8), true}, std::pair{geometry(1, 1, 32772, 8, 1, 3, 8), false}})
+        CHECK(takes(g, filter_gradient, dtype::f32) == (taken && is_here()));
 }
 
 #ifdef TG_SIMT
@@ -175,7 +278,7 @@ TEST_CASE("convolutions by warpgroups: barriers, and tiles that come at once or 
     }
     std::size_t found = 0;
     CHECK(simt::unnoticed_barriers(right, found) == std::vector<std::string>{});
-    CHECK(found == 6); // in the copies of filters, the kernel's beginning, tiles, stages, products twice
+    CHECK(found == 7); // in both copies, the kernel's beginning, tiles, stages, products twice
 }
 
 TEST_CASE("convolutions by warpgroups: wrong maps and coordinates are noticed") {
@@ -239,6 +342,32 @@ TEST_CASE("convolutions by warpgroups: what our kernel computes, at the size of 
     launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN)}, static_cast<unsigned>(tile::threads)},
            kernels::implicit_gemm<kernels::forward_problem<float>, tile, 1>, p);
     CHECK(run<float>(g, forward, {x.data(), w.data(), nullptr}, n.y) == y.host());
+}
+
+// The last is computed in chunks of images. Sums of whole numbers stay below 2^24.
+TEST_CASE("filter gradients by warpgroups: what our kernel computes, at the sizes of layers") {
+    if (!is_here()) return;
+    for (const auto& g :
+         {geometry(67, 24, 24, 150, 5, 5, 300), geometry(40, 1, 1400, 30, 1, 20, 64),
+          geometry(64, 32, 32, 64, 3, 3, 128, 2, 2, 1, 1, 1, 1), geometry(600, 12, 24, 150, 1, 2, 300)}) {
+        const sizes n(g);
+        const device_array<float> x(whole_numbers<float>(n.x, 1, 1)), dy(whole_numbers<float>(n.y, 2, 1)), dw(n.w);
+        using tile = kernels::tile_shape<64, 64, 16, 4, 8>;
+        const kernels::filter_gradient_problem<float> p(g, x.data(), dy.data(), dw.data());
+        const auto tiles = [](int extent, int of) { return static_cast<unsigned>((extent + of - 1) / of); };
+        launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN)}, static_cast<unsigned>(tile::threads)},
+               kernels::implicit_gemm<kernels::filter_gradient_problem<float>, tile, 1>, p);
+        const std::vector<float> right = dw.host();
+        const auto computed = [&] { return run<float>(g, filter_gradient, {x.data(), dy.data(), nullptr}, n.w); };
+        CHECK(computed() == right);
+        CHECK(computed() == right);
+        const auto narrow = [&]<class T>(std::type_identity<T>) {
+            const device_array<T> a(narrowed<T>(x.host())), b(narrowed<T>(dy.host()));
+            CHECK(run<T>(g, filter_gradient, {a.data(), b.data(), nullptr}, n.w) == narrowed<T>(right));
+        };
+        narrow(std::type_identity<tg::bfloat16>{});
+        narrow(std::type_identity<tg::half>{});
+    }
 }
 #endif
 

@@ -95,12 +95,14 @@ TEST_CASE("library plans: a candidate where floats may be rounded to TF32 and th
         CHECK(is_candidate(plain, input_gradient, mode) == rounded);
         CHECK(is_candidate(strided, forward, mode) == rounded);
         CHECK_FALSE(is_candidate(strided, input_gradient, mode));
-        CHECK_FALSE(of_all(filter_gradient, mode));
+        CHECK(is_candidate(plain, filter_gradient, mode) == rounded);
+        CHECK(is_candidate(strided, filter_gradient, mode) == rounded);
+        CHECK_FALSE(is_candidate(grouped, filter_gradient, mode));
         CHECK_FALSE(is_candidate(grouped, forward, mode));
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(double)));
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(float), false));
         CHECK(choose_convolution(plain, forward, 4, mode, {}).algorithm != convolution_algorithm::warpgroups);
-        for (const auto pass : {forward, input_gradient}) {
+        for (const auto pass : passes) {
             const auto large = geometry(32, 24, 24, 150, 5, 5, 300);
             const convolution_plan p = choose_convolution(large, pass, 4, mode, {});
             CHECK((p.algorithm == convolution_algorithm::warpgroups) == (rounded && library_takes(large, pass)));
@@ -140,12 +142,13 @@ TEST_CASE("library plans: every operation's numbers, in scratch memory that begi
         CHECK(gradient == (g.stride_height == 1));
         CHECK(name_of(plans<forward>(g)[math_mode::tf32]) == "warpgroups");
         CHECK((name_of(plans<input_gradient>(g)[math_mode::tf32]) == "warpgroups") == gradient);
-        CHECK(name_of(plans<filter_gradient>(g)[math_mode::tf32]) != "warpgroups");
+        CHECK(name_of(plans<filter_gradient>(g)[math_mode::tf32]) == "warpgroups");
+        CHECK(plans<filter_gradient>(g).workspace >= library_workspace(g, filter_gradient));
         CHECK(name_of(plans<forward>(g)[math_mode::fp32]) != "warpgroups");
         CHECK(plans<forward>(g).workspace >= library_workspace(g, forward));
     }
 #ifdef TG_SIMT
-    CHECK(imitated_convolutions::runs == 2 * (5 + 4 + 4 + 4)); // in both orders of threads
+    CHECK(imitated_convolutions::runs == 2 * (6 + 5 + 5 + 5)); // in both orders of threads
 #endif
 }
 
@@ -165,8 +168,12 @@ void check_narrow(const convolution_geometry& g) {
         CHECK(choose_narrow_convolution(small, pass, tg::dtype_of<T>, {}).algorithm ==
               convolution_algorithm::tensor_cores);
     }
-    CHECK(choose_narrow_convolution(g, filter_gradient, tg::dtype_of<T>, {}).algorithm ==
-          convolution_algorithm::tensor_cores);
+    for (const int batch : {1, 128}) { // few images do not fill a step of k
+        const auto many = geometry(batch, 24, 24, 64, 3, 3, 128);
+        const bool taken = batch > 1 && library_takes(many, filter_gradient, tg::dtype_of<T>);
+        CHECK((choose_narrow_convolution(many, filter_gradient, tg::dtype_of<T>, {}).algorithm ==
+               convolution_algorithm::warpgroups) == taken);
+    }
     tg::window_attributes attributes = attributes_of(g);
     attributes.algorithm =
         static_cast<std::int64_t>(tg::convolution_algorithm::direct); // the CPU's transforms are not exact
@@ -175,6 +182,7 @@ void check_narrow(const convolution_geometry& g) {
     check_same<tg::convolution_op, T>(attributes, {x, w}, {shaped<T>(convolved(g))});
     check_same<tg::convolution_bias_op<true>, T>(attributes, {x, w, bias}, {shaped<T>(convolved(g))});
     check_same<tg::convolution_input_gradient_op, T>(attributes, {dy, w}, {shaped<T>(image(g))});
+    check_same<tg::convolution_filter_gradient_op, T>(attributes, {x, dy}, {shaped<T>(filter(g))});
 }
 
 } // namespace

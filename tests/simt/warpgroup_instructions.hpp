@@ -21,7 +21,7 @@ namespace tapegraph::cuda::kernels {
 
 /// Extents and strides from the channels on, which are contiguous.
 struct tensor_map {
-    bool im2col = false;
+    bool im2col = false, flat = false; ///< flat: of three dimensions, kept as four with one row
     const unsigned char* at = nullptr;
     std::int64_t element = 0;                         ///< bytes
     std::array<std::int64_t, 4> extents{}, strides{}; ///< for filters the last is 1; bytes
@@ -159,21 +159,22 @@ inline void wait_for_phase(tile_barrier* b, std::uint32_t parity,
 #endif
 }
 
+namespace simt_detail {
 /// Base pixels walk through the box, line by line and image by image, in steps; the copied pixels
 /// are `offset` further.
-inline void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int channel, int column, int row, int image,
-                         int offset_column, int offset_row) {
-    if (!map.im2col) throw simt::error("pixels are fetched by a map that is not of images");
+inline void fetch_box(const tensor_map& map, tile_barrier* b, void* to, int channel, int column, int row, int image,
+                      int offset_column, int offset_row) {
     if (const auto& bend = simt::current_bends().fetch) bend(channel, column, row, image, offset_column, offset_row);
-    if (offset_column < 0 || offset_column > 255 || offset_row < 0 || offset_row > 255)
-        throw simt::error("an offset of im2col beyond 8 bits");
-    simt_detail::fetch(b, map, to, [=](std::uint32_t tile) {
+    const int most = map.flat ? 65535 : 255;
+    if (offset_column < 0 || offset_column > most || offset_row < 0 || offset_row > 255)
+        throw simt::error("an offset of im2col beyond its bits");
+    fetch(b, map, to, [=](std::uint32_t tile) {
         const std::int64_t last_column = map.extents[1] - 1 + map.upper[0],
                            last_row = map.extents[2] - 1 + map.upper[1];
         std::int64_t x = column, y = row, n = image;
         for (std::int64_t pixel = 0; pixel < map.rows; ++pixel) {
-            simt_detail::write_row(map, tile, pixel, [&](std::int64_t i, unsigned char* at) {
-                simt_detail::copy_element(map, {channel + i, x + offset_column, y + offset_row, n}, at);
+            write_row(map, tile, pixel, [&](std::int64_t i, unsigned char* at) {
+                copy_element(map, {channel + i, x + offset_column, y + offset_row, n}, at);
             });
             x += map.steps[0];
             if (x <= last_column) continue;
@@ -185,7 +186,20 @@ inline void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int c
         }
     });
 }
-inline void fetch_filters(const tensor_map& map, tile_barrier* b, void* to, int channel, int row, int tap) {
+} // namespace simt_detail
+
+inline void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int channel, int column, int row, int image,
+                         int offset_column, int offset_row) {
+    if (!map.im2col || map.flat) throw simt::error("pixels are fetched by a map that is not of images");
+    simt_detail::fetch_box(map, b, to, channel, column, row, image, offset_column, offset_row);
+}
+inline void fetch_line(const tensor_map& map, tile_barrier* b, void* to, int channel, int column, int image,
+                       int offset) {
+    if (!map.flat) throw simt::error("a line is fetched by a map of four dimensions");
+    simt_detail::fetch_box(map, b, to, channel, column, 0, image, offset, 0);
+}
+template <bool Kept>
+void fetch_filters(const tensor_map& map, tile_barrier* b, void* to, int channel, int row, int tap) {
     if (map.im2col) throw simt::error("filters are fetched by a map of images");
     simt_detail::fetch(b, map, to, [=](std::uint32_t tile) {
         for (std::int64_t r = 0; r < map.rows; ++r)
@@ -288,8 +302,8 @@ inline kernels::tensor_map checked(kernels::tensor_map map) {
         refuse_unless(map.strides[axis] % 16 == 0 && map.strides[axis] < std::int64_t{1} << 40, "a stride");
     refuse_unless(map.rows >= 1 && map.rows <= (map.im2col ? 1024 : 256), "rows of a tile");
     for (std::size_t axis = 0; map.im2col && axis < 2; ++axis) {
-        const int lower = map.lower[axis], upper = map.upper[axis];
-        refuse_unless(lower >= -128 && lower <= 127 && upper >= -128 && upper <= 127, "a corner");
+        const int lower = map.lower[axis], upper = map.upper[axis], most = map.flat ? 32767 : 127;
+        refuse_unless(lower >= -most - 1 && lower <= most && upper >= -most - 1 && upper <= most, "a corner");
         refuse_unless(map.extents[axis + 1] - 1 + upper >= lower, "an empty box");
         refuse_unless(map.steps[axis] >= 1 && map.steps[axis] <= 8, "a step");
     }
@@ -306,7 +320,9 @@ kernels::tensor_map encoded(const Map& m, const char*) {
     map.element = number(m.element);
     map.rows = number(m.rows);
     if constexpr (std::is_same_v<Map, map_of_images>) {
-        map.im2col = true;
+        map.im2col = true, map.flat = m.flat;
+        simt_detail::refuse_unless(!m.flat || (m.height == 1 && m.lower[1] == 0 && m.upper[1] == 0),
+                                   "a line of several rows");
         map.extents = {number(m.channels), number(m.width), number(m.height), number(m.images)};
         map.strides = {map.element, number(m.pixel_bytes), number(m.pixel_bytes * m.width),
                        number(m.pixel_bytes * m.width * m.height)};

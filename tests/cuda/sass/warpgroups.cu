@@ -12,4 +12,12 @@ TG_WARPGROUPS(float, 2, 160)
 TG_WARPGROUPS(float, 1, 208)
 TG_WARPGROUPS(bfloat16, 2, 160)
 
+#define TG_WARPGROUP_SLICES(T, FRAGMENTS, COLUMNS)                                                                     \
+    template __global__ void warpgroup_convolution<T, warpgroup_tile<FRAGMENTS, COLUMNS>, warpgroup_slices<T>>(        \
+        const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,                                        \
+        const __grid_constant__ warpgroup_slices<T>);
+TG_WARPGROUP_SLICES(float, 2, 160)
+TG_WARPGROUP_SLICES(float, 1, 208)
+TG_WARPGROUP_SLICES(bfloat16, 2, 160)
+
 } // namespace tapegraph::cuda::kernels

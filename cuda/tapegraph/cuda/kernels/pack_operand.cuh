@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-/// Copies operands into the form that TMA and wgmma require: floats rounded to TF32, rows of
-/// channels padded to 16 bytes (the padding is not written, since maps give the number of
-/// channels), filters with the channels of k last.
+/// Copies operands into the form that TMA and wgmma require: floats rounded to TF32, rows padded to
+/// 16 bytes (the padding is not written, since maps give the number of elements), what k counts
+/// last: channels, or images for filter gradients.
 
 namespace tapegraph::cuda::kernels {
 
@@ -59,6 +59,30 @@ __global__ void turn_filters(const T* from, T* to, int in, int out, int pitch) {
     for (int i = down; i < 32; i += 8)
         if (first_out + i < out && first_in + across < in)
             to[(tap * out + first_out + i) * pitch + first_in + across] = rounded_for_product(tile[across][i]);
+}
+
+/// Copies [images, pixels, channels] with the images innermost, to rows `pitch` apart: the row of a
+/// pixel and a channel is pixel * pixel_rows + channel * channel_rows. Blocks of 32 by 8 threads
+/// transpose 32 images by 32 channels; those of a pixel follow each other in blockIdx.x.
+template <class T>
+__global__ void turn_images(const T* from, T* to, int images, int pixels, int channels, divisor by_blocks,
+                            std::int64_t pixel_rows, std::int64_t channel_rows, int pitch) {
+    __shared__ T tile[32][33];
+    const int across = static_cast<int>(threadIdx.x), down = static_cast<int>(threadIdx.y);
+    const auto pixel = static_cast<int>(by_blocks.quotient(blockIdx.x));
+    const int first_channel = static_cast<int>(by_blocks.remainder(blockIdx.x, static_cast<std::uint32_t>(pixel))) * 32;
+    const int first_image = static_cast<int>(blockIdx.y) * 32;
+    TG_UNROLL
+    for (int i = down; i < 32; i += 8)
+        if (first_image + i < images && first_channel + across < channels)
+            tile[i][across] =
+                from[(static_cast<std::int64_t>(first_image + i) * pixels + pixel) * channels + first_channel + across];
+    __syncthreads();
+    TG_UNROLL
+    for (int i = down; i < 32; i += 8)
+        if (first_channel + i < channels && first_image + across < images)
+            to[(pixel * pixel_rows + (first_channel + i) * channel_rows) * pitch + first_image + across] =
+                rounded_for_product(tile[across][i]);
 }
 
 } // namespace tapegraph::cuda::kernels

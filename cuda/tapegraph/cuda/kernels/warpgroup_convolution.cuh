@@ -39,6 +39,28 @@ struct warpgroup_problem {
     const T* bias;    ///< [n], or null
     bool relu, pairs; ///< pairs: two results are contiguous and aligned
 
+    static constexpr bool sliced = false;
+    /// The steps of k of this block.
+    __device__ int begin() const { return 0; }
+    __device__ int end() const { return walk.steps(); }
+    /// Whether sums of earlier steps are in memory already.
+    __device__ bool continues(int step) const { return step > 0; }
+    /// The position of its results in memory.
+    __device__ std::int64_t first_row() const { return 0; }
+    __device__ void fetch_at(const tensor_map& pixels, const tensor_map& filters, tile_barrier* counted, void* rows,
+                             void* columns, const im2col_start& from, int first_column, const im2col_fetch& f) const {
+        fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row, from.image, f.offset_column,
+                     f.offset_row);
+        fetch_filters<true>(filters, counted, columns, f.channel, first_column, f.filter_tap);
+    }
+    __device__ void add_partial(std::int64_t row, int column, float* sum) const {
+        sum[0] += partial[row + column];
+        if (column + 1 < n) sum[1] += partial[row + column + 1];
+    }
+    __device__ void keep_partial(std::int64_t row, int column, const float* sum) const {
+        partial[row + column] = sum[0];
+        if (column + 1 < n) partial[row + column + 1] = sum[1];
+    }
     __device__ T finished(float sum, int column) const {
         if constexpr (sizeof(T) == sizeof(float)) {
             if (bias != nullptr) sum += bias[column];
@@ -67,6 +89,64 @@ private:
     };
 };
 
+/// A product with few rows and columns and a long k: blocks blockIdx.z of the grid compute `part`
+/// steps of k each, whose sums are left in a slice of memory. Other kernels add up the slices.
+template <class T>
+struct warpgroup_slices {
+    im2col_walk walk;
+    int m, n;
+    int chain;
+    int part;       ///< steps of a slice
+    float* slices;  ///< [slices, m, n]
+    bool continued; ///< sums are added to what the slices hold
+    bool flat;      ///< the images are lines (map_of_images)
+    bool pairs;     ///< n is even
+
+    static constexpr bool sliced = true;
+    __device__ int begin() const { return static_cast<int>(blockIdx.z) * part; }
+    __device__ int end() const {
+        const int left = walk.steps() - begin();
+        return begin() + (left < part ? left : part);
+    }
+    __device__ bool continues(int step) const { return continued || step > begin(); }
+    __device__ std::int64_t first_row() const {
+        return std::int64_t{computed_here(static_cast<int>(blockIdx.z))} * m * n;
+    }
+    __device__ void fetch_at(const tensor_map& pixels, const tensor_map& filters, tile_barrier* counted, void* rows,
+                             void* columns, const im2col_start& from, int first_column, const im2col_fetch& f) const {
+        if (flat)
+            fetch_line(pixels, counted, rows, f.channel, from.column, from.image, f.offset_column);
+        else
+            fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row, from.image, f.offset_column,
+                         f.offset_row);
+        fetch_filters<false>(filters, counted, columns, f.channel, first_column, f.filter_tap);
+    }
+    __device__ void add_partial(std::int64_t row, int column, float* sum) const {
+        const float* const from = slices + row + column;
+        if (pairs) {
+            const auto both = *reinterpret_cast<const neighbours*>(from);
+            sum[0] += both.first, sum[1] += both.second;
+        } else {
+            sum[0] += from[0];
+            if (column + 1 < n) sum[1] += from[1];
+        }
+    }
+    __device__ void keep_partial(std::int64_t row, int column, const float* sum) const {
+        float* const to = slices + row + column;
+        if (pairs) {
+            *reinterpret_cast<neighbours*>(to) = {sum[0], sum[1]};
+        } else {
+            to[0] = sum[0];
+            if (column + 1 < n) to[1] = sum[1];
+        }
+    }
+
+private:
+    struct alignas(2 * sizeof(float)) neighbours {
+        float first, second;
+    };
+};
+
 /// A position in the ring of stages, for reading or writing.
 template <int Stages>
 struct ring_place {
@@ -80,31 +160,30 @@ struct ring_place {
     }
 };
 
-template <class Tile, class T>
-__device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters, const warpgroup_problem<T>& p,
-                            unsigned char* tiles, tile_barrier* arrived, tile_barrier* released) {
+template <class Tile, class Problem>
+__device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters, const Problem& p, unsigned char* tiles,
+                            tile_barrier* arrived, tile_barrier* released) {
     prefetch(pixels);
     prefetch(filters);
     const im2col_start start = p.walk.start(static_cast<int>(blockIdx.x) * Tile::Rows);
     const int first_column = static_cast<int>(blockIdx.y) * Tile::Columns;
     ring_place<Tile::Stages> at;
-    for (int tap = 0; tap <= p.walk.last_tap; ++tap)
-        for (int step = 0; step < p.walk.steps_of_tap; ++step, at.advance()) {
-            const im2col_fetch fetch = p.walk.fetch(tap, step);
-            unsigned char* const to = tiles + at.stage * Tile::stage_bytes;
-            tile_barrier* const counted = arrived + at.stage;
-            wait_for_phase(released + at.stage, at.phase ^ 1); // no wait in the first round: nothing is in use
-            expect_bytes_of(counted, Tile::stage_bytes);       // elements outside of an operand count, too
-            fetch_pixels(pixels, counted, to, fetch.channel, start.column, start.row, start.image, fetch.offset_column,
-                         fetch.offset_row);
-            fetch_filters(filters, counted, to + Tile::Rows * tile_row_bytes, fetch.channel, first_column,
-                          fetch.filter_tap);
-        }
+    const int begin = p.begin(), end = p.end();
+    int tap = begin / p.walk.steps_of_tap, step = begin - tap * p.walk.steps_of_tap;
+    for (int done = begin; done < end; ++done, at.advance()) {
+        unsigned char* const to = tiles + at.stage * Tile::stage_bytes;
+        tile_barrier* const counted = arrived + at.stage;
+        wait_for_phase(released + at.stage, at.phase ^ 1); // no wait in the first round: nothing is in use
+        expect_bytes_of(counted, Tile::stage_bytes);       // elements outside of an operand count, too
+        p.fetch_at(pixels, filters, counted, to, to + Tile::Rows * tile_row_bytes, start, first_column,
+                   p.walk.fetch(tap, step));
+        if (++step == p.walk.steps_of_tap) step = 0, ++tap;
+    }
 }
 
-template <class Tile, class T>
-__device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tiles, tile_barrier* arrived,
-                               tile_barrier* released, int group) {
+template <class T, class Tile, class Problem>
+__device__ void multiply_tiles(const Problem& p, std::uint32_t tiles, tile_barrier* arrived, tile_barrier* released,
+                               int group) {
     constexpr int sums = Tile::Columns / 2, Fragments = Tile::Fragments;
     const int thread = static_cast<int>(threadIdx.x) % 128;
     const std::uint64_t descriptor = tile_descriptor(tiles);
@@ -117,9 +196,9 @@ __device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tile
     const auto release = [&](int stage) {
         if (thread % 32 == 0) arrive_at(released + stage);
     };
-    const int steps = p.walk.steps();
+    const int steps = p.end();
     ring_place<Tile::Stages> at;
-    for (int done = 0; done < steps;) {
+    for (int done = p.begin(); done < steps;) {
         TG_UNROLL
         for (int f = 0; f < Fragments; ++f) TG_UNROLL
         for (int i = 0; i < sums; ++i) sum[f][i] = 0;
@@ -153,6 +232,7 @@ __device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tile
         // through it.
         const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::Rows + group * Tile::rows_of_group;
         const int begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::Columns;
+        const std::int64_t begin_rows = p.first_row();
         const auto each_pair = [&](const auto& f) { // f(row's position, column, two sums)
             TG_UNROLL
             for (int i = 0; i < sums; i += 4) {
@@ -160,29 +240,28 @@ __device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tile
                 TG_UNROLL
                 for (int r = 0; r < 2 * Fragments; ++r) {
                     const int m = begin_m + r / 2 * 64 + row_of_sum(thread, r % 2 * 2);
-                    if (m < p.m && n < p.n) f(static_cast<std::int64_t>(m) * p.n, n, &sum[r / 2][i + r % 2 * 2]);
+                    if (m < p.m && n < p.n)
+                        f(begin_rows + static_cast<std::int64_t>(m) * p.n, n, &sum[r / 2][i + r % 2 * 2]);
                 }
             }
         };
-        if (first > 0)
-            each_pair([&](std::int64_t row, int n, float* pair) {
-                pair[0] += p.partial[row + n];
-                if (n + 1 < p.n) pair[1] += p.partial[row + n + 1];
-            });
-        if (done < steps)
-            each_pair([&](std::int64_t row, int n, const float* pair) {
-                p.partial[row + n] = pair[0];
-                if (n + 1 < p.n) p.partial[row + n + 1] = pair[1];
-            });
+        const auto keep = [&] {
+            each_pair([&](std::int64_t row, int n, const float* pair) { p.keep_partial(row, n, pair); });
+        };
+        if (p.continues(first)) each_pair([&](std::int64_t row, int n, float* pair) { p.add_partial(row, n, pair); });
+        if constexpr (Problem::sliced)
+            keep();
+        else if (done < steps)
+            keep();
         else
             each_pair([&](std::int64_t row, int n, const float* pair) { p.finish(row, n, pair); });
     }
 }
 
-template <class T, class Tile>
+template <class T, class Tile, class Problem = warpgroup_problem<T>>
 __global__ void __launch_bounds__(Tile::threads, 1)
     warpgroup_convolution(const __grid_constant__ tensor_map pixels, const __grid_constant__ tensor_map filters,
-                          const __grid_constant__ warpgroup_problem<T> p) {
+                          const __grid_constant__ Problem p) {
     __shared__ tile_barrier arrived[Tile::Stages], released[Tile::Stages];
     TG_DYNAMIC_SHARED(unsigned char, shared);
     const std::uint32_t skipped = (0u - shared_address(shared)) % tile_alignment;
@@ -200,7 +279,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
         if (threadIdx.x == 0) fetch_tiles<Tile>(pixels, filters, p, shared + skipped, arrived, released);
     } else {
         take_registers<232>();
-        multiply_tiles<Tile>(p, shared_address(shared) + skipped, arrived, released, group - 1);
+        multiply_tiles<T, Tile>(p, shared_address(shared) + skipped, arrived, released, group - 1);
     }
 }
 

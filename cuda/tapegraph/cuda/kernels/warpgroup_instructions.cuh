@@ -53,11 +53,18 @@ __device__ __forceinline__ void fetch_pixels(const tensor_map& map, tile_barrier
                                         static_cast<std::uint16_t>(offset_column),
                                         static_cast<std::uint16_t>(offset_row));
 }
-/// Fetches rows of a filter's tap, which other blocks need, too.
+/// The same from images of one line (map_of_images::flat).
+__device__ __forceinline__ void fetch_line(const tensor_map& map, tile_barrier* b, void* to, int channel, int column,
+                                           int image, int offset) {
+    cute::SM90_TMA_LOAD_IM2COL_3D::copy(&map, b, to, channel, column, image, static_cast<std::uint16_t>(offset));
+}
+/// Fetches rows of a filter's tap. Kept: all blocks need them, so the cache keeps them longer.
+template <bool Kept>
 __device__ __forceinline__ void fetch_filters(const tensor_map& map, tile_barrier* b, void* to, int channel, int row,
                                               int tap) {
-    constexpr auto keep = static_cast<std::uint64_t>(cute::TMA::CacheHintSm90::EVICT_LAST);
-    cute::SM90_TMA_LOAD_3D::copy(&map, b, keep, to, channel, row, tap);
+    using hint = cute::TMA::CacheHintSm90;
+    constexpr auto how = static_cast<std::uint64_t>(Kept ? hint::EVICT_LAST : hint::EVICT_NORMAL);
+    cute::SM90_TMA_LOAD_3D::copy(&map, b, how, to, channel, row, tap);
 }
 __device__ __forceinline__ void prefetch(const tensor_map& map) { cute::prefetch_tma_descriptor(&map); }
 __device__ __forceinline__ std::uint32_t shared_address(const void* at) {

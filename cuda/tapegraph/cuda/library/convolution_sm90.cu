@@ -1,6 +1,6 @@
 #include <tapegraph/core/element_types.hpp>
 #include <tapegraph/cuda/context.hpp>
-#include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
+#include <tapegraph/cuda/ops/convolution/filter_gradient_by_warpgroups.cuh>
 
 /// Convolutions by warpgroups (kernels/warpgroup_convolution.cuh) for sm_90a only, compiled once
 /// per build where CuTe's headers are found.
@@ -15,23 +15,41 @@ bool takes(const convolution_geometry& g, convolution_pass pass, dtype element) 
     return device.major == 9 && device.minor == 0 && can_encode();
 }
 
-std::size_t scratch_bytes(const convolution_geometry& g, convolution_pass pass, dtype element) {
-    return warpgroup_scratch(im2col_convolution(g, pass), size_of(element)).bytes();
-}
+template <class T, class... Tile>
+struct run_in_tiles { // those of warpgroup_tiles
+    using filter_gradient = filter_gradient_by_warpgroups<T, Tile...>;
 
+    static std::size_t scratch_bytes(const convolution_geometry& g, convolution_pass pass) {
+        if (pass == convolution_pass::filter_gradient) return filter_gradient::scratch_bytes(g, multiprocessors());
+        return warpgroup_scratch(im2col_convolution(g, pass), sizeof(T)).bytes();
+    }
+    static void run(const char* operation, driver::stream stream, const convolution_geometry& g, convolution_pass pass,
+                    const library_convolution_operands& o, void* scratch) {
+        if (pass == convolution_pass::filter_gradient)
+            return filter_gradient(operation, stream, g, o, scratch, multiprocessors()).run();
+        const im2col_convolution c(g, pass);
+        convolution_by_warpgroups<T>(operation, stream, c, o, scratch).template run<Tile...>(multiprocessors());
+    }
+
+private:
+    static int multiprocessors() { return context::current().properties().multiprocessors; }
+};
 template <class T>
-void run_of(const char* operation, void* stream, const im2col_convolution& c, const library_convolution_operands& o,
-            void* scratch) {
-    using kernels::warpgroup_tile;
-    convolution_by_warpgroups<T>(operation, static_cast<driver::stream>(stream), c, o, scratch)
-        .template run<warpgroup_tile<2, 160>, warpgroup_tile<2, 128>, warpgroup_tile<1, 208>, warpgroup_tile<1, 64>>(
-            context::current().properties().multiprocessors);
+using tiled = run_in_tiles<T, kernels::warpgroup_tile<2, 160>, kernels::warpgroup_tile<2, 128>,
+                           kernels::warpgroup_tile<1, 208>, kernels::warpgroup_tile<1, 64>>;
+
+std::size_t scratch_bytes(const convolution_geometry& g, convolution_pass pass, dtype element) {
+    std::size_t bytes = 0;
+    const auto ask = [&]<class T>(std::type_identity<T>) { bytes = tiled<T>::scratch_bytes(g, pass); };
+    if (!storage_types::visit(element, ask)) ask(std::type_identity<float>{});
+    return bytes;
 }
 
 void run(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass, dtype element,
          const library_convolution_operands& o, void* scratch) {
-    const im2col_convolution c(g, pass);
-    const auto run_in = [&]<class T>(std::type_identity<T>) { run_of<T>(operation, stream, c, o, scratch); };
+    const auto run_in = [&]<class T>(std::type_identity<T>) {
+        tiled<T>::run(operation, static_cast<driver::stream>(stream), g, pass, o, scratch);
+    };
     if (!storage_types::visit(element, run_in)) run_in(std::type_identity<float>{});
 }
 

@@ -8,6 +8,7 @@
 #include <tapegraph/cuda/kernels/operand.cuh>
 #include <tapegraph/cuda/kernels/pack_operand.cuh>
 #include <tapegraph/cuda/kernels/warpgroup_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/filter_gradient_cut.hpp>
 #include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #include <tapegraph/cuda/ops/convolution/tensor_maps.cuh>
 
@@ -25,6 +26,41 @@
 
 namespace tapegraph::cuda {
 
+/// Steps of k whose sums are added up in registers at once.
+inline int chain_of(const im2col_convolution& c, const im2col_walk& walk) {
+    return c.channels <= kernels::longest_chain ? kernels::longest_chain / c.channels * walk.steps_of_tap
+                                                : kernels::longest_chain / walk.depth;
+}
+
+/// TMA's views of both operands, whose rows of channels are `row_bytes` apart.
+inline map_of_images images_of(const im2col_convolution& c, const void* at, std::size_t element,
+                               std::uint64_t row_bytes, int rows) {
+    const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
+    return {at,
+            element,
+            number(c.channels),
+            number(c.columns.in),
+            number(c.rows.in),
+            number(c.images),
+            row_bytes,
+            {c.columns.lower, c.rows.lower},
+            {c.columns.upper, c.rows.upper},
+            {static_cast<std::uint32_t>(c.columns.stride), static_cast<std::uint32_t>(c.rows.stride)},
+            static_cast<std::uint32_t>(rows),
+            c.flat};
+}
+inline map_of_filters filters_of(const im2col_convolution& c, const void* at, std::size_t element,
+                                 std::uint64_t row_bytes, int rows) {
+    const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
+    return {at,
+            element,
+            number(c.channels),
+            number(c.results),
+            number(c.taps()),
+            row_bytes,
+            static_cast<std::uint32_t>(rows)};
+}
+
 /// The parts of a call's scratch memory, one after the other.
 struct warpgroup_scratch {
     std::int64_t pitch;                    ///< elements from one packed row to the next
@@ -38,8 +74,7 @@ struct warpgroup_scratch {
         pitch = up_to(c.channels, 16 / bytes);
         pixels = up_to(c.sources() * pitch * bytes, 256);
         filters = up_to(std::int64_t{c.taps()} * c.results * pitch * bytes, 256);
-        chain = c.channels <= kernels::longest_chain ? kernels::longest_chain / c.channels * walk.steps_of_tap
-                                                     : kernels::longest_chain / walk.depth;
+        chain = chain_of(c, walk);
         partial = element == 4 || chain >= walk.steps() ? 0 : std::int64_t{c.pixels()} * c.results * 4;
     }
     std::size_t bytes() const { return static_cast<std::size_t>(pixels + filters + partial); }
@@ -57,15 +92,13 @@ public:
           parts_(c, sizeof(T)),
           scratch_(static_cast<unsigned char*>(scratch)) {}
 
-    /// Launches in the tile with the fewest predicted cycles: waves of blocks, each bound by its
-    /// products or by what it fetches from the L2 cache, of which a multiprocessor is assumed to
-    /// get 32 bytes a cycle.
+    /// Launches in the tile with the fewest predicted cycles: waves of blocks.
     template <class... Tile>
     void run(std::int64_t multiprocessors) const {
         const auto cost = [&](std::int64_t rows, std::int64_t columns) {
             const std::int64_t blocks = (c_.pixels() + rows - 1) / rows * ((c_.results + columns - 1) / columns);
             return (blocks + multiprocessors - 1) / multiprocessors *
-                   std::max(rows * columns / 32, (rows + columns) * kernels::tile_row_bytes / 32);
+                   cycles_of_step({static_cast<int>(rows), static_cast<int>(columns)});
         };
         const std::int64_t least = std::min({cost(Tile::Rows, Tile::Columns)...});
         static_cast<void>(((cost(Tile::Rows, Tile::Columns) == least && (run_in<Tile>(), true)) || ...));
@@ -74,21 +107,6 @@ public:
     void run_in() const {
         const T *const pixels = packed(o_.pixels, c_.sources(), scratch_), *const filters = packed_filters();
         const std::uint64_t row_bytes = static_cast<std::uint64_t>(parts_.pitch) * sizeof(T);
-        const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
-        const map_of_images a{
-            pixels,
-            sizeof(T),
-            number(c_.channels),
-            number(c_.columns.in),
-            number(c_.rows.in),
-            number(c_.images),
-            row_bytes,
-            {c_.columns.lower, c_.rows.lower},
-            {c_.columns.upper, c_.rows.upper},
-            {static_cast<std::uint32_t>(c_.columns.stride), static_cast<std::uint32_t>(c_.rows.stride)},
-            Tile::Rows};
-        const map_of_filters b{filters,           sizeof(T), number(c_.channels), number(c_.results),
-                               number(c_.taps()), row_bytes, Tile::Columns};
         kernels::warpgroup_problem<T> p{im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
                                         c_.pixels(),
                                         c_.results,
@@ -103,7 +121,9 @@ public:
                        {{pieces(p.m, Tile::Rows), pieces(p.n, Tile::Columns)},
                         static_cast<unsigned>(Tile::threads),
                         static_cast<std::size_t>(Tile::shared_bytes)},
-                       kernels::warpgroup_convolution<T, Tile>, encoded(a, operation_), encoded(b, operation_), p);
+                       kernels::warpgroup_convolution<T, Tile>,
+                       encoded(images_of(c_, pixels, sizeof(T), row_bytes, Tile::Rows), operation_),
+                       encoded(filters_of(c_, filters, sizeof(T), row_bytes, Tile::Columns), operation_), p);
     }
 
 private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/ops/convolution/filter_gradient_cut.hpp>
 #include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 
@@ -137,9 +138,11 @@ inline convolution_plan warpgroups_plan(const convolution_geometry& g, convoluti
 /// Predicted cycles of warpgroups: waves of blocks, each bound by its products or by what it
 /// fetches from the L2 cache, as by_warpgroups.cuh counts them to choose a tile; before them rows
 /// are copied, in two launches. On an H200 eight passes of floats took 0.95 to 1.25 times the
-/// prediction.
+/// prediction. Filter gradients have not been measured.
 inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 int multiprocessors) {
+    if (pass == convolution_pass::filter_gradient)
+        return filter_gradient_cut(g, element, multiprocessors, warpgroup_tiles).cycles;
     const bool forward = pass == convolution_pass::forward;
     const std::int64_t in = g.batch * g.in_height * g.in_width, out = g.batch * g.out_height * g.out_width;
     const std::int64_t channels = forward ? g.in_channels : g.out_channels, pixels = forward ? out : in;
@@ -148,9 +151,9 @@ inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass 
     const std::int64_t steps =
         g.kernel_height * g.kernel_width * pieces(channels, 128 / static_cast<std::int64_t>(element));
     double least = 0;
-    for (const auto& [rows, columns] : {std::pair{256, 160}, {256, 128}, {128, 208}, {128, 64}}) {
-        const std::int64_t waves = pieces(pieces(pixels, rows) * pieces(results, columns), multiprocessors);
-        const double cycles = static_cast<double>(waves * steps) * std::max(rows * columns / 32, (rows + columns) * 4);
+    for (const tile_extents& t : warpgroup_tiles) {
+        const std::int64_t waves = pieces(pieces(pixels, t.rows) * pieces(results, t.columns), multiprocessors);
+        const double cycles = static_cast<double>(waves * steps * cycles_of_step(t));
         if (least == 0 || cycles < least) least = cycles;
     }
     const double copied = 2.0 * static_cast<double>(element) * static_cast<double>((forward ? in : out) * channels);

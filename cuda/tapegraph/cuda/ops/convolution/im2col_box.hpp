@@ -31,36 +31,37 @@ struct im2col_axis {
           lower(static_cast<int>(-pad)),
           upper(static_cast<int>((out_ - 1) * stride_ - pad - (in_ - 1))) {}
 
-    /// Whether the extents fit a descriptor of four dimensions.
-    bool is_encodable() const {
-        return in > 0 && out > 0 && taps > 0 && stride >= 1 && stride <= 8 && lower >= -128 && lower <= 127 &&
-               upper >= -128 && upper <= 127 && (taps - 1) * dilation <= 255;
+    /// Whether the extents fit a descriptor with corners and offsets of so many bits.
+    bool is_encodable(int bits) const {
+        const int half = 1 << (bits - 1);
+        return in > 0 && out > 0 && taps > 0 && stride >= 1 && stride <= 8 && lower >= -half && lower < half &&
+               upper >= -half && upper < half && std::int64_t{taps - 1} * dilation < 2 * half;
     }
+    bool is_one() const { return in == 1 && out == 1 && taps == 1 && lower == 0; }
     /// The position of the first tap of an output.
     TG_HD int place_of(int output) const { return lower + output * stride; }
 };
 
-/// A forward pass, or an input gradient of stride 1 computed as one: dy is convolved with the
-/// filter's taps in reverse order.
+/// A pass as a forward pass. An input gradient of stride 1 convolves dy with the filter's taps in
+/// reverse order. A filter gradient convolves x with dy, the one's channels taken for images, the
+/// images for channels: dy's pixels are the taps, so strides and dilations change places.
 struct im2col_convolution {
     im2col_axis rows, columns;
     int images, channels; ///< of the fetched images
     int results;          ///< channels of the results
     bool turned;          ///< taps are counted from the filter's last one
+    bool flat;            ///< fetched by a map of three dimensions: filter gradients of images of height 1
 
     im2col_convolution(const convolution_geometry& g, convolution_pass pass)
-        : rows(pass == convolution_pass::forward ? im2col_axis(g.in_height, g.out_height, g.kernel_height,
-                                                               g.stride_height, g.pad_top, g.dilation_height)
-                                                 : im2col_axis(g.out_height, g.in_height, g.kernel_height, 1,
-                                                               g.span_height() - 1 - g.pad_top, g.dilation_height)),
-          columns(pass == convolution_pass::forward ? im2col_axis(g.in_width, g.out_width, g.kernel_width,
-                                                                  g.stride_width, g.pad_left, g.dilation_width)
-                                                    : im2col_axis(g.out_width, g.in_width, g.kernel_width, 1,
-                                                                  g.span_width() - 1 - g.pad_left, g.dilation_width)),
-          images(static_cast<int>(g.batch)),
-          channels(static_cast<int>(pass == convolution_pass::forward ? g.in_channels : g.out_channels)),
-          results(static_cast<int>(pass == convolution_pass::forward ? g.out_channels : g.in_channels)),
-          turned(pass == convolution_pass::input_gradient) {}
+        : rows(axis(pass, g.in_height, g.out_height, g.kernel_height, g.stride_height, g.pad_top, g.dilation_height)),
+          columns(axis(pass, g.in_width, g.out_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width)),
+          images(static_cast<int>(pass == convolution_pass::filter_gradient ? g.in_channels : g.batch)),
+          channels(static_cast<int>(pass == convolution_pass::forward          ? g.in_channels
+                                    : pass == convolution_pass::input_gradient ? g.out_channels
+                                                                               : g.batch)),
+          results(static_cast<int>(pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels)),
+          turned(pass == convolution_pass::input_gradient),
+          flat(pass == convolution_pass::filter_gradient && rows.is_one()) {}
 
     /// The number of pixels that are fetched from, and the number of pixels of the results.
     std::int64_t sources() const { return std::int64_t{images} * rows.in * columns.in; }
@@ -73,14 +74,25 @@ struct im2col_convolution {
                    width <= detail::most_counted && channels <= detail::most_counted &&
                    g.batch <= detail::most_counted / height / width / channels;
         };
-        if (pass == convolution_pass::filter_gradient || g.groups != 1 || g.batch < 1) return false;
+        if (g.groups != 1 || g.batch < 1) return false;
         if (pass == convolution_pass::input_gradient && (g.stride_height != 1 || g.stride_width != 1)) return false;
         if (!counted(g.in_height, g.in_width, g.in_channels) || !counted(g.out_height, g.out_width, g.out_channels) ||
             g.kernel_height > 256 || g.kernel_width > 256 || g.dilation_height > 255 || g.dilation_width > 255)
             return false;
         const im2col_convolution c(g, pass);
-        return c.rows.is_encodable() && c.columns.is_encodable() &&
-               std::int64_t{c.taps()} * c.channels <= detail::most_counted / c.results;
+        return c.rows.is_encodable(8) && c.columns.is_encodable(c.flat ? 16 : 8) &&
+               std::int64_t{c.taps()} * c.channels <= detail::most_counted / c.results &&
+               std::int64_t{c.images} * c.rows.out * c.columns.out <= detail::most_counted / c.results;
+    }
+
+private:
+    static im2col_axis axis(convolution_pass pass, std::int64_t in, std::int64_t out, std::int64_t taps,
+                            std::int64_t stride, std::int64_t pad, std::int64_t dilation) {
+        switch (pass) {
+        case convolution_pass::input_gradient: return {out, in, taps, 1, (taps - 1) * dilation - pad, dilation};
+        case convolution_pass::filter_gradient: return {in, taps, out, dilation, pad, stride};
+        default: return {in, out, taps, stride, pad, dilation};
+        }
     }
 };
 

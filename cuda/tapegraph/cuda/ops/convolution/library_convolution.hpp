@@ -15,8 +15,8 @@ namespace tapegraph::cuda {
 
 /// Addresses in device memory.
 struct library_convolution_operands {
-    const void *pixels, *filters; ///< x and w; of an input gradient dy and w
-    void* results;                ///< y; of an input gradient dx
+    const void *pixels, *filters; ///< x and w; of an input gradient dy and w, of a filter gradient x and dy
+    void* results;                ///< y, dx or dw
     const void* bias = nullptr;   ///< one element per channel of y, or null
     bool relu = false;
 };

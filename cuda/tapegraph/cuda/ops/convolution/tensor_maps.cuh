@@ -30,6 +30,7 @@ struct map_of_images {
     int lower[2], upper[2];
     std::uint32_t steps[2];
     std::uint32_t rows; ///< pixels of a tile
+    bool flat = false;  ///< of height 1: a map of three dimensions, whose corners and offsets have 16 bits instead of 8
 };
 /// Filters [taps, results, channels], with channels contiguous.
 struct map_of_filters {
@@ -87,10 +88,14 @@ inline kernels::tensor_map encoded(const map_of_images& m, const char* operation
     const cuuint64_t extents[]{m.channels, m.width, m.height, m.images};
     const cuuint64_t strides[]{m.pixel_bytes, m.pixel_bytes * m.width, m.pixel_bytes * m.width * m.height};
     const cuuint32_t steps[]{1, m.steps[0], m.steps[1], 1};
+    const cuuint64_t flat_extents[]{m.channels, m.width, m.images};
+    const cuuint64_t flat_strides[]{m.pixel_bytes, m.pixel_bytes * m.width};
+    const cuuint32_t flat_steps[]{1, m.steps[0], 1};
     kernels::tensor_map map{};
     detail::check_map(detail::tensor_map_encoders::instance().im2col(
-                          &map, detail::integers_of(m.element), 4, const_cast<void*>(m.at), extents, strides, m.lower,
-                          m.upper, static_cast<cuuint32_t>(128 / m.element), m.rows, steps,
+                          &map, detail::integers_of(m.element), m.flat ? 3 : 4, const_cast<void*>(m.at),
+                          m.flat ? flat_extents : extents, m.flat ? flat_strides : strides, m.lower, m.upper,
+                          static_cast<cuuint32_t>(128 / m.element), m.rows, m.flat ? flat_steps : steps,
                           CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                           CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                       "cuTensorMapEncodeIm2col", operation);
