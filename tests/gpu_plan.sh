@@ -89,7 +89,7 @@ sanitizer() {
             [ "$(left)" -gt 8 ] || { say sanitizer "$check of $name" "left out: no time" 0 ""; continue; }
             options=(--tool "$check" --error-exitcode 86)
             [ $check = memcheck ] || options+=(--kernel-name kernel_substring=tapegraph)
-            queue sanitizer "$check-$name" "$(least 60 "$(left)")" "$tool" "${options[@]}" bin/"$name" -aa=5 "-l=${SANITIZER_CASES:-2}"
+            queue sanitizer "$check-$name" "$(least "${SANITIZER_SECONDS:-60}" "$(left)")" "$tool" "${options[@]}" bin/"$name" -aa=5 "-l=${SANITIZER_CASES:-2}"
         done
     done
     finish
@@ -124,7 +124,7 @@ warm() {
     done
 }
 profile() {
-    PYTHONUNBUFFERED=1 timeout -k 3 "$(least 60 "$(($(left) + 5))")" python3 benchmarks/gpu_steps.py bin --seconds 50 --turn 0.02 \
+    PYTHONUNBUFFERED=1 timeout -k 3 "$(least "$((${PROFILE_SECONDS:-50} + 10))" "$(($(left) + 5))")" python3 benchmarks/gpu_steps.py bin --seconds "${PROFILE_SECONDS:-50}" --turn 0.02 \
         --rounds 1 --profiles "$logs/profiles" --out "$logs/profile.json" --no-compiled --only "${PROFILE_ONLY:-^(cnn@tf32/training/(128|1)$|rnn/training/128|conv1d_small/training/32|conv1d_medium@tf32/training/32|resnet18@tf32/training/128|gpt@tf32/training/16)}" \
         >"$logs/profile.txt" 2>&1
     say profile all "status $?" "$SECONDS" "$(find "$logs/profiles" -type f 2>/dev/null | wc -l) profiles"

@@ -71,6 +71,13 @@ class GpuPlanTest(unittest.TestCase):
         self.assertIn("bench_gpu_recurrent", (self.folder / "logs/layers-recurrent.txt").read_text(encoding="utf-8"))
         self.assertIn("status 127", lines["recurrent"][2])
 
+    def test_studies_run_on_the_gpu(self):
+        self.program("bin/batch_study", "echo 'graph 1'; echo 'eager 1'; echo $* >&2")
+        _, lines = self.run_plan("studies", STUDIES="rnn")
+        self.assertEqual(lines["rnn"][2], "status 0, 2 lines")
+        self.assertIn("--model rnn --batch-sizes all --seconds 30 --device gpu", lines["rnn"][4])
+        self.assertNotIn("cnn", lines)
+
 
 if __name__ == "__main__":
     unittest.main()
