@@ -171,6 +171,24 @@ TEST_CASE("convolutions by warpgroups: long sums are added in pieces") {
     }
 }
 
+// Many images of few pixels and much padding: taps of a tile that see only padding are left out.
+TEST_CASE("convolutions by warpgroups: images innermost") {
+    if (!is_here()) return;
+    for (const auto& g :
+         {geometry(64, 4, 8, 6, 3, 5, 9), geometry(128, 3, 4, 33, 3, 3, 7, 1, 1, 1, 1, 1, 1),
+          geometry(32, 5, 8, 3, 3, 3, 5, 1, 2, 2, 1, 2, 6, 2, 1), geometry(256, 1, 2, 3, 1, 5, 4, 1, 1, 0, 4, 0, 6)}) {
+        CHECK((im2col_convolution(g, forward).images_innermost || im2col_convolution(g, input_gradient).images_innermost));
+        CHECK(passes_are_right<float, small_tile>(g));
+        CHECK(passes_are_right<tg::bfloat16, small_tile>(g));
+    }
+    // The steps that remain: of 24 by 24 positions beside 20 by 20 outputs, two of them in a tile.
+    const im2col_convolution second(geometry(128, 24, 24, 150, 5, 5, 300), input_gradient);
+    CHECK(second.images_innermost);
+    CHECK(second.kept_taps() == doctest::Approx(100.0 / 120 * 104 / 120));
+    CHECK(!im2col_convolution(geometry(128, 32, 32, 64, 3, 3, 64, 1, 1, 1, 1, 1, 1), forward).images_innermost);
+    CHECK(!im2col_convolution(geometry(129, 24, 24, 150, 5, 5, 300), input_gradient).images_innermost);
+}
+
 // Images are innermost: fewer than a step of k, one more, several.
 TEST_CASE("filter gradients by warpgroups: numbers of images") {
     if (!is_here()) return;

@@ -21,10 +21,11 @@ __device__ T rounded_for_product(T x) {
         return x;
 }
 
-/// Copies [rows, channels], `count` elements, to rows `pitch` apart. A thread keeps four elements
-/// in flight.
+/// Copies [images, pixels, channels], `count` elements, to [pixels, images, pitch]; of one image that
+/// is the same order. A thread keeps four elements in flight.
 template <class T>
-__global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_channels, std::uint32_t pitch) {
+__global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_channels, divisor by_pixels,
+                          std::uint32_t images, std::uint32_t pitch) {
     const std::uint32_t step = gridDim.x * blockDim.x;
     for (std::uint64_t first = blockIdx.x * blockDim.x + threadIdx.x; first < count; first += std::uint64_t{4} * step) {
         T value[4];
@@ -36,7 +37,8 @@ __global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_
             const std::uint64_t at = first + i * std::uint64_t{step};
             if (at >= count) continue;
             const auto index = static_cast<std::uint32_t>(at), row = by_channels.quotient(index);
-            to[static_cast<std::uint64_t>(row) * pitch + by_channels.remainder(index, row)] =
+            const std::uint32_t image = by_pixels.quotient(row), pixel = by_pixels.remainder(row, image);
+            to[(static_cast<std::uint64_t>(pixel) * images + image) * pitch + by_channels.remainder(index, row)] =
                 rounded_for_product(value[i]);
         }
     }

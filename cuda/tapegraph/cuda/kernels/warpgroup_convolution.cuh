@@ -40,17 +40,20 @@ struct warpgroup_problem {
     bool relu, pairs; ///< pairs: two results are contiguous and aligned
 
     static constexpr bool sliced = false;
+    __device__ im2col_taps taps(int tile_rows) const {
+        return walk.taps_of(static_cast<int>(blockIdx.x) * tile_rows, tile_rows);
+    }
     /// The steps of k of this block.
     __device__ int begin() const { return 0; }
-    __device__ int end() const { return walk.steps(); }
+    __device__ int end(const im2col_taps& of) const { return of.down * of.across * walk.steps_of_tap; }
     /// Whether sums of earlier steps are in memory already.
     __device__ bool continues(int step) const { return step > 0; }
-    /// The position of its results in memory.
-    __device__ std::int64_t first_row() const { return 0; }
+    /// The position of a row of its results in memory.
+    __device__ std::int64_t position(int row) const { return static_cast<std::int64_t>(walk.pixel_of(row)) * n; }
     __device__ void fetch_at(const tensor_map& pixels, const tensor_map& filters, tile_barrier* counted, void* rows,
                              void* columns, const im2col_start& from, int first_column, const im2col_fetch& f) const {
-        fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row, from.image, f.offset_column,
-                     f.offset_row);
+        fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row, from.image + f.offset_image,
+                     f.offset_column, f.offset_row);
         fetch_filters<true>(filters, counted, columns, f.channel, first_column, f.filter_tap);
     }
     __device__ void add_partial(std::int64_t row, int column, float* sum) const {
@@ -103,14 +106,15 @@ struct warpgroup_slices {
     bool pairs;     ///< n is even
 
     static constexpr bool sliced = true;
+    __device__ im2col_taps taps(int) const { return walk.taps_of(0, 1); }
     __device__ int begin() const { return static_cast<int>(blockIdx.z) * part; }
-    __device__ int end() const {
+    __device__ int end(const im2col_taps&) const {
         const int left = walk.steps() - begin();
         return begin() + (left < part ? left : part);
     }
     __device__ bool continues(int step) const { return continued || step > begin(); }
-    __device__ std::int64_t first_row() const {
-        return std::int64_t{computed_here(static_cast<int>(blockIdx.z))} * m * n;
+    __device__ std::int64_t position(int row) const {
+        return (std::int64_t{computed_here(static_cast<int>(blockIdx.z))} * m + row) * n;
     }
     __device__ void fetch_at(const tensor_map& pixels, const tensor_map& filters, tile_barrier* counted, void* rows,
                              void* columns, const im2col_start& from, int first_column, const im2col_fetch& f) const {
@@ -168,7 +172,8 @@ __device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters,
     const im2col_start start = p.walk.start(static_cast<int>(blockIdx.x) * Tile::Rows);
     const int first_column = static_cast<int>(blockIdx.y) * Tile::Columns;
     ring_place<Tile::Stages> at;
-    const int begin = p.begin(), end = p.end();
+    const im2col_taps taps = p.taps(Tile::Rows);
+    const int begin = p.begin(), end = p.end(taps);
     int tap = begin / p.walk.steps_of_tap, step = begin - tap * p.walk.steps_of_tap;
     for (int done = begin; done < end; ++done, at.advance()) {
         unsigned char* const to = tiles + at.stage * Tile::stage_bytes;
@@ -176,7 +181,7 @@ __device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters,
         wait_for_phase(released + at.stage, at.phase ^ 1); // no wait in the first round: nothing is in use
         expect_bytes_of(counted, Tile::stage_bytes);       // elements outside of an operand count, too
         p.fetch_at(pixels, filters, counted, to, to + Tile::Rows * tile_row_bytes, start, first_column,
-                   p.walk.fetch(tap, step));
+                   p.walk.fetch(taps, tap, step));
         if (++step == p.walk.steps_of_tap) step = 0, ++tap;
     }
 }
@@ -196,7 +201,7 @@ __device__ void multiply_tiles(const Problem& p, std::uint32_t tiles, tile_barri
     const auto release = [&](int stage) {
         if (thread % 32 == 0) arrive_at(released + stage);
     };
-    const int steps = p.end();
+    const int steps = p.end(p.taps(Tile::Rows));
     ring_place<Tile::Stages> at;
     for (int done = p.begin(); done < steps;) {
         TG_UNROLL
@@ -232,7 +237,6 @@ __device__ void multiply_tiles(const Problem& p, std::uint32_t tiles, tile_barri
         // through it.
         const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::Rows + group * Tile::rows_of_group;
         const int begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::Columns;
-        const std::int64_t begin_rows = p.first_row();
         const auto each_pair = [&](const auto& f) { // f(row's position, column, two sums)
             TG_UNROLL
             for (int i = 0; i < sums; i += 4) {
@@ -241,7 +245,7 @@ __device__ void multiply_tiles(const Problem& p, std::uint32_t tiles, tile_barri
                 for (int r = 0; r < 2 * Fragments; ++r) {
                     const int m = begin_m + r / 2 * 64 + row_of_sum(thread, r % 2 * 2);
                     if (m < p.m && n < p.n)
-                        f(begin_rows + static_cast<std::int64_t>(m) * p.n, n, &sum[r / 2][i + r % 2 * 2]);
+                        f(p.position(m), n, &sum[r / 2][i + r % 2 * 2]);
                 }
             }
         };

@@ -36,6 +36,18 @@ inline int chain_of(const im2col_convolution& c, const im2col_walk& walk) {
 inline map_of_images images_of(const im2col_convolution& c, const void* at, std::size_t element,
                                std::uint64_t row_bytes, int rows) {
     const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
+    if (c.images_innermost)
+        return {at,
+                element,
+                number(c.channels),
+                number(c.images),
+                number(c.columns.in),
+                number(c.rows.in),
+                row_bytes,
+                {0, c.columns.lower},
+                {0, c.columns.upper},
+                {1, static_cast<std::uint32_t>(c.columns.stride)},
+                static_cast<std::uint32_t>(rows)};
     return {at,
             element,
             number(c.channels),
@@ -105,7 +117,8 @@ public:
     }
     template <class Tile>
     void run_in() const {
-        const T *const pixels = packed(o_.pixels, c_.sources(), scratch_), *const filters = packed_filters();
+        const T *const pixels = packed(o_.pixels, c_.sources(), scratch_, c_.images_innermost ? c_.images : 1),
+                       *const filters = packed_filters();
         const std::uint64_t row_bytes = static_cast<std::uint64_t>(parts_.pitch) * sizeof(T);
         kernels::warpgroup_problem<T> p{im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
                                         c_.pixels(),
@@ -131,14 +144,16 @@ private:
     static unsigned pieces(std::int64_t whole, std::int64_t piece) {
         return static_cast<unsigned>((whole + piece - 1) / piece);
     }
-    /// `rows` rows of channels in the form that TMA reads: in place, or copied.
-    const T* packed(const void* from, std::int64_t rows, unsigned char* to) const {
-        if (sizeof(T) != sizeof(float) && parts_.pitch == c_.channels && is_aligned(from, 16))
+    /// `rows` rows of channels in the form that TMA reads: in place, or copied, with the rows of this
+    /// many images side by side.
+    const T* packed(const void* from, std::int64_t rows, unsigned char* to, int images = 1) const {
+        if (sizeof(T) != sizeof(float) && parts_.pitch == c_.channels && is_aligned(from, 16) && images == 1)
             return static_cast<const T*>(from);
         const std::int64_t count = rows * c_.channels;
         driver::launch(stream_, operation_, {std::min(pieces(count, 4 * 256), 1056u), 256u}, kernels::pack_rows<T>,
                        static_cast<const T*>(from), reinterpret_cast<T*>(to), static_cast<std::uint32_t>(count),
                        kernels::divisor(static_cast<std::uint32_t>(c_.channels)),
+                       kernels::divisor(static_cast<std::uint32_t>(rows / images)), static_cast<std::uint32_t>(images),
                        static_cast<std::uint32_t>(parts_.pitch));
         return reinterpret_cast<const T*>(to);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cuda/ops/convolution/filter_gradient_cut.hpp>
+#include <tapegraph/cuda/ops/convolution/im2col_box.hpp>
 #include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 
@@ -137,7 +138,7 @@ inline convolution_plan warpgroups_plan(const convolution_geometry& g, convoluti
 }
 /// Predicted cycles of warpgroups: waves of blocks, each bound by its products or by what it
 /// fetches from the L2 cache, as by_warpgroups.cuh counts them to choose a tile; before them rows
-/// are copied, in two launches. On an H200 eight passes of floats took 0.95 to 1.25 times the
+/// are copied, in two launches. Taps that see only padding are left out. On an H200 eight passes of floats took 0.95 to 1.25 times the
 /// prediction. Filter gradients have not been measured.
 inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 int multiprocessors) {
@@ -157,7 +158,8 @@ inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass 
         if (least == 0 || cycles < least) least = cycles;
     }
     const double copied = 2.0 * static_cast<double>(element) * static_cast<double>((forward ? in : out) * channels);
-    return least + 3 * 4000 + copied / (15.0 * multiprocessors);
+    const im2col_convolution c(g, pass);
+    return (c.images_innermost ? c.kept_taps() : 1) * least + 3 * 4000 + copied / (15.0 * multiprocessors);
 }
 inline convolution_plan direct_plan(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                     const convolution_device& device, std::size_t limit) {

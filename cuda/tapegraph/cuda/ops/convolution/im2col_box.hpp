@@ -3,6 +3,7 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 /// How TMA's im2col mode reads a pass of a convolution: the corners of its box, and the coordinates
@@ -13,6 +14,10 @@
 /// begins at one of them and continues with the following ones, `stride` apart along a line, then
 /// from the box's first column in the next line, then in the next image; the pixels that it
 /// delivers lie `offset` further. Positions outside the image are delivered as zeros.
+///
+/// Where much of a window is padding, images come innermost: the columns of TMA's image are the
+/// images, its rows the columns, its images the rows. The rows of a tile then are few positions of
+/// many images, and taps that see only padding from there are left out.
 
 namespace tapegraph::cuda {
 
@@ -40,6 +45,19 @@ struct im2col_axis {
     bool is_one() const { return in == 1 && out == 1 && taps == 1 && lower == 0; }
     /// The position of the first tap of an output.
     TG_HD int place_of(int output) const { return lower + output * stride; }
+    /// The part of all taps of all outputs that lies in the image.
+    double part_in_image() const {
+        return static_cast<double>(detail::meetings(in, out, taps, stride, -lower, dilation)) / taps / out;
+    }
+    /// The first tap that some output of [first, last] sees in the image, and the end of these taps.
+    TG_HD int first_tap(int last) const {
+        const int place = place_of(last);
+        return place >= 0 ? 0 : (dilation - 1 - place) / dilation;
+    }
+    TG_HD int end_of_taps(int first) const {
+        const int left = in - 1 - place_of(first), end = left < 0 ? 0 : left / dilation + 1;
+        return end < taps ? end : taps;
+    }
 };
 
 /// A pass as a forward pass. An input gradient of stride 1 convolves dy with the filter's taps in
@@ -51,6 +69,9 @@ struct im2col_convolution {
     int results;          ///< channels of the results
     bool turned;          ///< taps are counted from the filter's last one
     bool flat;            ///< fetched by a map of three dimensions: filter gradients of images of height 1
+    bool images_innermost = false;
+
+    static constexpr int tile_rows = 256; ///< all tiles have so many rows, or a half
 
     im2col_convolution(const convolution_geometry& g, convolution_pass pass)
         : rows(axis(pass, g.in_height, g.out_height, g.kernel_height, g.stride_height, g.pad_top, g.dilation_height)),
@@ -61,12 +82,27 @@ struct im2col_convolution {
                                                                                : g.batch)),
           results(static_cast<int>(pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels)),
           turned(pass == convolution_pass::input_gradient),
-          flat(pass == convolution_pass::filter_gradient && rows.is_one()) {}
+          flat(pass == convolution_pass::filter_gradient && rows.is_one()) {
+        images_innermost = pass != convolution_pass::filter_gradient && kept_taps() < 0.9;
+    }
 
     /// The number of pixels that are fetched from, and the number of pixels of the results.
     std::int64_t sources() const { return std::int64_t{images} * rows.in * columns.in; }
     int pixels() const { return images * rows.out * columns.out; }
     int taps() const { return rows.taps * columns.taps; }
+    /// The part of all taps that is computed with images innermost; 1 where they cannot be: a tile
+    /// must not reach from one row of an image to the next, where TMA's coordinate would lie outside.
+    double kept_taps() const {
+        const std::int64_t line = std::int64_t{images} * columns.out;
+        if (rows.stride != 1 || line <= 0 || line % tile_rows != 0) return 1;
+        const double down = rows.part_in_image();
+        if (down * columns.part_in_image() > 0.9) return 1; // tiles of one position each; not worth a closer look
+        std::int64_t across = 0;
+        for (std::int64_t at = 0; at < line; at += tile_rows)
+            across += std::max(0, columns.end_of_taps(static_cast<int>(at / images)) -
+                                      columns.first_tap(static_cast<int>((at + tile_rows - 1) / images)));
+        return down * static_cast<double>(across * tile_rows) / static_cast<double>(columns.taps * line);
+    }
     /// Whether the mode supports this pass; all counts must fit into 31 bits.
     static bool has(const convolution_geometry& g, convolution_pass pass) {
         const auto counted = [&](std::int64_t height, std::int64_t width, std::int64_t channels) {
@@ -101,8 +137,12 @@ struct im2col_start {
     int column, row, image;
 };
 struct im2col_fetch {
-    int channel, offset_column, offset_row;
+    int channel, offset_column, offset_row, offset_image;
     int filter_tap; ///< index of the tap in the filter's memory
+};
+/// The taps of a tile: `down` by `across` of them, from (row, column) on.
+struct im2col_taps {
+    int row, column, down, across;
 };
 
 /// The fetches of a kernel, step by step along k: taps, and within each tap `depth` channels at a
@@ -111,6 +151,7 @@ struct im2col_walk {
     im2col_axis rows, columns;
     int steps_of_tap, depth, last_tap;
     bool turned;
+    int innermost; ///< images, where they are innermost; or 0
 
     im2col_walk(const im2col_convolution& c, int depth_)
         : rows(c.rows),
@@ -118,18 +159,39 @@ struct im2col_walk {
           steps_of_tap((c.channels + depth_ - 1) / depth_),
           depth(depth_),
           last_tap(c.taps() - 1),
-          turned(c.turned) {}
+          turned(c.turned),
+          innermost(c.images_innermost ? c.images : 0) {}
 
+    /// The steps of all taps.
     TG_HD int steps() const { return (last_tap + 1) * steps_of_tap; }
-    /// The start of the tile whose first row is this pixel of the results.
-    TG_HD im2col_start start(int pixel) const {
-        const int line = pixel / columns.out;
-        return {columns.place_of(pixel - line * columns.out), rows.place_of(line % rows.out), line / rows.out};
+    /// The taps of the tile of `count` rows from this one on: at least one.
+    TG_HD im2col_taps taps_of(int row, int count) const {
+        if (innermost == 0) return {0, 0, rows.taps, columns.taps};
+        const int first = row / innermost, last = (row + count - 1) / innermost, line = first / columns.out;
+        const int begin = columns.first_tap(last - line * columns.out), i = rows.first_tap(line);
+        const int across = columns.end_of_taps(first - line * columns.out) - begin, down = rows.end_of_taps(line) - i;
+        if (across <= 0 || down <= 0) return {0, 0, 1, 1}; // only padding
+        return {i, begin, down, across};
     }
-    TG_HD im2col_fetch fetch(int tap, int step_of_tap) const {
-        const int u = tap / columns.taps;
-        return {step_of_tap * depth, (tap - u * columns.taps) * columns.dilation, u * rows.dilation,
-                turned ? last_tap - tap : tap};
+    /// The start of the tile with this first row.
+    TG_HD im2col_start start(int row) const {
+        const int across = innermost == 0 ? row : row / innermost, line = across / columns.out;
+        const int column = columns.place_of(across - line * columns.out);
+        if (innermost != 0) return {row - across * innermost, column, rows.place_of(line)};
+        return {column, rows.place_of(line % rows.out), line / rows.out};
+    }
+    TG_HD im2col_fetch fetch(const im2col_taps& taps, int tap, int step_of_tap) const {
+        const int down = tap / taps.across, u = taps.row + down, v = taps.column + tap - down * taps.across;
+        const int index = u * columns.taps + v, channel = step_of_tap * depth;
+        const int filter_tap = turned ? last_tap - index : index;
+        if (innermost != 0) return {channel, 0, v * columns.dilation, u * rows.dilation, filter_tap};
+        return {channel, v * columns.dilation, u * rows.dilation, 0, filter_tap};
+    }
+    /// The pixel of the results that a row of the product is.
+    TG_HD int pixel_of(int row) const {
+        if (innermost == 0) return row;
+        const int place = row / innermost;
+        return (row - place * innermost) * (rows.out * columns.out) + place;
     }
 };
 
