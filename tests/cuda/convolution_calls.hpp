@@ -15,6 +15,7 @@ inline window_attributes attributes_of(const convolution_geometry& g) {
     a.dilation[0] = g.dilation_height, a.dilation[1] = g.dilation_width;
     a.mode = static_cast<std::int64_t>(padding_mode::explicit_amounts);
     a.before[0] = g.pad_top, a.before[1] = g.pad_left, a.groups = g.groups;
+    a.algorithm = static_cast<std::int64_t>(g.algorithm);
     // The padding after the image that the output's size requires.
     a.after[0] = (g.out_height - 1) * g.stride_height + g.span_height() - g.in_height - g.pad_top;
     a.after[1] = (g.out_width - 1) * g.stride_width + g.span_width() - g.in_width - g.pad_left;

@@ -36,6 +36,7 @@ public:
         a.dilation[0] = g.dilation_height, a.dilation[1] = g.dilation_width;
         a.mode = static_cast<std::int64_t>(tg::padding_mode::explicit_amounts);
         a.before[0] = g.pad_top, a.before[1] = g.pad_left, a.groups = g.groups;
+        a.algorithm = static_cast<std::int64_t>(g.algorithm);
         words_ = tg::attributes_to_words<tg::convolution_op>(a);
     }
 

@@ -47,7 +47,8 @@ TEST_CASE("convolution plans: tensor cores only for floats, where requested and 
                 for (std::size_t element : {sizeof(float), sizeof(double)}) {
                     const auto p = choose_convolution(second_layer(32), pass, element, mode, {132, cores});
                     const bool tensor = cores && mode != math_mode::fp32 && element == 4;
-                    if (p.algorithm == convolution_algorithm::product) { // in TF32 our kernels are never slower
+                    CHECK((p.algorithm != convolution_algorithm::winograd || element == 4));
+                    if (is_whole(p.algorithm)) { // in TF32 our kernels are never slower
                         CHECK((!tensor || mode == math_mode::tf32x3));
                         continue;
                     }
@@ -95,7 +96,7 @@ TEST_CASE("convolution plans: small products are split until nearly all of the d
     for (auto mode : modes)
         for (auto pass : passes) {
             const auto p = choose_convolution(second_layer(1), pass, sizeof(float), mode, {132, true});
-            if (p.algorithm != convolution_algorithm::product) CHECK(blocks_of(second_layer(1), pass, p) >= 120);
+            if (!is_whole(p.algorithm)) CHECK(blocks_of(second_layer(1), pass, p) >= 120);
         }
     // Few results of many pixels each.
     const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
@@ -119,6 +120,8 @@ TEST_CASE("convolution plans: scratch memory stays below its limit") {
                     CHECK(p.workspace <= limit);
                     CHECK(p.workspace == (p.algorithm == convolution_algorithm::product
                                               ? detail::chunk_bytes(g, 4, limit)
+                                          : p.algorithm == convolution_algorithm::winograd
+                                              ? detail::winograd_chunks(g, limit).workspace()
                                           : p.splits > 1 ? static_cast<std::size_t>(p.splits) * bytes
                                                          : 0));
                     if (limit < 2 * bytes) CHECK(p.splits == 1);
@@ -169,7 +172,8 @@ TEST_CASE("convolution plans: windows begin at multiples of 16 bytes") {
 TEST_CASE("convolution plans: windows are written out where the library is thought to be sooner done") {
     // Large products of floats: cuBLAS reaches more of the peak than our tiles do, and gains more
     // than writing windows costs.
-    const auto g = second_layer(32);
+    auto g = second_layer(32);
+    g.algorithm = tg::convolution_algorithm::direct; // Winograd's would be chosen
     const auto planned = [&](math_mode mode, std::size_t limit) {
         return choose_convolution(g, convolution_pass::input_gradient, 4, mode, {132, true}, limit);
     };
@@ -223,11 +227,14 @@ TEST_CASE("convolution plans: a plan is cached, and for its own shape only") {
     check(second_layer(3), convolution_pass::forward, sizeof(double), {132, true});
     check(second_layer(3), convolution_pass::forward, sizeof(float), {132, false});
     CHECK(known.made() == before + 3);
-    // After the extents follow the CPU's algorithm and bytes that may hold anything.
+    // After the extents follow the algorithm and bytes that may hold anything.
     tg::convolution_geometry same = second_layer(3);
-    std::fill(reinterpret_cast<unsigned char*>(&same.algorithm), reinterpret_cast<unsigned char*>(&same + 1), 1);
+    std::fill(reinterpret_cast<unsigned char*>(&same.algorithm + 1), reinterpret_cast<unsigned char*>(&same + 1), 1);
     check(same, convolution_pass::forward, sizeof(float), {132, false});
     CHECK(known.made() == before + 3);
+    same.algorithm = tg::convolution_algorithm::direct;
+    check(same, convolution_pass::forward, sizeof(float), {132, false});
+    CHECK(known.made() == before + 4);
 }
 
 TEST_CASE("convolution plans: first layers") {

@@ -111,6 +111,17 @@ TEST_CASE("pooled convolution on a device: the bits of convolution and pooling i
     check_against_parts<double>(shapes[3]);
 }
 
+TEST_CASE("pooled convolution on a device: by Winograd's algorithm") {
+#ifdef TG_SIMT // a device of four multiprocessors
+    const auto g = geometry(2, 17, 18, 50, 5, 5, 98, 1, 1, 0, 0, 2, 0);
+#else
+    const auto g = geometry(40, 49, 50, 50, 5, 5, 98, 1, 1, 0, 0, 2, 0);
+#endif
+    using forward = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
+    CHECK(forward::plans(g)[tg::math_mode::fp32].algorithm == cuda::convolution_algorithm::winograd);
+    check_against_parts<float>(g);
+}
+
 // A sum in several parts, because it is split or long, is finished and pooled by a kernel of its
 // own.
 TEST_CASE("pooled convolution on a device: sums in parts") {

@@ -21,7 +21,7 @@ struct convolution_geometry {
     std::int64_t pad_top = 0, pad_left = 0;
     std::int64_t dilation_height = 1, dilation_width = 1;
     std::int64_t groups = 1;
-    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< the requested one, on the CPU
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< the requested one
 
     std::int64_t group_in() const { return in_channels / groups; }
     std::int64_t group_out() const { return out_channels / groups; }

@@ -4,6 +4,7 @@
 #include <tapegraph/cuda/ops/convolution/im2col_box.hpp>
 #include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/cuda/ops/convolution/winograd_plan.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -136,6 +137,12 @@ inline convolution_plan warpgroups_plan(const convolution_geometry& g, convoluti
     p.workspace = library_workspace(g, pass, type);
     return p;
 }
+inline convolution_plan winograd_plan(const winograd_chunks& chunks) {
+    convolution_plan p;
+    p.algorithm = convolution_algorithm::winograd;
+    p.workspace = chunks.workspace();
+    return p;
+}
 /// Predicted cycles of warpgroups: waves of blocks, each bound by its products or by what it
 /// fetches from the L2 cache, as by_warpgroups.cuh counts them to choose a tile; before them rows
 /// are copied, in two launches. Taps that see only padding are left out. On an H200 eight passes of floats took 0.95 to 1.25 times the
@@ -246,6 +253,16 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         const double warpgroups = detail::warpgroups_cycles(g, pass, element, device.multiprocessors);
         if (warpgroups < ours && !(by_windows && product < warpgroups)) return detail::warpgroups_plan(g, pass);
     }
+    // Winograd's algorithm, where it is predicted to be faster by a seventh, because few of these
+    // predictions have been compared with a device; between as many channels as on the CPU.
+    constexpr std::int64_t fewest_channels = 32;
+    if (element == sizeof(float) && !rounded && ours > 40 * 4000 && narrowest >= fewest_channels &&
+        detail::winograd_may(g))
+        if (const detail::winograd_chunks chunks(g, limit); chunks.images > 0) {
+            const double cycles_of_winograd = detail::winograd_cycles(g, pass, chunks, device.multiprocessors);
+            if (1.15 * cycles_of_winograd < (by_windows ? std::min(ours, product) : ours))
+                return detail::winograd_plan(chunks);
+        }
     if (by_windows && (rounded ? 1.25 : 1.0) * product < ours) return detail::library_plan(g, element, limit);
     return ours < tiles ? detail::few_channels_plan(shallow, g, pass, element, device, limit) : tiled.plan_of(best);
 }
@@ -274,7 +291,7 @@ inline convolution_plan choose_narrow_convolution(const convolution_geometry& g,
 /// of one shape.
 inline std::string name_of(const convolution_plan& p) {
     constexpr const char* names[]{"multiply_adds", "tensor_cores", "few_channels", "direct",
-                                  "product",       "warpgroups",   "few_channels_tensor_cores"};
+                                  "product",       "warpgroups",   "few_channels_tensor_cores", "winograd"};
     std::string name = names[static_cast<int>(p.algorithm)];
     const auto in = [&](const product_tile& t) {
         name += " " + std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.depth);
@@ -322,6 +339,8 @@ inline std::vector<convolution_plan> convolution_candidates(const convolution_ge
     if (rounded.on_tensor_cores() && !rounded.is_exact() && library_takes(g, pass) &&
         library_workspace(g, pass) <= limit)
         add(detail::warpgroups_plan(g, pass));
+    if (element == sizeof(float) && (!rounded.on_tensor_cores() || rounded.is_exact()) && detail::winograd_may(g))
+        if (const detail::winograd_chunks chunks(g, limit); chunks.images > 0) add(detail::winograd_plan(chunks));
     return all;
 }
 

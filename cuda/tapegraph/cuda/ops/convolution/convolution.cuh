@@ -9,6 +9,7 @@
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 #include <tapegraph/cuda/ops/convolution/by_product.cuh>
+#include <tapegraph/cuda/ops/convolution/by_winograd.cuh>
 #include <tapegraph/cuda/ops/convolution/measured.cuh>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 
@@ -272,6 +273,24 @@ struct convolution_run {
             product.filter_gradient(o.a, o.b, o.out);
     }
 
+    /// `pooled`: a forward pass gives the largest of 2 by 2 outputs.
+    static void run_by_winograd(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                                const convolution_operands<T>& o, bool pooled = false) {
+        if constexpr (std::is_same_v<T, float>) {
+            const auto multiply = [&](const gemm_arguments<T>& a) {
+                gemm(static_cast<driver::stream>(call.stream), operation, a, math_mode::fp32);
+            };
+            const convolution_by_winograd<decltype(multiply)> winograd(call, operation, g, call.workspace,
+                                                                       convolution_workspace_limit, multiply);
+            if constexpr (Pass == convolution_pass::forward)
+                winograd.forward(o.a, o.b, o.bias, o.relu, pooled, o.out);
+            else if constexpr (Pass == convolution_pass::input_gradient)
+                winograd.input_gradient(o.a, o.b, o.out);
+            else
+                winograd.filter_gradient(o.a, o.b, o.out);
+        }
+    }
+
     static void run_by_warpgroups(const kernel_call& call, const char* operation, const convolution_geometry& g,
                                   const convolution_operands<T>& o) {
         const library_convolution_operands operands{o.a, o.b, o.out, o.bias, o.relu}; // not inline: nvcc 13.0
@@ -290,6 +309,7 @@ struct convolution_run {
                        const convolution_operands<T>& o, const convolution_plan& plan) {
         if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
         if (plan.algorithm == convolution_algorithm::warpgroups) return run_by_warpgroups(call, operation, g, o);
+        if (plan.algorithm == convolution_algorithm::winograd) return run_by_winograd(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
         run_slices(call, operation, g, o, plan, to);
         if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);

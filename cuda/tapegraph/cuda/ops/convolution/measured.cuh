@@ -51,13 +51,14 @@ inline std::string convolution_work(const convolution_geometry& g, convolution_p
 /// How far two sums of k products of numbers between -1 and 1 may differ by rounding. A sum's
 /// standard deviation is sqrt(k) / 3; the errors are as random as the products, so the largest of
 /// all results stays below eight of their standard deviations. A factor in TF32 is off by 2^-10 at
-/// most, 3xTF32 omits 2^-20, and every addition may be off by half a unit of the sum so far.
-inline double convolution_difference(std::int64_t k, std::size_t element, math_mode mode) {
+/// most, 3xTF32 omits 2^-20, and every addition may be off by half a unit of the sum so far. By
+/// Winograd's algorithm results are off by 1e-5 of their size (docs/performance/convolutions.md).
+inline double convolution_difference(std::int64_t k, std::size_t element, math_mode mode, bool winograd = false) {
     const double unit = element == sizeof(float) ? 0x1p-24 : 0x1p-53, terms = static_cast<double>(k);
     const double factors = element != sizeof(float) || mode == math_mode::fp32 ? 0
                            : mode == math_mode::tf32                           ? 0x1p-9
                                                                                : 0x1p-20;
-    return 8 * std::sqrt(terms) / 3 * (factors + terms * unit);
+    return 8 * std::sqrt(terms) / 3 * (factors + terms * unit + (winograd ? 1e-5 : 0));
 }
 
 /// The operands of a pass, and its candidates run on them.
@@ -122,8 +123,12 @@ convolution_plan plan_of_mode(context& on, const convolution_geometry& g, math_m
     planned_work work;
     work.name = convolution_work(g, Pass, dtype_of<T>, mode);
     work.results = e.m * e.n * g.groups;
-    work.largest_difference = convolution_difference(e.k, sizeof(T), mode);
-    for (const convolution_plan& p : plans) work.candidates.push_back({name_of(p), p.workspace});
+    bool winograd = false;
+    for (const convolution_plan& p : plans) {
+        work.candidates.push_back({name_of(p), p.workspace});
+        winograd = winograd || p.algorithm == convolution_algorithm::winograd;
+    }
+    work.largest_difference = convolution_difference(e.k, sizeof(T), mode, winograd);
     const auto believed = std::find_if(plans.begin(), plans.end(), [](const convolution_plan& p) {
         return p.algorithm == convolution_algorithm::multiply_adds;
     });

@@ -23,12 +23,14 @@ enum class convolution_algorithm {
     direct,        ///< one thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
     product,       ///< a library's product, of pixels or of written-out windows (by_product.cuh)
     warpgroups,    ///< library_convolution.hpp: where it is linked, on compute capability 9.0
-    few_channels_tensor_cores ///< few_channels in TF32 (kernels/few_channels_tensor.cuh)
+    few_channels_tensor_cores, ///< few_channels in TF32 (kernels/few_channels_tensor.cuh)
+    winograd ///< transforms of tiles around a library's products, of floats (by_winograd.cuh)
 };
 /// Algorithms that compute all of a pass themselves, in scratch memory of their own: no partial
 /// sums are added up after them.
 constexpr bool is_whole(convolution_algorithm a) {
-    return a == convolution_algorithm::product || a == convolution_algorithm::warpgroups;
+    return a == convolution_algorithm::product || a == convolution_algorithm::warpgroups ||
+           a == convolution_algorithm::winograd;
 }
 
 /// The properties of a device that a choice depends on.

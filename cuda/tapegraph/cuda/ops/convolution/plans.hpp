@@ -38,8 +38,8 @@ struct convolution_plans {
 /// One thread's plans of recently used shapes. Each shape hashes to one entry, which it may take
 /// over from another shape.
 class known_convolution_plans {
-    // The fields that matter on a device: the algorithm after them concerns the CPU, and padding
-    // bytes may hold anything.
+    // The extents. Of the algorithm after them it matters whether it allows Winograd's; padding bytes
+    // may hold anything.
     static constexpr std::size_t extents = offsetof(convolution_geometry, algorithm) / sizeof(std::int64_t);
 
 public:
@@ -87,8 +87,8 @@ public:
                       const convolution_device& device) {
         key k;
         std::memcpy(k.data(), &g, extents * sizeof(std::int64_t));
-        k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(pass) << 1 |
-                     static_cast<std::int64_t>(device.tensor_cores);
+        k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(detail::winograd_may(g)) << 3 |
+                     static_cast<std::int64_t>(pass) << 1 | static_cast<std::int64_t>(device.tensor_cores);
         k[extents + 1] = device.multiprocessors;
         k[extents + 2] = device.number;
         return k;

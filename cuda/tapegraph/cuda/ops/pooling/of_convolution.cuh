@@ -8,8 +8,8 @@
 
 /// The kernel of convolution_bias_pool_op: the convolution's kernel itself takes the maximum of 2
 /// by 2 outputs. The plan is that of the convolution alone, so sums are added in the same order.
-/// Where the plan splits k, or uses a kernel of another kind, the sums go to scratch memory and are
-/// finished and pooled from there.
+/// Winograd's transform of the outputs pools, too. Where the plan splits k, or uses a kernel of another
+/// kind, the sums go to scratch memory and are finished and pooled from there.
 
 namespace tapegraph::cuda {
 
@@ -23,7 +23,10 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         const geometries g(c);
         std::size_t most = 0;
         for (const convolution_plan& plan : planned(g).by_mode)
-            if (!in_one_kernel(g, plan)) most = std::max(most, slices(g, plan) + own(plan));
+            if (plan.algorithm == algorithm::winograd)
+                most = std::max(most, plan.workspace);
+            else if (!in_one_kernel(g, plan))
+                most = std::max(most, slices(g, plan) + own(plan));
         return most;
     }
     static void run(const kernel_call& c) {
@@ -33,6 +36,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         if (c.out[0].elements() == 0) return;
         const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>(), *const bias = c.in[2].as<const T>();
         const convolution_plan plan = planned(g)[current_math_mode()];
+        if (plan.algorithm == algorithm::winograd)
+            return pass::run_by_winograd(c, name, g.whole, {x, w, c.out[0].as<T>(), bias, Relu}, true);
         if (in_one_kernel(g, plan)) {
             const detail::convolution_operands<T> o{x, w, c.out[0].as<T>(), bias, Relu};
             if (plan.algorithm == algorithm::few_channels)

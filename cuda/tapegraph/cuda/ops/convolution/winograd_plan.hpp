@@ -1,0 +1,97 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/ops/convolution/cpu_algorithm.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+/// Where convolutions of floats are computed by Winograd's algorithm (by_winograd.cuh), in which
+/// chunks, and at what predicted time.
+
+namespace tapegraph::cuda::detail {
+
+/// Whether a convolution may be computed so: the CPU's shapes, and nobody asked for other sums: the
+/// layer or else the process.
+inline bool winograd_may(const convolution_geometry& g) {
+    auto& process = cpu::detail::chosen_convolution();
+    process.memory_planned.store(true, std::memory_order_relaxed);
+    using enum tapegraph::convolution_algorithm;
+    const auto asked = g.algorithm == automatic ? process.chosen.load(std::memory_order_relaxed) : g.algorithm;
+    return (asked == automatic || asked == winograd) && g.batch > 0 && cpu::detail::winograd_can(g);
+}
+
+/// Tiles, chunks of images and scratch memory of a pass.
+struct winograd_chunks {
+    /// Rows of factors are whole runs of 16 bytes, and matrices odd multiples of 256 apart: a
+    /// transform accesses all products' at once, which powers of two would send to the same places of
+    /// the memory.
+    static constexpr std::int64_t run = 4, matrix = 64;
+
+    std::int64_t side = 0, products = 0;      ///< of a tile
+    std::int64_t down = 0, across = 0;        ///< tiles of an image
+    std::int64_t in_pitch = 0, out_pitch = 0; ///< channels of a factor
+    std::int64_t images = 0;                  ///< of a chunk; 0: none fits
+    std::int64_t chunks = 0;
+
+    winograd_chunks(const convolution_geometry& g, std::size_t limit)
+        : side(cpu::detail::fast_outputs + g.kernel_width - 1),
+          products(side * side),
+          down(pieces(g.out_height, cpu::detail::fast_outputs)),
+          across(pieces(g.out_width, cpu::detail::fast_outputs)),
+          in_pitch(pieces(g.in_channels, run) * run),
+          out_pitch(pieces(g.out_channels, run) * run) {
+        const std::int64_t image = products * down * across * (in_pitch + out_pitch);
+        const auto floats =
+            static_cast<std::int64_t>(std::min<std::size_t>(limit, std::size_t{1} << 40) / sizeof(float));
+        constexpr auto alignment = static_cast<std::int64_t>(library_convolution::scratch_alignment / sizeof(float));
+        const std::int64_t left = floats - alignment - products * (filter_stride() + 4 * matrix);
+        // Blocks of an input gradient are at most one row and one column of tiles more.
+        const std::int64_t counted = most_counted / ((down + 2) * (across + 2) * std::max(in_pitch, out_pitch));
+        const std::int64_t fitting = std::min({g.batch, left / image, counted});
+        if (fitting < 1) return;
+        chunks = pieces(g.batch, fitting);
+        images = pieces(g.batch, chunks);
+        chunks = pieces(g.batch, images);
+    }
+    /// Floats from one product's matrix to the next.
+    std::int64_t filter_stride() const { return spread(in_pitch * out_pitch); }
+    std::int64_t in_stride() const { return spread(images * down * across * in_pitch); }
+    std::int64_t out_stride() const { return spread(images * down * across * out_pitch); }
+    /// With room to align it.
+    std::size_t workspace() const {
+        return static_cast<std::size_t>(products * (filter_stride() + in_stride() + out_stride())) * sizeof(float) +
+               library_convolution::scratch_alignment - 1;
+    }
+
+    static std::int64_t spread(std::int64_t floats) { return (pieces(floats, matrix) | 1) * matrix; }
+    static std::int64_t pieces(std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; }
+};
+
+/// The predicted cycles of a pass: products as library_cost counts them, what transforms and
+/// products write and read past the caches, and launches.
+inline double winograd_cycles(const convolution_geometry& g, convolution_pass pass, const winograd_chunks& c,
+                              int multiprocessors) {
+    const machine_balance balance = machine_balance::of(sizeof(float), false);
+    product_extents e(g, pass);
+    e.m = c.images * c.down * c.across, e.n = c.out_pitch, e.k = c.in_pitch;
+    if (pass == convolution_pass::input_gradient) std::swap(e.n, e.k);
+    if (pass == convolution_pass::filter_gradient) std::swap(e.m, e.k);
+    double least = 0;
+    for (const int side : {128, 64}) {
+        const product_tile tile{side, side, 8, 2 * side, 0.75, 1, false};
+        const double cost = product_cost(tile, e, c.products, 1, sizeof(float), false, multiprocessors);
+        if (least == 0 || cost < least) least = cost;
+    }
+    const double images = static_cast<double>(g.in_height * g.in_width * g.in_channels) +
+                          static_cast<double>(g.out_height * g.out_width * g.out_channels);
+    const double factors = static_cast<double>(c.products * c.down * c.across * (c.in_pitch + c.out_pitch));
+    const double floats = static_cast<double>(g.batch) * (images + 2 * factors) +
+                          static_cast<double>(c.products * c.filter_stride() * (1 + c.chunks));
+    return least * static_cast<double>(c.chunks) / balance.per_cycle + static_cast<double>(3 * c.chunks + 1) * 4000 +
+           floats * sizeof(float) * balance.per_byte / balance.per_cycle / multiprocessors;
+}
+
+} // namespace tapegraph::cuda::detail
