@@ -104,6 +104,10 @@ struct pixel_tiles {
         return ((static_cast<std::int64_t>(p.image) * (out_height / 2) + row) * (out_width / 2) + column) *
                out_channels;
     }
+    /// Whether all pixels of a tile are outputs.
+    __device__ bool is_whole(const place& p) const {
+        return p.row + tile_height <= out_height && p.column + (1 << tile_log) <= out_width;
+    }
     /// The offset in y of an output pixel of the tile, or -1 if it is beyond the end of y.
     __device__ std::int64_t output(const place& p, int pixel) const {
         const int row = p.row + (pixel >> tile_log), column = p.column + (pixel & ((1 << tile_log) - 1));

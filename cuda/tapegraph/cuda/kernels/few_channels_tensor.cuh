@@ -10,8 +10,9 @@
 /// in whole lines. A block has 8 warps; the product's inner extent is padded with zeros to whole steps
 /// of 8. Rows in shared memory are 8 floats longer than whole groups of 32 banks, so that the lanes
 /// of a fragment read from different banks. Dynamic shared memory:
-///   forward          the halo; w [taps * channels, columns]; for each of these rows its offset in the
-///                    halo; for each warp half of its results
+///   forward          twice the halo, of which one arrives while the other is multiplied; w [taps *
+///                    channels, columns]; for each of these rows its offset in the halo; for each warp
+///                    64 columns of its results
 ///   filter gradient  twice the halo and dy [64 pixels, columns], of which one arrives while the other
 ///                    is multiplied; the offset of each pixel's window
 
@@ -22,12 +23,7 @@ struct few_channels_tensor_tile {
     static constexpr int warps = 8, pixels_of_warp = 16, forward_pixels = warps * pixels_of_warp;
     static constexpr int pitch(int columns) { return columns + 8; }
     static constexpr int rows_of(int pairs) { return (pairs + 7) / 8 * 8; }
-    static constexpr int forward_floats(int halo, int pairs, int columns) {
-        return halo + rows_of(pairs) * (pitch(columns) + 1) + forward_pixels * pitch(columns / 2);
-    }
-    static constexpr int gradient_floats(int halo, int columns) {
-        return 2 * (halo + gradient_pixels * pitch(columns)) + gradient_pixels;
-    }
+    static constexpr int piece = 64; ///< columns of results that are stored at once
 };
 
 /// Rounds what products read to TF32, ready for multiply_tf32.
@@ -45,16 +41,24 @@ template <int Columns, bool Pooled>
 __global__ void __launch_bounds__(256, 2)
     few_channels_tensor_forward(few_channels_problem<float> p, int channels, int pairs) {
     using shape = few_channels_tensor_tile;
-    constexpr int fragments = Columns / 8, pitch = shape::pitch(Columns), half = Columns / 2;
-    constexpr int staged_pitch = shape::pitch(half);
-    static_assert(Columns % 32 == 0 && half % 16 == 0);
-    TG_DYNAMIC_SHARED(float, halo);
+    constexpr int fragments = Columns / 8, pitch = shape::pitch(Columns);
+    constexpr int piece = shape::piece, staged_pitch = shape::pitch(piece), pixels = shape::pixels_of_warp;
+    static_assert(Columns % 32 == 0);
+    TG_DYNAMIC_SHARED(float, halos);
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const int rows = shape::rows_of(pairs), first_n = static_cast<int>(blockIdx.y) * Columns;
-    float* const w = halo + p.tiles.halo_size(channels);
+    const int halo_size = p.tiles.halo_size(channels);
+    float* const w = halos + 2 * halo_size;
     int* const offsets = reinterpret_cast<int*>(w + rows * pitch);
-    float* const staged = w + rows * (pitch + 1) + warp * shape::pixels_of_warp * staged_pitch;
+    float* const staged = w + rows * (pitch + 1) + warp * pixels * staged_pitch;
 
+    const auto fetch = [&](int tile, float* to) {
+        p.tiles.each_of_halo(p.x, p.tiles.at(tile), channels, thread, shape::warps * 32, [&](int i, const float* at) {
+            copy_async<4>(to + i, at != nullptr ? at : p.x, at != nullptr);
+        });
+    };
+    fetch(static_cast<int>(blockIdx.x), halos);
+    commit_copies();
     for (int k = warp; k < rows; k += shape::warps) {
         if (lane == 0) offsets[k] = k < pairs ? halo_offset(p.tiles, k, channels) : -1;
         for (int i = lane; i < Columns; i += 32) {
@@ -62,7 +66,7 @@ __global__ void __launch_bounds__(256, 2)
             w[k * pitch + i] = there ? tf32_of(p.other[static_cast<std::int64_t>(k) * p.n + first_n + i]) : 0.0f;
         }
     }
-    const int g = lane / 4, t = lane % 4, first_pixel = warp * shape::pixels_of_warp;
+    const int g = lane / 4, t = lane % 4, first_pixel = warp * pixels;
     int window[2];
     TG_UNROLL
     for (int r = 0; r < 2; ++r) {
@@ -70,13 +74,14 @@ __global__ void __launch_bounds__(256, 2)
         window[r] = p.tiles.window(Pooled ? p.tiles.pixel_of(pixel / 4, pixel % 4) : pixel, channels);
     }
 
-    for (int tile = static_cast<int>(blockIdx.x); tile < p.tiles.count; tile += static_cast<int>(gridDim.x)) {
-        const auto place = p.tiles.at(tile);
-        __syncthreads(); // the last tile's halo has been read
-        p.tiles.each_of_halo(p.x, place, channels, thread, shape::warps * 32,
-                             [&](int i, const float* at) { halo[i] = at != nullptr ? tf32_of(*at) : 0.0f; });
+    const int step = static_cast<int>(gridDim.x);
+    int turn = 0;
+    for (int tile = static_cast<int>(blockIdx.x); tile < p.tiles.count; tile += step, turn ^= 1) {
+        const float* const halo = halos + turn * halo_size;
+        if (tile + step < p.tiles.count) fetch(tile + step, halos + (turn ^ 1) * halo_size);
+        commit_copies();
+        wait_copies<1>();
         __syncthreads();
-
         float sum[fragments][4]{};
         TG_ROLLED
         for (int k = t; k < rows; k += 8) {
@@ -85,7 +90,7 @@ __global__ void __launch_bounds__(256, 2)
             for (int h = 0; h < 2; ++h) {
                 const int offset = offsets[k + 4 * h];
                 TG_UNROLL
-                for (int r = 0; r < 2; ++r) a[2 * h + r] = offset < 0 ? 0u : to_bits(halo[window[r] + offset]);
+                for (int r = 0; r < 2; ++r) a[2 * h + r] = offset < 0 ? 0u : to_tf32(halo[window[r] + offset]);
             }
             const float* const row = w + k * pitch + g;
             TG_UNROLL
@@ -94,38 +99,47 @@ __global__ void __launch_bounds__(256, 2)
                 multiply_tf32(sum[j], a, b);
             }
         }
+        __syncthreads(); // the tile after the next one is copied over this one
 
-        // Results go through shared memory, half of the columns at a time, so that lanes store neighbours.
+        // Results go through shared memory, some columns at a time, so that lanes store neighbours. A
+        // lane knows where one row goes.
+        const auto place = p.tiles.at(tile);
+        const int row_of_lane = lane % pixels;
+        const std::int64_t own = Pooled ? p.tiles.pooled_output(place, (first_pixel + row_of_lane) / 4)
+                                        : p.tiles.output(place, first_pixel + row_of_lane);
         TG_UNROLL
-        for (int h = 0; h < 2; ++h) {
-            __syncwarp(); // the other half has been read
+        for (int first = 0; first < Columns; first += piece) {
+            __syncwarp(); // the last piece has been read
             TG_UNROLL
-            for (int j = 0; j < fragments / 2; ++j) TG_UNROLL
-            for (int r = 0; r < 2; ++r) {
-                const float* const of = sum[h * (fragments / 2) + j] + 2 * r;
-                *reinterpret_cast<pack<float, 2>*>(staged + (g + 8 * r) * staged_pitch + 8 * j +
-                                                   2 * t) = {{of[0], of[1]}};
-            }
+            for (int j = first / 8; j < fragments && j < (first + piece) / 8; ++j) TG_UNROLL
+            for (int r = 0; r < 2; ++r)
+                *reinterpret_cast<pack<float, 2>*>(staged + (g + 8 * r) * staged_pitch + 8 * j - first + 2 * t) = {
+                    {sum[j][2 * r], sum[j][2 * r + 1]}};
             __syncwarp();
-            for (int i = 2 * lane; i < half; i += 64) {
-                const int n = first_n + h * half + i;
-                if (n >= p.n) break;
-                const float bias[2]{p.bias != nullptr ? p.bias[n] : 0.0f,
-                                    p.bias != nullptr && n + 1 < p.n ? p.bias[n + 1] : 0.0f};
-                const auto finished = [&](int pixel, int c) {
-                    return with_epilogue(staged[pixel * staged_pitch + i + c], p.bias != nullptr ? bias : nullptr, c,
-                                         p.relu);
-                };
-                TG_UNROLL
-                for (int r = 0; r < shape::pixels_of_warp; r += Pooled ? 4 : 1) {
-                    const std::int64_t at = Pooled ? p.tiles.pooled_output(place, (first_pixel + r) / 4)
-                                                   : p.tiles.output(place, first_pixel + r);
-                    if (at < 0) continue;
-                    float pair[2]{finished(r, 0), finished(r, 1)};
-                    if constexpr (Pooled)
-                        for (int q = 1; q < 4; ++q)
-                            for (int c = 0; c < 2; ++c) pair[c] = larger(pair[c], finished(r + q, c));
-                    store_run(p, p.out + at, n, pair);
+            const int column = first + 2 * lane, n = first_n + column;
+            const bool stores = column < Columns && n < p.n, second = n + 1 < p.n, biased = p.bias != nullptr;
+            float bias[2]{};
+            TG_UNROLL
+            for (int c = 0; c < 2; ++c)
+                if (biased && stores && (c == 0 || second)) bias[c] = p.bias[n + c];
+            const auto finished = [&](int row, int c) {
+                const float value = staged[row * staged_pitch + 2 * lane + c], whole = biased ? value + bias[c] : value;
+                return p.relu ? rectified(whole) : whole;
+            };
+            TG_UNROLL
+            for (int r = 0; r < pixels; r += Pooled ? 4 : 1) {
+                const std::int64_t at = __shfl_sync(0xFFFFFFFFu, own, r);
+                if (at < 0 || !stores) continue;
+                float pair[2]{finished(r, 0), finished(r, 1)};
+                if constexpr (Pooled)
+                    for (int q = 1; q < 4; ++q)
+                        for (int c = 0; c < 2; ++c) pair[c] = larger(pair[c], finished(r + q, c));
+                float* const to = p.out + at + n;
+                if (p.width == 2) {
+                    *reinterpret_cast<pack<float, 2>*>(to) = {{pair[0], pair[1]}};
+                } else {
+                    to[0] = pair[0];
+                    if (second) to[1] = pair[1];
                 }
             }
         }
@@ -188,11 +202,13 @@ __global__ void __launch_bounds__(256, 2)
         commit_copies();
         wait_copies<1>();
         __syncthreads();
+        // A window beyond the last output may lie in the image and hold anything.
         const auto place = p.tiles.at(tile);
+        const bool whole = p.tiles.is_whole(place);
         TG_ROLLED
         for (int pixel = turn * pixels_of_turn + t; pixel < (turn + 1) * pixels_of_turn; pixel += 8) {
-            // A window beyond the last output may lie in the image and hold anything.
-            const bool counts[2]{p.tiles.output(place, pixel) >= 0, p.tiles.output(place, pixel + 4) >= 0};
+            const bool counts[2]{whole || p.tiles.output(place, pixel) >= 0,
+                                 whole || p.tiles.output(place, pixel + 4) >= 0};
             std::uint32_t a[2][4];
             TG_UNROLL
             for (int h = 0; h < 2; ++h) {

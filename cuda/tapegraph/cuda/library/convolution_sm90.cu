@@ -35,8 +35,9 @@ private:
     static int multiprocessors() { return context::current().properties().multiprocessors; }
 };
 template <class T>
-using tiled = run_in_tiles<T, kernels::warpgroup_tile<2, 160>, kernels::warpgroup_tile<2, 128>,
-                           kernels::warpgroup_tile<1, 208>, kernels::warpgroup_tile<1, 64>>;
+using tiled =
+    run_in_tiles<T, kernels::warpgroup_tile<2, 160>, kernels::warpgroup_tile<2, 128>, kernels::warpgroup_tile<2, 64>,
+                 kernels::warpgroup_tile<1, 208>, kernels::warpgroup_tile<1, 64>>;
 
 std::size_t scratch_bytes(const convolution_geometry& g, convolution_pass pass, dtype element) {
     std::size_t bytes = 0;

@@ -186,9 +186,9 @@ void run_few_channels_on_tensor_cores(const kernel_call& call, const char* opera
     if constexpr (Pass == convolution_pass::forward) {
         p.bias = o.bias, p.relu = o.relu;
         p.width = std::min(2, width_of(g.out_channels, g.out_channels, to));
-        const auto three_each = static_cast<std::int64_t>(context::current().properties().multiprocessors) * 3;
+        const std::int64_t resident = 2 * std::int64_t{context::current().properties().multiprocessors};
         const driver::launch_shape shape{
-            {static_cast<unsigned>(std::min(t.tiles, three_each)), across}, 256u, t.shared};
+            {static_cast<unsigned>(std::min(t.tiles, resident)), across}, 256u, t.shared};
         launch(call, operation, shape,
                t.columns == 160 ? kernels::few_channels_tensor_forward<160, Pooled>
                                 : kernels::few_channels_tensor_forward<64, Pooled>,

@@ -19,7 +19,7 @@ struct tile_extents {
     int rows, columns;
 };
 /// Those that library/convolution_sm90.cu has.
-inline constexpr tile_extents warpgroup_tiles[]{{256, 160}, {256, 128}, {128, 208}, {128, 64}};
+inline constexpr tile_extents warpgroup_tiles[]{{256, 160}, {256, 128}, {256, 64}, {128, 208}, {128, 64}};
 
 /// Cycles of a multiprocessor for a step of k, 128 bytes deep: bound by the products, or by the
 /// operands, of which a multiprocessor is assumed to get 32 bytes a cycle from the L2 cache.

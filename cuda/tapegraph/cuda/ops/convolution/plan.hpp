@@ -265,7 +265,7 @@ struct few_channels_tiling {
             t.cut(g, pass, sizeof(float), pooled);
             const std::int64_t pairs = g.kernel_height * g.kernel_width * g.in_channels, rows = (pairs + 7) / 8 * 8;
             const std::int64_t floats = pass == convolution_pass::forward
-                                            ? t.halo + rows * (columns + 9) + t.pixels * (columns / 2 + 8)
+                                            ? 2 * t.halo + rows * (columns + 9) + t.pixels * (64 + 8)
                                             : 2 * (t.halo + t.pixels * (columns + 8)) + t.pixels;
             t.shared = static_cast<std::size_t>(floats) * sizeof(float);
             t.valid = t.shared <= 98 * 1024; // what every device from compute capability 8.0 on has

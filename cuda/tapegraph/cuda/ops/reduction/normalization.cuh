@@ -6,7 +6,7 @@
 
 /// Normalization and its derivatives. A block takes a group of a record, which it reads two or three
 /// times, mostly from the L2 cache. Sums down the rows of all records take blocks of 32 channels by
-/// eight rows, in parts whose number follows from the shape, and a thread per channel joins them.
+/// eight rows, in parts whose number follows from the shape and which are then added up.
 
 namespace tapegraph::cuda {
 
@@ -17,14 +17,24 @@ struct normalized_groups {
     std::int64_t first; ///< group of all
 };
 
+/// x / by, in 32 bits where both fit.
+__device__ inline std::int64_t divided(std::int64_t x, std::int64_t by) {
+    return (x | by) >> 31 == 0 ? static_cast<std::uint32_t>(x) / static_cast<std::uint32_t>(by) : x / by;
+}
+
 /// Calls f(element, channel) for the elements of a group that the thread has; `x` is the group's
 /// number, counted through examples and records.
 template <class F>
 __device__ void each_of_group(const cpu::normalized_shape& s, std::int64_t number, const F& f) {
     const std::int64_t group = number % s.groups, record = number / s.groups, channels = s.channels(),
                        begin = group * s.in_group, size = s.rows * s.in_group;
+    if (s.rows == 1) { // a division of 64 bits takes a hundred instructions
+        const std::int64_t at = record * channels + begin;
+        for (std::int64_t i = threadIdx.x; i < size; i += blockDim.x) f(at + i, begin + i);
+        return;
+    }
     for (std::int64_t i = threadIdx.x; i < size; i += blockDim.x) {
-        const std::int64_t row = i / s.in_group, channel = begin + (i - row * s.in_group);
+        const std::int64_t row = divided(i, s.in_group), channel = begin + (i - row * s.in_group);
         f((record * s.rows + row) * channels + channel, channel);
     }
 }
@@ -105,12 +115,24 @@ __global__ void normalization_columns(cpu::normalized_shape s, std::int64_t part
                        end = rows * (part % parts + 1) / parts;
     double product = 0, plain = 0;
     if (channel < channels) {
+        constexpr int ahead = 4; // rows in flight
         const T* const statistics = sums + example * s.sums() + 2 * channels + channel / s.in_group * 4;
-        for (std::int64_t row = begin + strip; row < end; row += 8) {
-            const std::int64_t i = (example * rows + row) * channels + channel;
-            const T* const of = statistics + row / s.rows * s.groups * 4;
-            plain += static_cast<double>(dy[i]);
-            product += static_cast<double>(dy[i] * ((x[i] - of[0]) * of[1]));
+        for (std::int64_t row = begin + strip; row < end; row += 8 * ahead) {
+            T slope[ahead], normal[ahead];
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                const std::int64_t at = row + 8 * k < end ? row + 8 * k : row;
+                const std::int64_t i = (example * rows + at) * channels + channel;
+                const T* const of = statistics + (s.rows == 1 ? at : divided(at, s.rows)) * s.groups * 4;
+                slope[k] = dy[i];
+                normal[k] = (x[i] - of[0]) * of[1];
+            }
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                if (row + 8 * k >= end) break;
+                plain += static_cast<double>(slope[k]);
+                product += static_cast<double>(slope[k] * normal[k]);
+            }
         }
     }
     products[strip][lane] = product;
@@ -124,14 +146,23 @@ __global__ void normalization_columns(cpu::normalized_shape s, std::int64_t part
     totals[part * 2 * channels + channel] = product;
     totals[part * 2 * channels + channels + channel] = plain;
 }
+/// Adds up the parts: a block has 32 columns, and eight strips of consecutive parts.
 template <class T>
-__global__ void normalization_join(cpu::normalized_shape s, std::int64_t parts, std::int64_t first, std::int64_t end,
+__global__ void normalization_join(cpu::normalized_shape s, std::int64_t parts, std::int64_t first_block,
                                    const double* totals, T* sums) {
-    const std::int64_t i = first + thread_number(), width = 2 * s.channels();
-    if (i >= end) return;
-    const std::int64_t example = i / width, c = i - example * width;
+    __shared__ double strips[8][32];
+    const std::int64_t width = 2 * s.channels(), across = (width + 31) / 32, block = first_block + blockIdx.x,
+                       example = block / across;
+    const int lane = static_cast<int>(threadIdx.x) % 32, strip = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t c = (block - example * across) * 32 + lane;
     double sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) sum += totals[(example * parts + part) * width + c];
+    if (c < width)
+        for (std::int64_t part = parts * strip / 8; part < parts * (strip + 1) / 8; ++part)
+            sum += totals[(example * parts + part) * width + c];
+    strips[strip][lane] = sum;
+    __syncthreads();
+    if (strip != 0 || c >= width) return;
+    for (int other = 1; other < 8; ++other) sum += strips[other][lane];
     sums[example * s.sums() + c] = static_cast<T>(sum);
 }
 
@@ -161,7 +192,7 @@ void for_groups(const cpu::normalized_shape& s, const F& f) {
 }
 /// Parts of an example's rows: enough of them to keep a device busy with few channels.
 inline std::int64_t normalization_parts(const cpu::normalized_shape& s) {
-    return std::clamp<std::int64_t>(s.records * s.rows / 256, 1, 64);
+    return std::clamp<std::int64_t>(s.records * s.rows / 64, 1, 64);
 }
 
 } // namespace detail
@@ -204,9 +235,9 @@ struct kernel<normalization_sums_op, T> {
             launch(c, "normalization_sums", {static_cast<unsigned>(count), 256}, kernels::normalization_columns<T>, s,
                    parts, first, dy, x, static_cast<const T*>(sums), totals);
         });
-        detail::for_pieces(s.examples * 2 * s.channels(), [&](std::int64_t first, std::int64_t count) {
-            launch(c, "normalization_sums", detail::over(count, 128), kernels::normalization_join<T>, s, parts, first,
-                   first + count, static_cast<const double*>(totals), sums);
+        detail::for_pieces(s.examples * ((2 * s.channels() + 31) / 32), [&](std::int64_t first, std::int64_t count) {
+            launch(c, "normalization_sums", {static_cast<unsigned>(count), 256}, kernels::normalization_join<T>, s,
+                   parts, first, static_cast<const double*>(totals), sums);
         });
     }
 };
