@@ -16,4 +16,13 @@ TG_ATTENTION(float)
 TG_ATTENTION(double)
 #undef TG_ATTENTION
 
+#define TG_FLASH(PRODUCTS)                                                                                             \
+    template __global__ void flash_forward<PRODUCTS>(flash_arguments, int, float*, float*);                            \
+    template __global__ void flash_by_queries<PRODUCTS>(flash_arguments, int, float*);                                 \
+    template __global__ void flash_by_keys<PRODUCTS>(flash_arguments, int, float*, float*);
+TG_FLASH(flash_tensor_products)
+TG_FLASH(flash_multiply_adds)
+#undef TG_FLASH
+template __global__ void flash_delta<16>(flash_arguments, std::int64_t, const float*, float*);
+
 } // namespace tapegraph::cuda::kernels

@@ -14,6 +14,7 @@
 
 namespace tapegraph::cuda::kernels {
 
+inline constexpr std::uint32_t tf32_digits = ~std::uint32_t{0x1FFF}; ///< PTX does not say what the others are
 inline constexpr int flash_side = 64, flash_threads = 128, flash_rows_of_warp = 16;
 
 /// The length of rows in shared memory whose `columns` are padded to whole steps.
@@ -165,53 +166,55 @@ struct flash_multiply_adds {
 };
 
 /// Rows of an operand as they are copied: `columns` of them, in pieces of 4 floats or, where addresses
-/// are not aligned, of one.
+/// are not aligned, of one. A thread keeps its column.
 struct flash_rows {
     int columns = 0, pitch = 0, piece = 4;
-    divisor pieces; ///< in a row, padded
+    divisor pieces;  ///< in a row, padded; at most flash_threads
+    int at_once = 0; ///< rows that all threads copy
 
     flash_rows() = default;
     flash_rows(int count, bool aligned)
         : columns(count),
           pitch(flash_pitch(count)),
           piece(aligned ? 4 : 1),
-          pieces(static_cast<std::uint32_t>(flash_padded(count) / piece)) {}
+          pieces(static_cast<std::uint32_t>(flash_padded(count) / piece)),
+          at_once(flash_threads / static_cast<int>(pieces.value)) {}
 
     __host__ __device__ int padded() const { return pitch - 4; }
-    /// Calls f(row, column) for this thread's pieces of 64 rows.
-    template <class F>
-    __device__ void for_own(const F& f) const {
-        const std::uint32_t all = flash_side * pieces.value;
-        for (std::uint32_t i = threadIdx.x; i < all; i += flash_threads) {
-            const std::uint32_t row = pieces.quotient(i);
-            f(static_cast<int>(row), static_cast<int>(pieces.remainder(i, row)) * piece);
-        }
+    __device__ int first_row() const { return static_cast<int>(pieces.quotient(threadIdx.x)); }
+    __device__ int column(int row) const {
+        return static_cast<int>(pieces.remainder(threadIdx.x, static_cast<std::uint32_t>(row))) * piece;
     }
+
     /// Starts a copy of 64 rows, `apart` from each other, of which `there` exist; the others, and
     /// columns from `end` on, become zeros.
-    __device__ void load(float* to, const float* from, std::int64_t apart, std::int64_t there, std::int64_t end) const {
-        for_own([&](int row, int column) {
-            const bool exists = row < there && column < end;
-            float* const copy = to + row * pitch + column;
-            const float* const at = exists ? from + row * apart + column : from;
+    __device__ void load(float* to, const float* from, std::int64_t apart, int there, int end) const {
+        int row = first_row();
+        const int own = column(row);
+        if (row >= at_once) return;
+        const bool inside = own < end;
+        to += row * pitch + own, from += row * apart + own;
+        for (; row < flash_side; row += at_once, to += at_once * pitch, from += at_once * apart) {
             if (piece == 4)
-                copy_async<16>(copy, at, exists);
+                copy_async<16>(to, from, inside && row < there);
             else
-                copy_async<4>(copy, at, exists);
-        });
+                copy_async<4>(to, from, inside && row < there);
+        }
     }
-    /// Rounds what this thread has copied to TF32, without the bits below.
+    /// Rounds what this thread has copied to TF32.
     __device__ void round(float* tile) const {
-        const auto rounded = [](float x) { return from_bits(to_tf32(x) & ~std::uint32_t{0x1FFF}); };
-        for_own([&](int row, int column) {
-            float* const at = tile + row * pitch + column;
+        const auto rounded = [](float x) { return from_bits(to_tf32(x)); };
+        int row = first_row();
+        float* at = tile + row * pitch + column(row);
+        if (row >= at_once) return;
+        for (; row < flash_side; row += at_once, at += at_once * pitch) {
             if (piece == 4) {
                 auto& x = *reinterpret_cast<pack<float, 4>*>(at);
                 x = {rounded(x.v[0]), rounded(x.v[1]), rounded(x.v[2]), rounded(x.v[3])};
             } else {
                 *at = rounded(*at);
             }
-        });
+        }
     }
 };
 
@@ -237,7 +240,9 @@ __device__ void add_used_results(typename Products::sums& to, const float* weigh
             TG_UNROLL
             for (int c = 0; c < Products::columns; ++c) {
                 const int column = Products::result_column(c);
-                if (column < size) to.at(r, c) = multiply_add(weight, b[column], to.at(r, c));
+                if (column >= size) continue;
+                const float x = Products::rounded ? from_bits(to_bits(b[column]) & tf32_digits) : b[column];
+                to.at(r, c) = multiply_add(weight, x, to.at(r, c));
             }
         }
     }

@@ -19,26 +19,37 @@ __device__ inline int flash_warp() { return static_cast<int>(threadIdx.x) / 32; 
 __device__ inline int flash_bounded(std::int64_t x) {
     return static_cast<int>(x < -2 * flash_side ? -2 * flash_side : x > 2 * flash_side ? 2 * flash_side : x);
 }
-__device__ inline const float* query_rows(const flash_arguments& g, const float* x, const flash_rows& of,
-                                          std::int64_t head, std::int64_t query) {
-    return x + query_row(g.s, head, query) * of.columns;
-}
 
 /// The block's number of (tile, head, segment of 64 columns), segments first.
 struct flash_place {
-    std::int64_t tile, head;
-    int segment;
+    int tile, head, segment;
 
-    __device__ flash_place(std::int64_t number, std::int64_t heads, int segments)
-        : tile(number / segments / heads),
-          head(number / segments % heads),
-          segment(static_cast<int>(number % segments)) {}
+    __device__ flash_place(const flash_arguments& g, std::int64_t heads, int segments) {
+        const auto number = static_cast<std::uint32_t>(g.first + blockIdx.x), rest = number / segments;
+        segment = static_cast<int>(number % segments);
+        tile = static_cast<int>(rest / static_cast<std::uint32_t>(heads));
+        head = static_cast<int>(rest % static_cast<std::uint32_t>(heads));
+    }
+};
+/// Where a head's operands begin: rows of its first query and key, and its bias.
+struct flash_head {
+    std::int64_t query, key;
+    const float* bias;
+
+    __device__ flash_head(const flash_arguments& g, int head) {
+        const cpu::attention_shape& s = g.s;
+        const auto batch = static_cast<std::uint32_t>(head) / static_cast<std::uint32_t>(s.heads),
+                   own = static_cast<std::uint32_t>(head) % static_cast<std::uint32_t>(s.heads);
+        query = batch * s.time * s.heads + own;
+        key = batch * s.steps * s.kv_heads() + own / static_cast<std::uint32_t>(s.shared);
+        bias = g.of.bias + batch * s.bias_strides[0] + own * s.bias_strides[1];
+    }
 };
 
 /// Scales scores, adds the bias, and makes those of keys that are not seen -infinity.
 template <class Products, bool ByKeys>
-__device__ void finish_scores(const flash_arguments& g, typename Products::sums& x, std::int64_t head,
-                              std::int64_t first_row, std::int64_t first_column) {
+__device__ void finish_scores(const flash_arguments& g, typename Products::sums& x, int head, int first_row,
+                              int first_column) {
     const cpu::attention_shape& s = g.s;
     const auto scale = static_cast<float>(s.scale);
     TG_UNROLL
@@ -46,14 +57,14 @@ __device__ void finish_scores(const flash_arguments& g, typename Products::sums&
     for (int c = 0; c < Products::columns; ++c) x.at(r, c) *= scale;
     constexpr int tile_queries = ByKeys ? flash_side : flash_rows_of_warp,
                   tile_keys = ByKeys ? flash_rows_of_warp : flash_side;
-    const std::int64_t first_query = ByKeys ? first_column : first_row, first_key = ByKeys ? first_row : first_column;
-    const int queries = flash_bounded(s.time - first_query), keys = flash_bounded(s.steps - first_key);
+    const int first_query = ByKeys ? first_column : first_row, first_key = ByKeys ? first_row : first_column;
+    const int queries = static_cast<int>(s.time) - first_query, keys = static_cast<int>(s.steps) - first_key;
     // Query i of the tile sees its keys up to i + diagonal.
     const int diagonal = s.causal ? flash_bounded(first_query + s.offset - first_key) : flash_side;
     if (!s.biased && queries >= tile_queries && keys >= tile_keys && diagonal >= tile_keys - 1) return;
     const float hidden = -math::detail::traits<float>::infinity;
-    const float* const bias = g.of.bias + head / s.heads * s.bias_strides[0] + head % s.heads * s.bias_strides[1] +
-                              first_query * s.bias_strides[2] + first_key * s.bias_strides[3];
+    const float* const bias =
+        flash_head(g, computed_here(head)).bias + first_query * s.bias_strides[2] + first_key * s.bias_strides[3];
     TG_UNROLL
     for (int r = 0; r < Products::rows; ++r) TG_UNROLL
     for (int c = 0; c < Products::columns; ++c) {
@@ -72,18 +83,17 @@ __device__ void finish_scores(const flash_arguments& g, typename Products::sums&
 
 /// Which of a thread's 32 weights dropout keeps: those numbered by row and column, one bit each.
 template <class Products, bool ByKeys>
-__device__ std::uint32_t kept_weights(const flash_arguments& g, std::int64_t head, std::int64_t first_row,
-                                      std::int64_t first_column) {
+__device__ std::uint32_t kept_weights(const flash_arguments& g, int head, int first_row, int first_column) {
     const cpu::attention_shape& s = g.s;
     const random::address from = random::address_of(g.of.address);
     const auto rate = static_cast<float>(s.rate);
     std::uint32_t kept = 0;
     TG_ROLLED
     for (int i = 0; i < Products::rows * Products::columns; ++i) {
-        const std::int64_t row = first_row + Products::row(i / Products::columns),
-                           column = first_column + Products::column(i % Products::columns);
-        const std::int64_t query = ByKeys ? column : row, key = ByKeys ? row : column;
-        const auto index = static_cast<std::uint64_t>((head * s.time + query) * s.steps + key);
+        const int row = first_row + Products::row(i / Products::columns),
+                  column = first_column + Products::column(i % Products::columns);
+        const auto index =
+            static_cast<std::uint64_t>((head * s.time + (ByKeys ? column : row)) * s.steps + (ByKeys ? row : column));
         std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
         random::detail::words(from, static_cast<std::uint32_t>(index / 4), static_cast<std::uint32_t>(index / 4 >> 32),
                               w0, w1, w2, w3);
@@ -92,6 +102,16 @@ __device__ std::uint32_t kept_weights(const flash_arguments& g, std::int64_t hea
         kept |= static_cast<std::uint32_t>(drawn >= rate) << i;
     }
     return kept;
+}
+/// Brings what a tile of queries needs for its weights: the largest score, the inverse sum and delta.
+__device__ inline void load_numbers(const flash_arguments& g, float* to, int head, int first) {
+    for (int i = static_cast<int>(threadIdx.x); i < flash_side; i += flash_threads) {
+        const bool exists = first + i < g.s.time;
+        const std::int64_t at = head * g.s.time + first + i;
+        to[i] = exists ? g.numbers[2 * at] : 0.0f;
+        to[flash_side + i] = exists ? g.numbers[2 * at + 1] : 0.0f;
+        to[2 * flash_side + i] = exists ? g.delta[at] : 0.0f;
+    }
 }
 /// The factor that dropout has for a weight.
 template <class Products>
@@ -123,8 +143,7 @@ __device__ void clear(typename Products::sums& x) {
 /// Calls store(r, c, result) for this thread's results, but for rows
 /// whose bit of `left_out` is set.
 template <class Products, class F>
-__device__ void store_results(typename Products::sums& x, std::int64_t rows, std::int64_t columns, unsigned left_out,
-                              const F& store) {
+__device__ void store_results(typename Products::sums& x, int rows, int columns, unsigned left_out, const F& store) {
     TG_UNROLL
     for (int r = 0; r < Products::rows; ++r) {
         if (Products::row(r) >= rows || (left_out >> r & 1u) != 0) continue;

@@ -33,7 +33,7 @@ struct kernel<attention_op, T> {
         T* const y = c.out[0].as<T>();
         const cpu::attention_shape& s = g.s;
         if constexpr (sizeof(T) == sizeof(float))
-            if (detail::takes_flash(s)) return detail::flash_attention(c, g, y);
+            if (detail::takes_flash(g)) return detail::flash_attention(c, g, y);
         const std::int64_t width = s.width > 0 ? s.width : 1; // the numbers of queries are needed all the same
         detail::for_attention(g, detail::attention_blocks(s.batch * s.heads, s.time, width),
                               [&](const auto& part, const driver::launch_shape& shape) {
@@ -61,7 +61,7 @@ struct kernel<attention_gradient_op, T> {
         const std::int64_t heads = s.batch * s.heads, kv_heads = s.batch * s.kv_heads();
         T *const dq = c.out[0].as<T>(), *const dk = dq + c.in[1].elements(), *const dv = dk + c.in[2].elements();
         if constexpr (sizeof(T) == sizeof(float))
-            if (detail::takes_flash(s)) return detail::flash_attention_gradient(c, g, y, delta, dq, dk, dv);
+            if (detail::takes_flash(g)) return detail::flash_attention_gradient(c, g, y, delta, dq, dk, dv);
         if (heads * s.time > 0)
             detail::for_pieces(heads * s.time, [&](std::int64_t first, std::int64_t count) {
                 g.first = first;

@@ -14,15 +14,6 @@ inline kernels::flash_shared_floats flash_pitches(const cpu::attention_shape& s)
     const auto pitch = [](std::int64_t columns) { return kernels::flash_pitch(static_cast<int>(columns)); };
     return {pitch(s.depth), pitch(s.width), pitch(s.width < kernels::flash_side ? s.width : kernels::flash_side)};
 }
-/// Whether this thread's device has asynchronous copies, and shared memory for the tiles.
-inline bool takes_flash(const cpu::attention_shape& s) {
-    constexpr std::int64_t most_features = 1024; // far more than fit
-    if (s.depth < 1 || s.width < 1 || s.depth > most_features || s.width > most_features) return false;
-    const driver::device_properties& device = context::current().properties();
-    const int floats = flash_pitches(s).by_keys<kernels::flash_multiply_adds>();
-    return device.major >= 8 && static_cast<std::size_t>(floats) * sizeof(float) <= device.shared_per_block;
-}
-
 inline kernels::flash_arguments flash_arguments_of(const kernels::attention_arguments<float>& g) {
     const auto aligned = [](std::int64_t columns, std::initializer_list<const float*> operands) {
         bool all = columns % 4 == 0;
@@ -36,6 +27,20 @@ inline kernels::flash_arguments flash_arguments_of(const kernels::attention_argu
             {depth, aligned(s.depth, {g.of.q, g.of.k})},
             {width, by_quads},
             {width < kernels::flash_side ? width : kernels::flash_side, by_quads}};
+}
+/// Whether the kernels count so far (in 31 bits), and this thread's device has asynchronous copies, and
+/// shared memory for the tiles.
+inline bool takes_flash(const kernels::attention_arguments<float>& g) {
+    constexpr std::int64_t most_features = 1024, most = std::int64_t{1} << 30; // features: far more than fit
+    const cpu::attention_shape& s = g.s;
+    const std::int64_t rows = s.time > s.steps ? s.time : s.steps;
+    if (s.depth < 1 || s.width < 1 || s.depth > most_features || s.width > most_features) return false;
+    if (rows > most || s.batch * s.heads > most / (rows + 1)) return false;
+    const driver::device_properties& device = context::current().properties();
+    const int floats = flash_pitches(s).by_keys<kernels::flash_multiply_adds>();
+    const kernels::flash_arguments arguments = flash_arguments_of(g);
+    return device.major >= 8 && static_cast<std::size_t>(floats) * sizeof(float) <= device.shared_per_block &&
+           arguments.depth.at_once > 0 && arguments.width.at_once > 0;
 }
 
 /// Calls f(products) with those of the math_mode.
