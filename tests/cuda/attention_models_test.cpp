@@ -27,9 +27,9 @@ struct attentive {
 };
 
 template <class Mode>
-std::vector<double> losses(tg::device where) {
+std::vector<double> losses(tg::device where, tg::math_mode mode = tg::math_mode::fp32) {
     auto model = tg::compile<Mode>(attentive{}, tg::spec<float, tg::dyn, 19, 4>{}, tg::mean_squared_error{},
-                                   tg::sgd{.learning_rate = 0.1}, {.seed = 5, .device = where});
+                                   tg::sgd{.learning_rate = 0.1}, {.seed = 5, .device = where, .math_mode = mode});
     std::vector<double> all;
     const auto x = tg::random::normal<float>({3, 19, 4}, {.seed = 1}),
                y = tg::random::normal<float>({3, 1}, {.seed = 2});
@@ -44,6 +44,14 @@ TEST_CASE("a model with attention trains on a device as on the CPU, in both mode
     for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
     CHECK(there == losses<tg::eager>(tg::device::cuda(0)));
     CHECK(here == losses<tg::eager>(tg::device::cpu()));
+}
+
+TEST_CASE("in TF32, too, whose factors are rounded by up to 2^-11") {
+    const auto there = losses<tg::graph>(tg::device::cuda(0), tg::math_mode::tf32),
+               here = losses<tg::graph>(tg::device::cpu());
+    for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-2));
+    CHECK(there == losses<tg::eager>(tg::device::cuda(0), tg::math_mode::tf32));
+    CHECK(there != losses<tg::graph>(tg::device::cuda(0)));
 }
 
 } // namespace attention_models_test

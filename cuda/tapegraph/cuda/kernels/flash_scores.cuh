@@ -63,22 +63,32 @@ __device__ void finish_scores(const flash_arguments& g, typename Products::sums&
     const int diagonal = s.causal ? flash_bounded(first_query + s.offset - first_key) : flash_side;
     if (!s.biased && queries >= tile_queries && keys >= tile_keys && diagonal >= tile_keys - 1) return;
     const float hidden = -math::detail::traits<float>::infinity;
+    // Otherwise the compiler would keep all of the thread's places in registers through the loop over tiles.
+    const int row = computed_here(Products::row(0)), column = computed_here(Products::column(0));
+    const auto each = [&](const auto& f) {
+        TG_UNROLL
+        for (int r = 0; r < Products::rows; ++r) TG_UNROLL
+        for (int c = 0; c < Products::columns; ++c) {
+            const int further = Products::row(r) - Products::row(0), beside = Products::column(c) - Products::column(0);
+            f(x.at(r, c), ByKeys ? column + beside : row + further, ByKeys ? row + further : column + beside);
+        }
+    };
+    if (!s.biased) {
+        each([&](float& score, int query, int key) {
+            score = query >= queries || key >= keys || key - query > diagonal ? hidden : score;
+        });
+        return;
+    }
     const float* const bias =
         flash_head(g, computed_here(head)).bias + first_query * s.bias_strides[2] + first_key * s.bias_strides[3];
-    TG_UNROLL
-    for (int r = 0; r < Products::rows; ++r) TG_UNROLL
-    for (int c = 0; c < Products::columns; ++c) {
-        const int row = Products::row(r), column = Products::column(c);
-        const int query = ByKeys ? column : row, key = ByKeys ? row : column;
-        float score = x.at(r, c);
-        if (query >= queries || key >= keys || key > query + diagonal) {
+    each([&](float& score, int query, int key) {
+        if (query >= queries || key >= keys || key - query > diagonal) {
             score = hidden;
-        } else if (s.biased) {
+        } else {
             const float b = bias[query * s.bias_strides[2] + key * s.bias_strides[3]];
             score = b == hidden ? hidden : score + b;
         }
-        x.at(r, c) = score;
-    }
+    });
 }
 
 /// Which of a thread's 32 weights dropout keeps: those numbered by row and column, one bit each.
