@@ -1,7 +1,7 @@
 // Counts the conflicts of shared memory's banks in our kernels, on the executor of tests/simt (count.hpp says how).
 //
 //     cmake --build build/default --target bank_conflicts     (tests/CMakeLists.txt has the compiler's options)
-//     build/default/tests/bank_conflicts [convolutions | few_channels | recurrent | movement]
+//     build/default/tests/bank_conflicts [convolutions | few_channels | attention | recurrent | movement]
 //
 // in some minutes; needs addr2line.
 
@@ -30,6 +30,7 @@ __attribute__((noinline)) void copy_async(void* shared, const void* global, bool
 #include <tapegraph/cuda/kernels/scatter.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/ops/attention/flash.cuh>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 #include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 #include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
@@ -142,6 +143,29 @@ void few_channels() {
     }
 }
 
+/// A tile of 64 queries and 64 keys.
+template <class Products>
+void attention(const std::string& name, std::int64_t features) {
+    tapegraph::cpu::attention_shape s;
+    s.batch = s.heads = 1, s.time = s.steps = kernels::flash_side, s.depth = s.width = features;
+    std::vector<float> x(static_cast<std::size_t>(s.time * features)), of_queries(2 * kernels::flash_side), y = x,
+                                                                                                            z = x;
+    const kernels::attention_arguments<float> g{
+        s, {x.data(), x.data(), x.data(), nullptr, nullptr}, of_queries.data(), x.data(), of_queries.data()};
+    const kernels::flash_arguments all = cuda::detail::flash_arguments_of(g);
+    const kernels::flash_shared_floats floats = cuda::detail::flash_pitches(s);
+    const auto one = [&](const std::string& what, int size, auto* kernel, auto*... results) {
+        report("attention " + name + " " + what + " " + std::to_string(features), [&] {
+            simt::launch_config config{1, kernels::flash_threads};
+            config.shared = static_cast<std::size_t>(size) * sizeof(float);
+            simt::executor::launch(config, kernel, all, 1, results...);
+        });
+    };
+    one("forward", floats.forward(), &kernels::flash_forward<Products>, y.data(), of_queries.data());
+    one("by queries", floats.by_queries(), &kernels::flash_by_queries<Products>, y.data());
+    one("by keys", floats.by_keys<Products>(), &kernels::flash_by_keys<Products>, y.data(), z.data());
+}
+
 template <class Cell, class T>
 void recurrent(const std::string& name, std::int64_t batch, std::int64_t units) {
     const cuda::recurrent_geometry g{batch, 2, units};
@@ -238,6 +262,11 @@ int main(int count, char** arguments) {
     if (wanted("convolutions"))
         for (int v : {1, 2, 4}) convolutions(v);
     if (wanted("few_channels")) few_channels();
+    if (wanted("attention"))
+        for (const std::int64_t features : {20, 64}) {
+            attention<kernels::flash_tensor_products>("tf32", features);
+            attention<kernels::flash_multiply_adds>("float", features);
+        }
     if (wanted("recurrent")) {
         namespace cpu = tapegraph::cpu;
         recurrent<cpu::lstm_cell, float>("lstm", 4, 64);

@@ -209,8 +209,10 @@ struct flash_rows {
         if (row >= at_once) return;
         for (; row < flash_side; row += at_once, at += at_once * pitch) {
             if (piece == 4) {
-                auto& x = *reinterpret_cast<pack<float, 4>*>(at);
-                x = {rounded(x.v[0]), rounded(x.v[1]), rounded(x.v[2]), rounded(x.v[3])};
+                using quad = pack<float, 4>; // read and written at once
+                const quad x = *reinterpret_cast<const quad*>(at);
+                const quad y{rounded(x.v[0]), rounded(x.v[1]), rounded(x.v[2]), rounded(x.v[3])};
+                *reinterpret_cast<quad*>(at) = y;
             } else {
                 *at = rounded(*at);
             }
