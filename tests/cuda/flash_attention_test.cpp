@@ -71,12 +71,12 @@ void check_near(math_mode mode, const std::vector<float>& got, const std::vector
     CHECK(worst <= largest * (mode == math_mode::tf32 ? 0x1p-10 : 0x1p-19));
 }
 
-struct operands {
+struct attention_call {
     const setting& s;
     argument q, k, v, bias, address;
     std::int64_t results, queries;
 
-    explicit operands(const setting& of)
+    explicit attention_call(const setting& of)
         : s(of),
           q(made({s.batch, s.time, s.heads, s.depth}, 1, s.shift)),
           k(made({s.batch, s.steps, s.kv_heads, s.depth}, 3, s.shift)),
@@ -130,13 +130,13 @@ TEST_CASE("flash attention and its derivative, in each math_mode") {
             CAPTURE(s.steps);
             CAPTURE(s.depth);
             CAPTURE(name_of(mode));
-            operands(s).check(mode);
+            attention_call(s).check(mode);
         }
 }
 
 TEST_CASE("flash attention takes no notice of keys that are not seen, even infinite ones") {
     const setting s{1, 67, 2, 1, 8, 66, 6, {.scale = 0.25, .biased = 1}, {1, 1, 1, 66}};
-    operands o(s);
+    attention_call o(s);
     for (std::int64_t key = 1; key < s.steps; key += 4) // hidden from all queries
         for (std::int64_t c = 0; c < s.width; ++c) {
             set(o.k, key * s.depth + c, std::numeric_limits<float>::quiet_NaN());
@@ -147,7 +147,7 @@ TEST_CASE("flash attention takes no notice of keys that are not seen, even infin
 
 TEST_CASE("flash attention has an infinite value only where a query sees it") {
     const setting s{1, 70, 1, 1, 4, 70, 4, {.scale = 0.25, .causal = 1}};
-    operands o(s);
+    attention_call o(s);
     set(o.v, 68 * s.width + 1, std::numeric_limits<float>::infinity());
     const std::vector<argument> in{o.q, o.k, o.v, o.bias, o.address};
     for (const math_mode mode : {math_mode::fp32, math_mode::tf32}) {
@@ -165,7 +165,7 @@ TEST_CASE("flash attention has an infinite value only where a query sees it") {
 // where tiles are fetched ahead, some are unnoticed.
 TEST_CASE("flash attention needs its barriers, and has the same bits in any order of threads") {
     const setting s{1, 130, 1, 1, 4, 130, 4, {.scale = 0.25, .biased = 1}, {1, 1, 130, 130}};
-    operands o(s);
+    attention_call o(s);
     // Key 5 and query 7 are hidden, and products with them would be NaN.
     constexpr float infinity = std::numeric_limits<float>::infinity();
     argument dy = made({o.results + 2 * o.queries}, 11);
