@@ -193,7 +193,7 @@ inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t elemen
 
 /// The predicted time of convolution_by_product on one multiprocessor, in multiply-adds. On an H200
 /// its passes took 0.93 to 1.34 times that. Windows are written once and read once, past the
-/// caches.
+/// caches; a warp writes one, for which narrow ones (27 floats of conv1) took 70 cycles.
 inline double library_cost(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool tensor,
                            int multiprocessors, std::size_t limit) {
     const machine_balance balance = machine_balance::of(element, tensor);
@@ -211,8 +211,10 @@ inline double library_cost(const convolution_geometry& g, convolution_pass pass,
         }
     }
     const std::int64_t images = images_of_chunk(g, element, limit), chunks = (g.batch + images - 1) / images;
+    const double window = std::max(2 * static_cast<double>(pitch) * static_cast<double>(element) * balance.per_byte,
+                                   70 * balance.per_cycle);
     return least + static_cast<double>(2 * chunks - 1) * 4000 * balance.per_cycle + // launches
-           2 * static_cast<double>(pixels * pitch) * static_cast<double>(element) * balance.per_byte / multiprocessors;
+           static_cast<double>(pixels) * window / multiprocessors;
 }
 
 /// The predicted time of a filter gradient by few_channels on one multiprocessor, in multiply-adds.
