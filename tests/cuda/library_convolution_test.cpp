@@ -1,15 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <tapegraph/core/half.hpp>
-#include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
-#ifdef TG_SIMT
-#include <tapegraph/cuda/ops/convolution/filter_gradient_by_warpgroups.cuh>
-#else
-#include <tapegraph/cuda/kernels/convolution.cuh>
-#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
-#endif
-
-#include <cuda/convolution_reference.hpp>
+#include <cuda/warpgroup_passes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -19,119 +10,9 @@
 
 namespace library_convolution_test {
 
-using namespace convolution_testing;
-using namespace tapegraph::cuda;
-namespace kernels = tapegraph::cuda::kernels;
+using namespace warpgroup_testing;
 
 namespace {
-
-constexpr auto forward = convolution_pass::forward, input_gradient = convolution_pass::input_gradient,
-               filter_gradient = convolution_pass::filter_gradient;
-
-#ifdef TG_SIMT
-using kernels::warpgroup_tile;
-
-/// The device that filter gradients are cut for, on the executor.
-struct cut_for {
-    int multiprocessors = 4;
-    std::size_t limit = filter_gradient_cut::usual_limit;
-};
-cut_for& current_cut() {
-    static cut_for c;
-    return c;
-}
-
-/// As the registered source does, in a given tile.
-template <class T, class... Tile>
-std::vector<T> run(const tg::convolution_geometry& g, convolution_pass pass, const library_convolution_operands& o,
-                   std::int64_t count) {
-    const device_array<T> results(count);
-    library_convolution_operands to = o;
-    to.results = results.data();
-    if (pass == filter_gradient) {
-        using gradient = filter_gradient_by_warpgroups<T, Tile...>;
-        const auto [multiprocessors, limit] = current_cut();
-        const std::size_t bytes = gradient::scratch_bytes(g, multiprocessors, limit);
-        const device_array<unsigned char> scratch(static_cast<std::int64_t>(bytes));
-        gradient("test", nullptr, g, to, scratch.data(), multiprocessors, limit).run();
-        return results.host();
-    }
-    const im2col_convolution c(g, pass);
-    const device_array<unsigned char> scratch(static_cast<std::int64_t>(warpgroup_scratch(c, sizeof(T)).bytes()));
-    convolution_by_warpgroups<T>("test", nullptr, c, to, scratch.data()).template run<Tile...>(4);
-    return results.host();
-}
-bool takes(const tg::convolution_geometry& g, convolution_pass pass, tg::dtype) {
-    return im2col_convolution::has(g, pass);
-}
-#else
-template <int Fragments, int Columns>
-struct warpgroup_tile; ///< the source chooses
-
-template <class T, class... Tile>
-std::vector<T> run(const tg::convolution_geometry& g, convolution_pass pass, const library_convolution_operands& o,
-                   std::int64_t count) {
-    const library_convolution& l = convolution_of_library;
-    const device_array<unsigned char> scratch(static_cast<std::int64_t>(l.scratch_bytes(g, pass, tg::dtype_of<T>)));
-    const device_array<T> results(count);
-    library_convolution_operands to = o;
-    to.results = results.data();
-    l.run("test", nullptr, g, pass, tg::dtype_of<T>, to, scratch.data());
-    return results.host();
-}
-bool takes(const tg::convolution_geometry& g, convolution_pass pass, tg::dtype element) {
-    return convolution_of_library.takes != nullptr && convolution_of_library.takes(g, pass, element);
-}
-#endif
-
-template <class T>
-std::vector<T> narrowed(const std::vector<float>& from) {
-    std::vector<T> to;
-    for (const float x : from) to.push_back(static_cast<T>(x));
-    return to;
-}
-
-// Integers, which all types represent exactly; a 16-bit result is rounded, then again with its
-// bias.
-template <class T, class... Tile>
-bool passes_are_right(const tg::convolution_geometry& g) {
-    const sizes n(g);
-    const expected<float> want(g);
-    const std::vector<T> y = narrowed<T>(want.y);
-    std::vector<T> activated;
-    for (std::size_t i = 0; i < y.size(); ++i)
-        activated.push_back(static_cast<T>(
-            std::max(0.0f, static_cast<float>(y[i]) + want.bias[i % static_cast<std::size_t>(g.out_channels)])));
-    const device_array<T> x(narrowed<T>(want.x)), w(narrowed<T>(want.w)), dy(narrowed<T>(want.dy)),
-        bias(narrowed<T>(want.bias));
-    bool right = true;
-    const auto check = [&](convolution_pass pass, const library_convolution_operands& o, const std::vector<T>& wanted) {
-        if (takes(g, pass, tg::dtype_of<T>))
-            right = right && run<T, Tile...>(g, pass, o, static_cast<std::int64_t>(wanted.size())) == wanted;
-    };
-    check(forward, {x.data(), w.data(), nullptr}, y);
-    check(forward, {x.data(), w.data(), nullptr, bias.data(), true}, activated);
-    check(input_gradient, {dy.data(), w.data(), nullptr}, narrowed<T>(want.dx));
-    check(filter_gradient, {x.data(), dy.data(), nullptr}, narrowed<T>(want.dw));
-    return right;
-}
-template <class T, class... Tile>
-bool filter_gradient_is_right(const tg::convolution_geometry& g) {
-    const expected<float> want(g);
-    const device_array<T> x(narrowed<T>(want.x)), dy(narrowed<T>(want.dy));
-    return !takes(g, filter_gradient, tg::dtype_of<T>) ||
-           run<T, Tile...>(g, filter_gradient, {x.data(), dy.data(), nullptr},
-                           static_cast<std::int64_t>(want.dw.size())) == narrowed<T>(want.dw);
-}
-
-using small_tile = warpgroup_tile<1, 64>;
-
-/// Whether a device, or its imitation, is present that supports any pass at all.
-bool is_here() {
-    const bool here = takes(geometry(1, 1, 1, 1, 1, 1, 1), forward, tg::dtype::f32);
-    if (!here) MESSAGE("convolution_sm90.cu is not linked, or the device is not one of compute capability 9.0");
-    return here;
-}
 
 // More than one tile of pixels and of channels; channels of whole rows of 16 bytes and others.
 const tg::convolution_geometry larger_geometries[]{
@@ -234,6 +115,20 @@ TEST_CASE("filter gradients by warpgroups: parts of k, chains in a part, chunks 
     right(plain, {1, 110'000}, false, true);
     right(geometry(70, 4, 5, 6, 2, 3, 66), {4, 150'000}, true, true);
     right(geometry(33, 13, 13, 2, 2, 2, 3), {1}, false, false); // 288 steps, chains of 248
+}
+
+TEST_CASE("convolutions by warpgroups: chunks of images, also of several chains") {
+    const auto right = []<class T>(const tg::convolution_geometry& g, std::size_t limit, T) {
+        const warpgroup_scratch s(im2col_convolution(g, forward), sizeof(T), limit);
+        CHECK(s.images < g.batch);
+        CHECK(s.bytes() <= limit);
+        current_cut().limit = limit;
+        CHECK(passes_are_right<T, small_tile>(g));
+        current_cut() = {};
+    };
+    const auto plain = geometry(5, 6, 7, 13, 3, 2, 10, 1, 1, 1, 1, 1, 1), deep = geometry(3, 1, 4, 1500, 1, 3, 5);
+    right(plain, 10'000, 0.0f), right(plain, 6'000, tg::half(0.0f));
+    right(deep, 140'000, 0.0f), right(deep, 70'000, tg::bfloat16(0.0f));
 }
 
 TEST_CASE("filter gradients by warpgroups: cuts of layers") {
@@ -377,15 +272,17 @@ TEST_CASE("filter gradients by warpgroups: wrong maps and coordinates are notice
 #else
 TEST_CASE("convolutions by warpgroups: what our kernel computes, at the size of a layer") {
     if (!is_here()) return;
-    const auto g = geometry(9, 24, 24, 150, 5, 5, 300);
-    const sizes n(g);
-    const device_array<float> x(whole_numbers<float>(n.x, 1)), w(whole_numbers<float>(n.w, 2)), y(n.y);
-    using tile = kernels::tile_shape<64, 64, 16, 4, 8>;
-    const kernels::forward_problem<float> p(g, false, x.data(), w.data(), nullptr, false, y.data());
-    const auto tiles = [](int extent, int of) { return static_cast<unsigned>((extent + of - 1) / of); };
-    launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN)}, static_cast<unsigned>(tile::threads)},
-           kernels::implicit_gemm<kernels::forward_problem<float>, tile, 1>, p);
-    CHECK(run<float>(g, forward, {x.data(), w.data(), nullptr}, n.y) == y.host());
+    const auto large = geometry(9, 24, 24, 150, 5, 5, 300), in_chunks = geometry(1600, 12, 24, 150, 1, 2, 8);
+    for (const auto& g : {large, in_chunks}) {
+        const sizes n(g);
+        const device_array<float> x(whole_numbers<float>(n.x, 1)), w(whole_numbers<float>(n.w, 2)), y(n.y);
+        using tile = kernels::tile_shape<64, 64, 16, 4, 8>;
+        const kernels::forward_problem<float> p(g, false, x.data(), w.data(), nullptr, false, y.data());
+        const auto tiles = [](int extent, int of) { return static_cast<unsigned>((extent + of - 1) / of); };
+        launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN)}, static_cast<unsigned>(tile::threads)},
+               kernels::implicit_gemm<kernels::forward_problem<float>, tile, 1>, p);
+        CHECK(run<float>(g, forward, {x.data(), w.data(), nullptr}, n.y) == y.host());
+    }
 }
 
 // The last is computed in chunks of images. Sums of whole numbers stay below 2^24.

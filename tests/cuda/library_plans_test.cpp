@@ -102,12 +102,15 @@ TEST_CASE("library plans: a candidate where floats may be rounded to TF32 and th
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(double)));
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(float), false));
         CHECK(choose_convolution(plain, forward, 4, mode, {}).algorithm != convolution_algorithm::warpgroups);
-        for (const auto pass : passes) {
-            const auto large = geometry(32, 24, 24, 150, 5, 5, 300);
-            const convolution_plan p = choose_convolution(large, pass, 4, mode, {});
-            CHECK((p.algorithm == convolution_algorithm::warpgroups) == (rounded && library_takes(large, pass)));
-            if (p.algorithm == convolution_algorithm::warpgroups) CHECK(p.workspace == library_workspace(large, pass));
-        }
+        for (const auto pass : passes)
+            for (const int batch : {32, 1024}) { // the latter in chunks
+                const auto large = geometry(batch, 24, 24, 150, 5, 5, 300);
+                const convolution_plan p = choose_convolution(large, pass, 4, mode, {});
+                const bool chosen = p.algorithm == convolution_algorithm::warpgroups;
+                CHECK(chosen == (rounded && library_takes(large, pass)));
+                if (chosen) CHECK(p.workspace == library_workspace(large, pass));
+                CHECK(p.workspace <= convolution_workspace_limit);
+            }
     }
     if (!taken) return;
     const std::size_t needed = library_workspace(plain, forward);

@@ -73,21 +73,33 @@ inline map_of_filters filters_of(const im2col_convolution& c, const void* at, st
             static_cast<std::uint32_t>(rows)};
 }
 
-/// The parts of a call's scratch memory, one after the other.
+/// The parts of a call's scratch memory, one after the other. Images whose copies do not fit are
+/// computed in chunks.
 struct warpgroup_scratch {
+    static constexpr std::size_t usual_limit = filter_gradient_cut::usual_limit;
+
+    int images;                            ///< of a chunk
     std::int64_t pitch;                    ///< elements from one packed row to the next
     std::int64_t pixels, filters, partial; ///< bytes
     int chain;                             ///< steps of k whose sums are added up in registers at once
 
-    warpgroup_scratch(const im2col_convolution& c, std::size_t element) {
+    warpgroup_scratch(const im2col_convolution& c, std::size_t element, std::size_t limit = usual_limit) {
         const auto bytes = static_cast<std::int64_t>(element);
         const auto up_to = [](std::int64_t count, std::int64_t to) { return (count + to - 1) / to * to; };
         const im2col_walk walk(c, kernels::tile_row_bytes / static_cast<int>(element));
         pitch = up_to(c.channels, 16 / bytes);
-        pixels = up_to(c.sources() * pitch * bytes, 256);
         filters = up_to(std::int64_t{c.taps()} * c.results * pitch * bytes, 256);
         chain = chain_of(c, walk);
-        partial = element == 4 || chain >= walk.steps() ? 0 : std::int64_t{c.pixels()} * c.results * 4;
+        const im2col_convolution one = c.of_images(1);
+        const std::int64_t packed = one.sources() * pitch * bytes,
+                           summed =
+                               element == 4 || chain >= walk.steps() ? 0 : std::int64_t{one.pixels()} * c.results * 4;
+        const std::int64_t room = static_cast<std::int64_t>(limit) - filters - 256,
+                           most = std::clamp<std::int64_t>(room / (packed + summed), 1, c.images),
+                           chunks = (c.images + most - 1) / most;
+        images = static_cast<int>((c.images + chunks - 1) / chunks);
+        pixels = up_to(images * packed, 256);
+        partial = images * summed;
     }
     std::size_t bytes() const { return static_cast<std::size_t>(pixels + filters + partial); }
 };
@@ -96,12 +108,13 @@ template <class T>
 class convolution_by_warpgroups {
 public:
     convolution_by_warpgroups(const char* operation, driver::stream stream, const im2col_convolution& c,
-                              const library_convolution_operands& o, void* scratch)
+                              const library_convolution_operands& o, void* scratch,
+                              std::size_t limit = warpgroup_scratch::usual_limit)
         : operation_(operation),
           stream_(stream),
           c_(c),
           o_(o),
-          parts_(c, sizeof(T)),
+          parts_(c, sizeof(T), limit),
           scratch_(static_cast<unsigned char*>(scratch)) {}
 
     /// Launches in the tile with the fewest predicted cycles: waves of blocks.
@@ -117,41 +130,50 @@ public:
     }
     template <class Tile>
     void run_in() const {
-        const T *const pixels = packed(o_.pixels, c_.sources(), scratch_, c_.images_innermost ? c_.images : 1),
-                       *const filters = packed_filters();
+        const T* const filters = packed_filters();
+        for (int image = 0; image < c_.images; image += parts_.images)
+            run_chunk<Tile>(c_.of_images(std::min(parts_.images, c_.images - image)), image, filters);
+    }
+
+private:
+    template <class Tile>
+    void run_chunk(const im2col_convolution& c, std::int64_t image, const T* filters) const {
+        const im2col_convolution one = c.of_images(1);
+        const T* const pixels =
+            packed(static_cast<const T*>(o_.pixels) + image * one.sources() * c.channels, c.sources(), scratch_,
+                   c.images_innermost ? c.images : 1);
         const std::uint64_t row_bytes = static_cast<std::uint64_t>(parts_.pitch) * sizeof(T);
-        kernels::warpgroup_problem<T> p{im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
-                                        c_.pixels(),
-                                        c_.results,
+        kernels::warpgroup_problem<T> p{im2col_walk(c, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
+                                        c.pixels(),
+                                        c.results,
                                         parts_.chain,
                                         reinterpret_cast<float*>(scratch_ + parts_.pixels + parts_.filters),
-                                        static_cast<T*>(o_.results),
+                                        static_cast<T*>(o_.results) + image * one.pixels() * c.results,
                                         static_cast<const T*>(o_.bias),
                                         o_.relu,
-                                        c_.results % 2 == 0 && is_aligned(o_.results, 2 * sizeof(T))};
+                                        c.results % 2 == 0 && is_aligned(o_.results, 2 * sizeof(T))};
         if constexpr (sizeof(T) == sizeof(float)) p.partial = p.out;
         driver::launch(stream_, operation_,
                        {{pieces(p.m, Tile::Rows), pieces(p.n, Tile::Columns)},
                         static_cast<unsigned>(Tile::threads),
                         static_cast<std::size_t>(Tile::shared_bytes)},
                        kernels::warpgroup_convolution<T, Tile>,
-                       encoded(images_of(c_, pixels, sizeof(T), row_bytes, Tile::Rows), operation_),
-                       encoded(filters_of(c_, filters, sizeof(T), row_bytes, Tile::Columns), operation_), p);
+                       encoded(images_of(c, pixels, sizeof(T), row_bytes, Tile::Rows), operation_),
+                       encoded(filters_of(c, filters, sizeof(T), row_bytes, Tile::Columns), operation_), p);
     }
 
-private:
     static bool is_aligned(const void* at, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(at) % to == 0; }
     static unsigned pieces(std::int64_t whole, std::int64_t piece) {
         return static_cast<unsigned>((whole + piece - 1) / piece);
     }
     /// `rows` rows of channels in the form that TMA reads: in place, or copied, with the rows of this
     /// many images side by side.
-    const T* packed(const void* from, std::int64_t rows, unsigned char* to, int images = 1) const {
+    const T* packed(const T* from, std::int64_t rows, unsigned char* to, int images = 1) const {
         if (sizeof(T) != sizeof(float) && parts_.pitch == c_.channels && is_aligned(from, 16) && images == 1)
-            return static_cast<const T*>(from);
+            return from;
         const std::int64_t count = rows * c_.channels;
         driver::launch(stream_, operation_, {std::min(pieces(count, 4 * 256), 1056u), 256u}, kernels::pack_rows<T>,
-                       static_cast<const T*>(from), reinterpret_cast<T*>(to), static_cast<std::uint32_t>(count),
+                       from, reinterpret_cast<T*>(to), static_cast<std::uint32_t>(count),
                        kernels::divisor(static_cast<std::uint32_t>(c_.channels)),
                        kernels::divisor(static_cast<std::uint32_t>(rows / images)), static_cast<std::uint32_t>(images),
                        static_cast<std::uint32_t>(parts_.pitch));
@@ -159,11 +181,12 @@ private:
     }
     const T* packed_filters() const {
         unsigned char* const to = scratch_ + parts_.pixels;
-        if (c_.turned) return packed(o_.filters, std::int64_t{c_.taps()} * c_.results, to); // contiguous along k
+        const auto* const from = static_cast<const T*>(o_.filters);
+        if (c_.turned) return packed(from, std::int64_t{c_.taps()} * c_.results, to); // contiguous along k
         driver::launch(stream_, operation_,
                        {{pieces(c_.channels, 32), pieces(c_.results, 32), static_cast<unsigned>(c_.taps())}, {32, 8}},
-                       kernels::turn_filters<T>, static_cast<const T*>(o_.filters), reinterpret_cast<T*>(to),
-                       c_.channels, c_.results, static_cast<int>(parts_.pitch));
+                       kernels::turn_filters<T>, from, reinterpret_cast<T*>(to), c_.channels, c_.results,
+                       static_cast<int>(parts_.pitch));
         return reinterpret_cast<const T*>(to);
     }
 

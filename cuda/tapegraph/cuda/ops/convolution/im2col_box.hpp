@@ -69,7 +69,8 @@ struct im2col_convolution {
     int results;          ///< channels of the results
     bool turned;          ///< taps are counted from the filter's last one
     bool flat;            ///< fetched by a map of three dimensions: filter gradients of images of height 1
-    bool images_innermost = false;
+    bool reorders;        ///< whether images may come innermost
+    bool images_innermost;
 
     static constexpr int tile_rows = 256; ///< all tiles have so many rows, or a half
 
@@ -82,10 +83,17 @@ struct im2col_convolution {
                                                                                : g.batch)),
           results(static_cast<int>(pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels)),
           turned(pass == convolution_pass::input_gradient),
-          flat(pass == convolution_pass::filter_gradient && rows.is_one()) {
-        images_innermost = pass != convolution_pass::filter_gradient && kept_taps() < 0.9;
-    }
+          flat(pass == convolution_pass::filter_gradient && rows.is_one()),
+          reorders(pass != convolution_pass::filter_gradient),
+          images_innermost(reorders && kept_taps() < 0.9) {}
 
+    /// The same of so many images.
+    im2col_convolution of_images(int count) const {
+        im2col_convolution c = *this;
+        c.images = count;
+        c.images_innermost = reorders && c.kept_taps() < 0.9;
+        return c;
+    }
     /// The number of pixels that are fetched from, and the number of pixels of the results.
     std::int64_t sources() const { return std::int64_t{images} * rows.in * columns.in; }
     int pixels() const { return images * rows.out * columns.out; }
