@@ -78,7 +78,7 @@ inline map_of_filters filters_of(const im2col_convolution& c, const void* at, st
 struct warpgroup_scratch {
     static constexpr std::size_t usual_limit = filter_gradient_cut::usual_limit;
 
-    int images;                            ///< of a chunk
+    int images;                            ///< of a chunk, at most
     std::int64_t pitch;                    ///< elements from one packed row to the next
     std::int64_t pixels, filters, partial; ///< bytes
     int chain;                             ///< steps of k whose sums are added up in registers at once
@@ -94,10 +94,8 @@ struct warpgroup_scratch {
         const std::int64_t packed = one.sources() * pitch * bytes,
                            summed =
                                element == 4 || chain >= walk.steps() ? 0 : std::int64_t{one.pixels()} * c.results * 4;
-        const std::int64_t room = static_cast<std::int64_t>(limit) - filters - 256,
-                           most = std::clamp<std::int64_t>(room / (packed + summed), 1, c.images),
-                           chunks = (c.images + most - 1) / most;
-        images = static_cast<int>((c.images + chunks - 1) / chunks);
+        const std::int64_t room = static_cast<std::int64_t>(limit) - filters - 256;
+        images = static_cast<int>(std::clamp<std::int64_t>(room / (packed + summed), 1, c.images));
         pixels = up_to(images * packed, 256);
         partial = images * summed;
     }
@@ -117,25 +115,37 @@ public:
           parts_(c, sizeof(T), limit),
           scratch_(static_cast<unsigned char*>(scratch)) {}
 
-    /// Launches in the tile with the fewest predicted cycles: waves of blocks.
+    /// Launches in the tile and the chunks with the fewest predicted cycles: waves of blocks.
     template <class... Tile>
     void run(std::int64_t multiprocessors) const {
-        const auto cost = [&](std::int64_t rows, std::int64_t columns) {
-            const std::int64_t blocks = (c_.pixels() + rows - 1) / rows * ((c_.results + columns - 1) / columns);
-            return (blocks + multiprocessors - 1) / multiprocessors *
-                   cycles_of_step({static_cast<int>(rows), static_cast<int>(columns)});
+        const std::int64_t steps = im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))).steps();
+        const auto cost = [&](const tile_extents& t, int images) {
+            const auto waves = [&](int of) {
+                const std::int64_t blocks =
+                    std::int64_t{pieces(c_.of_images(of).pixels(), t.rows)} * pieces(c_.results, t.columns);
+                return (blocks + multiprocessors - 1) / multiprocessors;
+            };
+            const int whole = c_.images / images, rest = c_.images % images;
+            return (whole * waves(images) + waves(rest)) * steps * cycles_of_step(t) + (whole + (rest > 0)) * 8000;
         };
-        const std::int64_t least = std::min({cost(Tile::Rows, Tile::Columns)...});
-        static_cast<void>(((cost(Tile::Rows, Tile::Columns) == least && (run_in<Tile>(), true)) || ...));
-    }
-    template <class Tile>
-    void run_in() const {
-        const T* const filters = packed_filters();
-        for (int image = 0; image < c_.images; image += parts_.images)
-            run_chunk<Tile>(c_.of_images(std::min(parts_.images, c_.images - image)), image, filters);
+        int chunk = parts_.images;
+        std::int64_t least = std::min({cost({Tile::Rows, Tile::Columns}, chunk)...});
+        const int apart = std::max(1, chunk / 128);
+        for (int images = chunk - apart; chunk < c_.images && images > parts_.images / 2; images -= apart) {
+            const std::int64_t cycles = std::min({cost({Tile::Rows, Tile::Columns}, images)...});
+            if (cycles < least) least = cycles, chunk = images;
+        }
+        const auto is_least = [&](const tile_extents& t) { return cost(t, chunk) == least; };
+        static_cast<void>(((is_least({Tile::Rows, Tile::Columns}) && (run_in<Tile>(chunk), true)) || ...));
     }
 
 private:
+    template <class Tile>
+    void run_in(int images) const {
+        const T* const filters = packed_filters();
+        for (int image = 0; image < c_.images; image += images)
+            run_chunk<Tile>(c_.of_images(std::min(images, c_.images - image)), image, filters);
+    }
     template <class Tile>
     void run_chunk(const im2col_convolution& c, std::int64_t image, const T* filters) const {
         const im2col_convolution one = c.of_images(1);
