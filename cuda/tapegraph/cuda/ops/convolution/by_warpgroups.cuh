@@ -128,9 +128,11 @@ public:
             const int whole = c_.images / images, rest = c_.images % images;
             return (whole * waves(images) + waves(rest)) * steps * cycles_of_step(t) + (whole + (rest > 0)) * 8000;
         };
-        int chunk = parts_.images;
+        // Chunks of images innermost must be whole tiles of a line.
+        const int unit = c_.images_innermost ? c_.fewest_innermost() : 1;
+        int chunk = std::max(parts_.images / unit, 1) * unit;
         std::int64_t least = std::min({cost({Tile::Rows, Tile::Columns}, chunk)...});
-        const int apart = std::max(1, chunk / 128);
+        const int apart = std::max(1, chunk / 128 / unit) * unit;
         for (int images = chunk - apart; chunk < c_.images && images > parts_.images / 2; images -= apart) {
             const std::int64_t cycles = std::min({cost({Tile::Rows, Tile::Columns}, images)...});
             if (cycles < least) least = cycles, chunk = images;

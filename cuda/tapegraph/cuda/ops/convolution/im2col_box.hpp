@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 /// How TMA's im2col mode reads a pass of a convolution: the corners of its box, and the coordinates
 /// and offsets that fetch the pixels of a tile for a tap and some channels. The device's kernel and
@@ -111,6 +112,8 @@ struct im2col_convolution {
                                       columns.first_tap(static_cast<int>((at + tile_rows - 1) / images)));
         return down * static_cast<double>(across * tile_rows) / static_cast<double>(columns.taps * line);
     }
+    /// The images of which a line of the results is whole tiles.
+    int fewest_innermost() const { return tile_rows / std::gcd(tile_rows, columns.out); }
     /// Whether the mode supports this pass; all counts must fit into 31 bits.
     static bool has(const convolution_geometry& g, convolution_pass pass) {
         const auto counted = [&](std::int64_t height, std::int64_t width, std::int64_t channels) {
