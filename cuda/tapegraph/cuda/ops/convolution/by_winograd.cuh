@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 /// Computes the passes of a convolution of floats by Winograd's algorithm: transforms of tiles and
 /// filters, products of a library, one for each element of a tile, and a transform of their sums.

@@ -5,8 +5,10 @@
 #include <tapegraph/ops/convolution/cpu_algorithm.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 /// Where convolutions of floats are computed by Winograd's algorithm (by_winograd.cuh), in which
 /// chunks, and at what predicted time.
