@@ -121,7 +121,7 @@ TEST_CASE("convolution plans: scratch memory stays below its limit") {
                     CHECK(p.workspace == (p.algorithm == convolution_algorithm::product
                                               ? detail::chunk_bytes(g, 4, limit)
                                           : p.algorithm == convolution_algorithm::winograd
-                                              ? detail::winograd_chunks(g, limit).workspace()
+                                              ? detail::winograd_chunks(g, pass, limit).workspace()
                                           : p.splits > 1 ? static_cast<std::size_t>(p.splits) * bytes
                                                          : 0));
                     if (limit < 2 * bytes) CHECK(p.splits == 1);

@@ -23,6 +23,9 @@ using tg::math_mode;
 
 namespace {
 
+constexpr convolution_pass passes[]{convolution_pass::forward, convolution_pass::input_gradient,
+                                    convolution_pass::filter_gradient};
+
 std::vector<float> noise(std::int64_t count, std::uint32_t seed) {
     std::vector<float> values(static_cast<std::size_t>(count));
     for (float& value : values) {
@@ -89,31 +92,37 @@ void check_passes(const tg::convolution_geometry& g, const wanted& e, std::size_
     CAPTURE(g.in_channels);
     CAPTURE(g.kernel_width);
     const sizes n(g);
-    const winograd_chunks chunks(g, limit);
-    REQUIRE(chunks.images > 0);
-    CHECK(chunks.workspace() <= limit);
     const device_array<float> x(e.x), w(e.w), dy(e.dy), bias(e.bias), y(n.y), activated(n.y), dx(n.x), dw(n.w),
         pooled(g.batch * (g.out_height / 2) * (g.out_width / 2) * g.out_channels);
-    const auto bytes = static_cast<std::int64_t>(chunks.workspace());
-    const device_array<unsigned char> scratch(bytes + 256);
     const tg::kernel_call call;
     const auto multiply = [](const cuda::gemm_arguments<float>& a) {
         cuda::gemm(nullptr, "convolution", a, math_mode::fp32);
     };
-    const cuda::convolution_by_winograd<decltype(multiply)> winograd(call, "convolution", g, scratch.data(), limit,
-                                                                     multiply);
-    winograd.forward(x.data(), w.data(), nullptr, false, false, y.data());
-    winograd.forward(x.data(), w.data(), bias.data(), true, false, activated.data());
-    winograd.forward(x.data(), w.data(), bias.data(), true, true, pooled.data());
-    winograd.input_gradient(dy.data(), w.data(), dx.data());
-    winograd.filter_gradient(x.data(), dy.data(), dw.data());
+    for (const auto pass : passes) {
+        const winograd_chunks chunks(g, pass, limit);
+        REQUIRE(chunks.images > 0);
+        CHECK(chunks.workspace() <= limit);
+        const auto bytes = static_cast<std::int64_t>(chunks.workspace());
+        const device_array<unsigned char> scratch(bytes + 256);
+        const cuda::convolution_by_winograd<decltype(multiply)> winograd(call, "convolution", g, pass, scratch.data(),
+                                                                         limit, multiply);
+        if (pass == convolution_pass::forward) {
+            winograd.forward(x.data(), w.data(), nullptr, false, false, y.data());
+            winograd.forward(x.data(), w.data(), bias.data(), true, false, activated.data());
+            winograd.forward(x.data(), w.data(), bias.data(), true, true, pooled.data());
+        } else if (pass == convolution_pass::input_gradient) {
+            winograd.input_gradient(dy.data(), w.data(), dx.data());
+        } else {
+            winograd.filter_gradient(x.data(), dy.data(), dw.data());
+        }
+        const auto after = scratch.host();
+        CHECK(std::all_of(after.begin() + bytes, after.end(), [](unsigned char c) { return c == 0xFF; }));
+    }
     CHECK(distance(y.host(), e.y) < bound(g));
     CHECK(distance(activated.host(), e.activated) < bound(g));
     CHECK(pooled.host() == largest_of_windows(g, activated.host()));
     CHECK(distance(dx.host(), e.dx) < bound(g));
     CHECK(distance(dw.host(), e.dw) < bound(g));
-    const auto after = scratch.host();
-    CHECK(std::all_of(after.begin() + bytes, after.end(), [](unsigned char c) { return c == 0xFF; }));
 }
 
 // Whole tiles, one output, partial tiles along one axis and both, images smaller than a tile,
@@ -132,8 +141,6 @@ const tg::convolution_geometry shapes[]{
 };
 
 tg::convolution_geometry second_layer(int batch) { return geometry(batch, 24, 24, 150, 5, 5, 300); }
-constexpr convolution_pass passes[]{convolution_pass::forward, convolution_pass::input_gradient,
-                                    convolution_pass::filter_gradient};
 
 } // namespace
 
@@ -145,12 +152,13 @@ TEST_CASE("winograd on a device: all passes, at awkward sizes, in any order of t
 }
 
 TEST_CASE("winograd on a device: chunks of images") {
+    constexpr auto forward = convolution_pass::forward;
     for (const auto& g : {geometry(5, 9, 6, 3, 5, 5, 6, 1, 1, 2, 2, 2, 2), geometry(7, 13, 13, 4, 3, 3, 3)}) {
         const wanted e(g);
-        const std::size_t all = winograd_chunks(g, std::size_t{1} << 24).workspace();
+        const std::size_t all = winograd_chunks(g, forward, std::size_t{1} << 24).workspace();
         std::vector<std::int64_t> chunks;
         for (std::size_t limit = 2 * all; limit > 0; limit -= std::min(limit, all / 40)) {
-            const winograd_chunks c(g, limit);
+            const winograd_chunks c(g, forward, limit);
             if (c.images == 0) continue;
             CHECK(c.workspace() <= limit);
             CHECK(c.images * c.chunks >= g.batch);
@@ -160,11 +168,28 @@ TEST_CASE("winograd on a device: chunks of images") {
         }
         REQUIRE_FALSE(chunks.empty());
         CHECK(chunks.back() == g.batch); // in the end an image at a time
-        CHECK(winograd_chunks(g, 0).images == 0);
+        CHECK(winograd_chunks(g, forward, 0).images == 0);
     }
 }
 
+// Few channels: two parts of the sums, of seven images and one of zeros, in one chunk and in two.
+TEST_CASE("winograd on a device: filter gradients in parts") {
+    constexpr auto filters = convolution_pass::filter_gradient;
+    const auto g = geometry(7, 30, 30, 3, 3, 3, 5);
+    const wanted e(g);
+    const winograd_chunks all(g, filters, std::size_t{1} << 24);
+    CHECK(all.parts == 2);
+    CHECK(all.images == 8);
+    check_passes(g, e, std::size_t{1} << 24);
+    const std::size_t limit = all.workspace() * 2 / 3;
+    CHECK(winograd_chunks(g, filters, limit).chunks == 2);
+    check_passes(g, e, limit);
+    // Enough blocks without.
+    CHECK(winograd_chunks(second_layer(128), filters, cuda::convolution_workspace_limit).parts == 1);
+}
+
 TEST_CASE("winograd on a device: NaN and infinity reach what they reach on the CPU") {
+    constexpr auto forward = convolution_pass::forward;
     for (auto g : {geometry(2, 13, 14, 3, 5, 5, 5, 1, 1, 1, 0, 0, 1), geometry(2, 11, 9, 3, 3, 3, 5)}) {
         g.algorithm = tg::convolution_algorithm::winograd;
         wanted e(g);
@@ -173,12 +198,14 @@ TEST_CASE("winograd on a device: NaN and infinity reach what they reach on the C
         const auto want = convolution_call<tg::convolution_op, float>(g, {e.x, e.w}).on_cpu();
         const device_array<float> x(e.x), w(e.w), y(static_cast<std::int64_t>(want.size()));
         constexpr std::size_t limit = std::size_t{1} << 24;
-        const device_array<unsigned char> scratch(static_cast<std::int64_t>(winograd_chunks(g, limit).workspace()));
+        const device_array<unsigned char> scratch(
+            static_cast<std::int64_t>(winograd_chunks(g, forward, limit).workspace()));
         const tg::kernel_call call;
         const auto multiply = [](const cuda::gemm_arguments<float>& a) {
             cuda::gemm(nullptr, "convolution", a, math_mode::fp32);
         };
-        cuda::convolution_by_winograd<decltype(multiply)>(call, "convolution", g, scratch.data(), limit, multiply)
+        cuda::convolution_by_winograd<decltype(multiply)>(call, "convolution", g, forward, scratch.data(), limit,
+                                                          multiply)
             .forward(x.data(), w.data(), nullptr, false, false, y.data());
         const auto got = y.host();
         int finite = 0, others = 0;

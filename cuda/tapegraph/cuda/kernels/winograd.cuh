@@ -17,9 +17,7 @@ namespace tapegraph::cuda::kernels {
 /// A channel of a tile, for the CPU's maps.
 struct one_channel {
     using type = float;
-    TG_HD static void multiply_add(float& sum, float x, float factor) {
-        sum = kernels::multiply_add(x, factor, sum);
-    }
+    TG_HD static void multiply_add(float& sum, float x, float factor) { sum = kernels::multiply_add(x, factor, sum); }
 };
 
 /// A map of a toom_cook, along both axes of a tile. Loops over rows and columns are unrolled: all
@@ -92,6 +90,7 @@ struct tile_place {
 /// -left); and the factors made of them, [product][tile][pitch].
 struct winograd_tiles {
     int height, width, channels, top, left;
+    int images;          ///< those after them, if any, count as zeros
     int down, across;    ///< tiles of an image
     int pitch;           ///< channels of a factor
     int count;           ///< threads: tiles times pitch
@@ -145,7 +144,7 @@ __global__ void __launch_bounds__(128) winograd_factors(winograd_tiles t, const 
     if (index >= t.count) return;
     const tile_place p = t.at(index);
     tile_pixels pixels(t.height, t.width, t.channels, p, p.row, p.column, map::columns);
-    if (p.channel >= t.channels) pixels.rows = 0;
+    if (p.channel >= t.channels || p.image >= t.images) pixels.rows = 0;
     const float* const from = images + pixels.image;
     float* const at = to + index;
     map::forward(
@@ -177,6 +176,18 @@ __global__ void __launch_bounds__(128) winograd_filter_factors(winograd_filters 
     const std::int64_t tap = static_cast<std::int64_t>(f.in) * f.out;
     float* const at = to + index;
     map::forward([&](int i) { return real ? from[i * tap] : 0.0f; }, [&](int i, float y) { at[i * f.stride] = y; });
+}
+
+/// Adds the parts of sums, [product][part][count], to the first of each, in order. A row of blocks
+/// computes a product's.
+template <class T>
+__global__ void __launch_bounds__(128) winograd_add_parts(T* sums, int count, int parts, std::int64_t stride) {
+    const int index = thread_index();
+    if (index >= count) return;
+    T* const first = sums + static_cast<std::int64_t>(blockIdx.y) * parts * stride + index;
+    T sum = *first;
+    for (int part = 1; part < parts; ++part) sum += first[part * stride];
+    *first = sum;
 }
 
 /// dw = G^T sums G.

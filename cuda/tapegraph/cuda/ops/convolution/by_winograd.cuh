@@ -25,15 +25,16 @@ namespace tapegraph::cuda {
 template <class Gemm>
 class convolution_by_winograd {
 public:
-    /// `workspace` must hold detail::winograd_chunks(g, limit).workspace() for the same limit.
+    /// `workspace` must hold detail::winograd_chunks(g, pass, limit).workspace() for the same limit. Calls
+    /// are of this pass.
     convolution_by_winograd(const kernel_call& call, const char* operation, const convolution_geometry& g,
-                            void* workspace, std::size_t limit, const Gemm& gemm)
+                            convolution_pass pass, void* workspace, std::size_t limit, const Gemm& gemm)
         : call_(call),
           operation_(operation),
           g_(g),
-          chunks_(g, limit),
+          chunks_(g, pass, limit),
           filters_(static_cast<float*>(library_scratch(workspace))),
-          inputs_(filters_ + chunks_.products * chunks_.filter_stride()),
+          inputs_(filters_ + chunks_.products * chunks_.parts * chunks_.filter_stride()),
           outputs_(inputs_ + chunks_.products * chunks_.in_stride()),
           gemm_(gemm) {}
 
@@ -82,20 +83,31 @@ public:
         each_chunk([&](std::int64_t image, std::int64_t images) {
             transform_inputs(x, image, images);
             transform_gradients(dy, image, images);
-            gemm_arguments<float> a = product(images);
-            std::swap(a.m, a.k);
+            gemm_arguments<float> a;
             a.m = chunks_.in_pitch, a.n = chunks_.out_pitch;
-            a.a = inputs_, a.lda = chunks_.in_pitch, a.stride_a = chunks_.in_stride(), a.transpose_a = true;
-            a.b = outputs_, a.ldb = chunks_.out_pitch, a.stride_b = chunks_.out_stride();
+            a.k = chunks_.parts > 1 ? chunks_.part() : images * chunks_.down * chunks_.across;
+            a.batch = chunks_.products * chunks_.parts;
+            a.a = inputs_, a.lda = chunks_.in_pitch, a.stride_a = chunks_.in_stride() / chunks_.parts;
+            a.b = outputs_, a.ldb = chunks_.out_pitch, a.stride_b = chunks_.out_stride() / chunks_.parts;
+            a.transpose_a = true;
             a.c = filters_, a.ldc = chunks_.out_pitch, a.stride_c = chunks_.filter_stride();
             a.accumulate = image > 0;
             gemm_(a);
         });
-        const kernels::winograd_filters f = filters();
+        kernels::winograd_filters f = filters();
+        if (chunks_.parts > 1)
+            launch(call_, operation_,
+                   {dim3(blocks_of(f.count), static_cast<unsigned>(chunks_.products)), block_threads},
+                   kernels::winograd_add_parts<float>, filters_, f.count, as_int(chunks_.parts), f.stride);
+        f.stride *= chunks_.parts;
         with_taps([&](auto taps) { start(f.count, kernels::winograd_filter_gradients<taps()>, f, filters_, dw); });
     }
 
 private:
+    static constexpr unsigned block_threads = 128;
+    static unsigned blocks_of(int threads) {
+        return (static_cast<unsigned>(threads) + block_threads - 1) / block_threads;
+    }
     static int as_int(std::int64_t v) { return static_cast<int>(v); }
     std::int64_t input_elements() const { return g_.in_height * g_.in_width * g_.in_channels; }
 
@@ -113,9 +125,7 @@ private:
     }
     template <class... P, class... A>
     void start(int threads, void (*kernel)(P...), A&&... arguments) const {
-        constexpr unsigned block = 128;
-        launch(call_, operation_, {(static_cast<unsigned>(threads) + block - 1) / block, block}, kernel,
-               std::forward<A>(arguments)...);
+        launch(call_, operation_, {blocks_of(threads), block_threads}, kernel, std::forward<A>(arguments)...);
     }
 
     /// The products of a chunk's tiles.
@@ -124,8 +134,9 @@ private:
         a.m = images * chunks_.down * chunks_.across, a.batch = chunks_.products;
         return a;
     }
-    static void cut(kernels::winograd_tiles& t, std::int64_t images, std::int64_t down, std::int64_t across) {
-        t.down = as_int(down), t.across = as_int(across), t.count = as_int(images * down * across) * t.pitch;
+    void cut(kernels::winograd_tiles& t, std::int64_t images, std::int64_t down, std::int64_t across) const {
+        t.images = as_int(images), t.down = as_int(down), t.across = as_int(across);
+        t.count = as_int((chunks_.parts > 1 ? chunks_.images : images) * down * across) * t.pitch;
         t.by_pitch = kernels::divisor(static_cast<unsigned>(t.pitch));
         t.by_image = kernels::divisor(static_cast<unsigned>(down * across));
         t.by_across = kernels::divisor(static_cast<unsigned>(across));
@@ -146,10 +157,11 @@ private:
         return t;
     }
     kernels::winograd_filters filters() const {
-        kernels::winograd_filters f{
-            as_int(g_.in_channels),    as_int(g_.out_channels),
-            as_int(chunks_.out_pitch), as_int(chunks_.in_pitch * chunks_.out_pitch),
-            chunks_.filter_stride(),   kernels::divisor(static_cast<unsigned>(chunks_.out_pitch))};
+        kernels::winograd_filters f{};
+        f.in = as_int(g_.in_channels), f.out = as_int(g_.out_channels), f.pitch = as_int(chunks_.out_pitch);
+        f.count = as_int(chunks_.in_pitch * chunks_.out_pitch);
+        f.stride = chunks_.filter_stride();
+        f.by_pitch = kernels::divisor(static_cast<unsigned>(f.pitch));
         return f;
     }
 

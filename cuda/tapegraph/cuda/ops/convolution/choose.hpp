@@ -258,7 +258,7 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     constexpr std::int64_t fewest_channels = 32;
     if (element == sizeof(float) && !rounded && ours > 40 * 4000 && narrowest >= fewest_channels &&
         detail::winograd_may(g))
-        if (const detail::winograd_chunks chunks(g, limit); chunks.images > 0) {
+        if (const detail::winograd_chunks chunks(g, pass, limit); chunks.images > 0) {
             const double cycles_of_winograd = detail::winograd_cycles(g, pass, chunks, device.multiprocessors);
             if (1.15 * cycles_of_winograd < (by_windows ? std::min(ours, product) : ours))
                 return detail::winograd_plan(chunks);
@@ -340,7 +340,7 @@ inline std::vector<convolution_plan> convolution_candidates(const convolution_ge
         library_workspace(g, pass) <= limit)
         add(detail::warpgroups_plan(g, pass));
     if (element == sizeof(float) && (!rounded.on_tensor_cores() || rounded.is_exact()) && detail::winograd_may(g))
-        if (const detail::winograd_chunks chunks(g, limit); chunks.images > 0) add(detail::winograd_plan(chunks));
+        if (const detail::winograd_chunks chunks(g, pass, limit); chunks.images > 0) add(detail::winograd_plan(chunks));
     return all;
 }
 

@@ -280,7 +280,7 @@ struct convolution_run {
             const auto multiply = [&](const gemm_arguments<T>& a) {
                 gemm(static_cast<driver::stream>(call.stream), operation, a, math_mode::fp32);
             };
-            const convolution_by_winograd<decltype(multiply)> winograd(call, operation, g, call.workspace,
+            const convolution_by_winograd<decltype(multiply)> winograd(call, operation, g, Pass, call.workspace,
                                                                        convolution_workspace_limit, multiply);
             if constexpr (Pass == convolution_pass::forward)
                 winograd.forward(o.a, o.b, o.bias, o.relu, pooled, o.out);

@@ -37,8 +37,12 @@ struct winograd_chunks {
     std::int64_t in_pitch = 0, out_pitch = 0; ///< channels of a factor
     std::int64_t images = 0;                  ///< of a chunk; 0: none fits
     std::int64_t chunks = 0;
+    /// Parts of a filter gradient's sums over a chunk's tiles, each a product of its own: between few
+    /// channels one for each element of a tile leaves multiprocessors idle. A chunk then has a multiple
+    /// of as many images, the last ones zeros.
+    std::int64_t parts = 1;
 
-    winograd_chunks(const convolution_geometry& g, std::size_t limit)
+    winograd_chunks(const convolution_geometry& g, convolution_pass pass, std::size_t limit)
         : side(cpu::detail::fast_outputs + g.kernel_width - 1),
           products(side * side),
           down(pieces(g.out_height, cpu::detail::fast_outputs)),
@@ -49,27 +53,43 @@ struct winograd_chunks {
         const auto floats =
             static_cast<std::int64_t>(std::min<std::size_t>(limit, std::size_t{1} << 40) / sizeof(float));
         constexpr auto alignment = static_cast<std::int64_t>(library_convolution::scratch_alignment / sizeof(float));
-        const std::int64_t left = floats - alignment - products * (filter_stride() + 4 * matrix);
+        if (pass == convolution_pass::filter_gradient) {
+            constexpr std::int64_t enough_blocks = 512, fewest_tiles = 128, block = 64;
+            const std::int64_t blocks = products * pieces(in_pitch, block) * pieces(out_pitch, block);
+            parts = std::clamp<std::int64_t>(enough_blocks / blocks, 1,
+                                             std::max<std::int64_t>(1, g.batch * down * across / fewest_tiles));
+            parts = std::min(parts, g.batch);
+        }
+        const std::int64_t left = floats - alignment - products * (parts * filter_stride() + 4 * matrix);
         // Blocks of an input gradient are at most one row and one column of tiles more.
         const std::int64_t counted = most_counted / ((down + 2) * (across + 2) * std::max(in_pitch, out_pitch));
-        const std::int64_t fitting = std::min({g.batch, left / image, counted});
+        const std::int64_t fitting = std::min(left / image, counted) / parts * parts;
         if (fitting < 1) return;
-        chunks = pieces(g.batch, fitting);
-        images = pieces(g.batch, chunks);
+        images = pieces(pieces(g.batch, pieces(g.batch, fitting)), parts) * parts;
         chunks = pieces(g.batch, images);
     }
     /// Floats from one product's matrix to the next.
     std::int64_t filter_stride() const { return spread(in_pitch * out_pitch); }
-    std::int64_t in_stride() const { return spread(images * down * across * in_pitch); }
-    std::int64_t out_stride() const { return spread(images * down * across * out_pitch); }
+    std::int64_t in_stride() const { return stride_of(in_pitch); }
+    std::int64_t out_stride() const { return stride_of(out_pitch); }
+    /// Tiles of a part.
+    std::int64_t part() const { return images / parts * down * across; }
     /// With room to align it.
     std::size_t workspace() const {
-        return static_cast<std::size_t>(products * (filter_stride() + in_stride() + out_stride())) * sizeof(float) +
+        return static_cast<std::size_t>(products * (parts * filter_stride() + in_stride() + out_stride())) *
+                   sizeof(float) +
                library_convolution::scratch_alignment - 1;
     }
 
-    static std::int64_t spread(std::int64_t floats) { return (pieces(floats, matrix) | 1) * matrix; }
     static std::int64_t pieces(std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; }
+
+private:
+    static std::int64_t spread(std::int64_t floats) { return (pieces(floats, matrix) | 1) * matrix; }
+    // Parts follow each other at equal distances, across products, too.
+    std::int64_t stride_of(std::int64_t pitch) const {
+        const std::int64_t floats = images * down * across * pitch;
+        return parts > 1 ? floats : spread(floats);
+    }
 };
 
 /// The predicted cycles of a pass: products as library_cost counts them, what transforms and
@@ -80,18 +100,18 @@ inline double winograd_cycles(const convolution_geometry& g, convolution_pass pa
     product_extents e(g, pass);
     e.m = c.images * c.down * c.across, e.n = c.out_pitch, e.k = c.in_pitch;
     if (pass == convolution_pass::input_gradient) std::swap(e.n, e.k);
-    if (pass == convolution_pass::filter_gradient) std::swap(e.m, e.k);
+    if (pass == convolution_pass::filter_gradient) e.m = c.in_pitch, e.k = c.part();
     double least = 0;
     for (const int side : {128, 64}) {
         const product_tile tile{side, side, 8, 2 * side, 0.75, 1, false};
-        const double cost = product_cost(tile, e, c.products, 1, sizeof(float), false, multiprocessors);
+        const double cost = product_cost(tile, e, c.products * c.parts, 1, sizeof(float), false, multiprocessors);
         if (least == 0 || cost < least) least = cost;
     }
     const double images = static_cast<double>(g.in_height * g.in_width * g.in_channels) +
                           static_cast<double>(g.out_height * g.out_width * g.out_channels);
     const double factors = static_cast<double>(c.products * c.down * c.across * (c.in_pitch + c.out_pitch));
     const double floats = static_cast<double>(g.batch) * (images + 2 * factors) +
-                          static_cast<double>(c.products * c.filter_stride() * (1 + c.chunks));
+                          static_cast<double>(c.products * c.parts * c.filter_stride() * (1 + c.chunks));
     return least * static_cast<double>(c.chunks) / balance.per_cycle + static_cast<double>(3 * c.chunks + 1) * 4000 +
            floats * sizeof(float) * balance.per_byte / balance.per_cycle / multiprocessors;
 }
