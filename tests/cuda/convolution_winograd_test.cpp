@@ -172,20 +172,28 @@ TEST_CASE("winograd on a device: chunks of images") {
     }
 }
 
-// Few channels: two parts of the sums, of seven images and one of zeros, in one chunk and in two.
+// Between few channels, and for long sums: parts that end within an image, and after the last one.
 TEST_CASE("winograd on a device: filter gradients in parts") {
     constexpr auto filters = convolution_pass::filter_gradient;
+    constexpr std::size_t most = std::size_t{1} << 24;
     const auto g = geometry(7, 30, 30, 3, 3, 3, 5);
     const wanted e(g);
-    const winograd_chunks all(g, filters, std::size_t{1} << 24);
+    const winograd_chunks all(g, filters, most);
     CHECK(all.parts == 2);
-    CHECK(all.images == 8);
-    check_passes(g, e, std::size_t{1} << 24);
-    const std::size_t limit = all.workspace() * 2 / 3;
-    CHECK(winograd_chunks(g, filters, limit).chunks == 2);
+    CHECK(all.images == 7);
+    CHECK(all.part() == 172); // of 343 tiles
+    in_orders([&] { check_passes(g, e, most); });
+    const std::size_t limit = all.workspace() * 3 / 5;
+    CHECK(winograd_chunks(g, filters, limit).chunks > 1);
     check_passes(g, e, limit);
-    // Enough blocks without.
-    CHECK(winograd_chunks(second_layer(128), filters, cuda::convolution_workspace_limit).parts == 1);
+    // One image of 36 by 36 tiles: the sums of all at once would be too long.
+    const auto large = geometry(1, 144, 143, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1);
+    CHECK(winograd_chunks(large, filters, most).part() <= 512);
+    check_passes(large, wanted(large), most);
+    const winograd_chunks second(second_layer(128), filters, cuda::convolution_workspace_limit);
+    CHECK(second.chunks == 2);
+    CHECK(second.part() == 400);
+    CHECK(second.workspace() <= cuda::convolution_workspace_limit);
 }
 
 TEST_CASE("winograd on a device: NaN and infinity reach what they reach on the CPU") {

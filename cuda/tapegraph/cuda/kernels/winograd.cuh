@@ -90,10 +90,10 @@ struct tile_place {
 /// -left); and the factors made of them, [product][tile][pitch].
 struct winograd_tiles {
     int height, width, channels, top, left;
-    int images;          ///< those after them, if any, count as zeros
+    int tiles;           ///< of all images; those after them, if any, are zeros
     int down, across;    ///< tiles of an image
     int pitch;           ///< channels of a factor
-    int count;           ///< threads: tiles times pitch
+    int count;           ///< threads: tiles, and zeros after them, times pitch
     std::int64_t stride; ///< from one product's factors to the next's
     divisor by_pitch, by_image, by_across;
 
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(128) winograd_factors(winograd_tiles t, const 
     if (index >= t.count) return;
     const tile_place p = t.at(index);
     tile_pixels pixels(t.height, t.width, t.channels, p, p.row, p.column, map::columns);
-    if (p.channel >= t.channels || p.image >= t.images) pixels.rows = 0;
+    if (p.channel >= t.channels || p.tile >= t.tiles) pixels.rows = 0;
     const float* const from = images + pixels.image;
     float* const at = to + index;
     map::forward(

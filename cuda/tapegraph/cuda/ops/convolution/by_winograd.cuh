@@ -135,8 +135,8 @@ private:
         return a;
     }
     void cut(kernels::winograd_tiles& t, std::int64_t images, std::int64_t down, std::int64_t across) const {
-        t.images = as_int(images), t.down = as_int(down), t.across = as_int(across);
-        t.count = as_int((chunks_.parts > 1 ? chunks_.images : images) * down * across) * t.pitch;
+        t.tiles = as_int(images * down * across), t.down = as_int(down), t.across = as_int(across);
+        t.count = (chunks_.parts > 1 ? as_int(chunks_.parts * chunks_.part()) : t.tiles) * t.pitch;
         t.by_pitch = kernels::divisor(static_cast<unsigned>(t.pitch));
         t.by_image = kernels::divisor(static_cast<unsigned>(down * across));
         t.by_across = kernels::divisor(static_cast<unsigned>(across));
