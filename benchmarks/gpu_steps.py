@@ -39,7 +39,7 @@ ROWS = ("+cnn@tf32/training/128", "+rnn/training/128", "+conv1d_small/training/3
         "+conv1d_medium@tf32/training/32/1400", "+resnet18/training/128", "+gpt/training/16", "+rnn@tf32/training/1024",
         "+cnn@tf32/training/32", "cnn/training/32", "rnn/training/32", "rnn/training/1024", "cnn/training/1", "conv1d_small/training/1/140",
         "conv1d_small/training/1024/140", "conv1d_medium/training/32/1400", "resnet18@tf32/training/1", "gpt@tf32/training/1",
-        "rnn@tf32/training/4096", "cnn/training/1024", "conv1d_small/training/4096/140", "conv1d_medium@tf32/training/256/1400",
+        "rnn@tf32/training/4096", "cnn/training/1024", "conv1d_small/training/4096/140", "+conv1d_medium@tf32/training/256/1400",
         "cnn@tf32/training/4096", "cnn@tf32/inference/128", "rnn/inference/128",
         *(f"{work}/forward/{n}" for work in ("matmul", "matmul@tf32") for n in (512, 4096)),
         *(f"{work}/forward/{n}" for n in (1_000_000, 50_000_000)

@@ -142,7 +142,7 @@ studies() {
     local wanted=" ${STUDIES:-rnn cnn modes} "
     case $wanted in *" rnn "*) study rnn 60 batch_study --model rnn --batch-sizes all --seconds 30 ;; esac
     case $wanted in *" cnn "*) study cnn 80 batch_study --batch-sizes all --seconds 40 ;; esac
-    case $wanted in *" modes "*) study modes 80 mode_study --iterations 20 --seconds 2 --sources arrays ;; esac
+    case $wanted in *" modes "*) study modes 80 mode_study --seconds 1 --sources arrays ;; esac
 }
 
 : >"$out/results.tsv"

@@ -1,5 +1,7 @@
 #include <cuda/device_array.hpp>
 
+#include <tapegraph/cuda/ops/convolution/im2col_box.hpp>
+
 #include <cuda/warpgroup_passes.hpp>
 
 #include <doctest/doctest.h>

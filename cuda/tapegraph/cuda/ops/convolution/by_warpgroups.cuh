@@ -121,16 +121,17 @@ public:
         const std::int64_t steps = im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))).steps();
         const auto cost = [&](const tile_extents& t, int images) {
             const auto waves = [&](int of) {
-                const std::int64_t blocks =
-                    std::int64_t{pieces(c_.of_images(of).pixels(), t.rows)} * pieces(c_.results, t.columns);
+                const std::int64_t pixels = std::int64_t{of} * c_.rows.out * c_.columns.out;
+                const std::int64_t blocks = std::int64_t{pieces(pixels, t.rows)} * pieces(c_.results, t.columns);
                 return (blocks + multiprocessors - 1) / multiprocessors;
             };
             const int whole = c_.images / images, rest = c_.images % images;
             return (whole * waves(images) + waves(rest)) * steps * cycles_of_step(t) + (whole + (rest > 0)) * 8000;
         };
         // Chunks of images innermost must be whole tiles of a line.
-        const int unit = c_.images_innermost ? c_.fewest_innermost() : 1;
-        int chunk = std::max(parts_.images / unit, 1) * unit;
+        const int wanted = c_.images_innermost ? c_.fewest_innermost() : 1;
+        const int unit = wanted <= parts_.images ? wanted : 1;
+        int chunk = parts_.images / unit * unit;
         std::int64_t least = std::min({cost({Tile::Rows, Tile::Columns}, chunk)...});
         const int apart = std::max(1, chunk / 128 / unit) * unit;
         for (int images = chunk - apart; chunk < c_.images && images > parts_.images / 2; images -= apart) {
