@@ -14,10 +14,78 @@
 
 namespace tapegraph::cuda::kernels {
 
-/// A channel of a tile, for the CPU's maps.
-struct one_channel {
-    using type = float;
-    TG_HD static void multiply_add(float& sum, float x, float factor) { sum = kernels::multiply_add(x, factor, sum); }
+/// The CPU's channel_map for one channel. (nvcc 13.0 ends in an internal error where it sees the
+/// CPU's vectors in functions that devices may call, so these are functions of their own.)
+template <class Numbers, class Map>
+struct line_map {
+    static constexpr int rows = Map::rows, columns = Map::columns;
+
+    template <int I, int J>
+    TG_HD static void add_term(float& sum, const float& x) {
+        constexpr double factor = Map::at(I, J);
+        if constexpr (factor == 1)
+            sum += x;
+        else if constexpr (factor == -1)
+            sum -= x;
+        else if constexpr (factor != 0)
+            sum = multiply_add(x, static_cast<float>(factor), sum);
+    }
+
+    // One row of the map, every Step-th term from First on.
+    template <int I, int First, int Step, int... K>
+    TG_HD static void row(float& sum, const float (&x)[columns], std::integer_sequence<int, K...>) {
+        sum = 0;
+        (add_term<I, First + Step * K>(sum, x[First + Step * K]), ...);
+    }
+    template <int I>
+    TG_HD static void rows_from(const float (&x)[columns], float (&y)[rows]) {
+        if constexpr (Numbers::pairs(I)) {
+            float even, odd;
+            row<I, 0, 2>(even, x, std::make_integer_sequence<int, (columns + 1) / 2>{});
+            row<I, 1, 2>(odd, x, std::make_integer_sequence<int, columns / 2>{});
+            y[I] = even + odd;
+            y[I + 1] = even - odd;
+        } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+            row<I, 0, 1>(y[I], x, std::make_integer_sequence<int, columns>{});
+        }
+    }
+    /// y = M x.
+    template <int... I>
+    TG_HD static void forward(const float (&x)[columns], float (&y)[rows], std::integer_sequence<int, I...>) {
+        (rows_from<I>(x, y), ...);
+    }
+
+    // Multiplies column J of the map by values, those of pairs already added and subtracted.
+    template <int I, int J>
+    TG_HD static void add_folded(float& sum, const float (&folded)[rows]) {
+        if constexpr (I == 0 || !Numbers::pairs(I - 1))
+            add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
+    }
+    template <int J, int... I>
+    TG_HD static void column(float& sum, const float (&folded)[rows], std::integer_sequence<int, I...>) {
+        sum = 0;
+        (add_folded<I, J>(sum, folded), ...);
+    }
+    template <int I>
+    TG_HD static void fold(const float (&x)[rows], float (&folded)[rows]) {
+        if constexpr (Numbers::pairs(I)) {
+            folded[I] = x[I] + x[I + 1];
+            folded[I + 1] = x[I] - x[I + 1];
+        } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+            folded[I] = x[I];
+        }
+    }
+    /// y = M^T x.
+    template <int... I, int... J>
+    TG_HD static void backward(const float (&x)[rows], float (&y)[columns], std::integer_sequence<int, I...> all,
+                               std::integer_sequence<int, J...>) {
+        float folded[rows];
+        (fold<I>(x, folded), ...);
+        (column<J>(y[J], folded, all), ...);
+    }
+
+    using all_rows = std::make_integer_sequence<int, rows>;
+    using all_columns = std::make_integer_sequence<int, columns>;
 };
 
 /// A map of a toom_cook, along both axes of a tile. Loops over rows and columns are unrolled: all
@@ -26,7 +94,7 @@ template <int Taps, template <class> class MapOf>
 struct tile_map {
     using numbers = cpu::detail::toom_cook<cpu::detail::fast_outputs, Taps>;
     using map = MapOf<numbers>;
-    using lines = cpu::detail::channel_map<numbers, map, one_channel>;
+    using lines = line_map<numbers, map>;
     static constexpr int rows = map::rows, columns = map::columns;
 
     /// M x M^T: load(i) is element i of [columns, columns], store(i, y) stores it of [rows, rows].

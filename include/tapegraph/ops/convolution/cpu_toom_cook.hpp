@@ -66,14 +66,14 @@ struct toom_cook {
     };
 };
 
-/// Applies a map of a toom_cook to vectors of channels. What is constexpr also runs on a device.
+/// Applies a map of a toom_cook to vectors of channels.
 template <class Numbers, class Map, class V>
 struct channel_map {
     using type = typename V::type;
     static constexpr int rows = Map::rows, columns = Map::columns;
 
     template <int I, int J>
-    TG_INLINE static constexpr void add_term(type& sum, const type& x) {
+    TG_INLINE static void add_term(type& sum, const type& x) {
         constexpr double factor = Map::at(I, J);
         if constexpr (factor == 1)
             sum += x;
@@ -85,12 +85,12 @@ struct channel_map {
 
     // One row of the map, every Step-th term from First on.
     template <int I, int First, int Step, int... K>
-    TG_INLINE static constexpr void row(type& sum, const type (&x)[columns], std::integer_sequence<int, K...>) {
+    TG_INLINE static void row(type& sum, const type (&x)[columns], std::integer_sequence<int, K...>) {
         sum = type{};
         (add_term<I, First + Step * K>(sum, x[First + Step * K]), ...);
     }
     template <int I>
-    TG_INLINE static constexpr void rows_from(const type (&x)[columns], type (&y)[rows]) {
+    TG_INLINE static void rows_from(const type (&x)[columns], type (&y)[rows]) {
         if constexpr (Numbers::pairs(I)) {
             type even, odd;
             row<I, 0, 2>(even, x, std::make_integer_sequence<int, (columns + 1) / 2>{});
@@ -103,23 +103,23 @@ struct channel_map {
     }
     /// y = M x.
     template <int... I>
-    TG_INLINE static constexpr void forward(const type (&x)[columns], type (&y)[rows], std::integer_sequence<int, I...>) {
+    TG_INLINE static void forward(const type (&x)[columns], type (&y)[rows], std::integer_sequence<int, I...>) {
         (rows_from<I>(x, y), ...);
     }
 
     // Multiplies column J of the map by values, those of pairs already added and subtracted.
     template <int I, int J>
-    TG_INLINE static constexpr void add_folded(type& sum, const type (&folded)[rows]) {
+    TG_INLINE static void add_folded(type& sum, const type (&folded)[rows]) {
         if constexpr (I == 0 || !Numbers::pairs(I - 1))
             add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
     }
     template <int J, int... I>
-    TG_INLINE static constexpr void column(type& sum, const type (&folded)[rows], std::integer_sequence<int, I...>) {
+    TG_INLINE static void column(type& sum, const type (&folded)[rows], std::integer_sequence<int, I...>) {
         sum = type{};
         (add_folded<I, J>(sum, folded), ...);
     }
     template <int I>
-    TG_INLINE static constexpr void fold(const type (&x)[rows], type (&folded)[rows]) {
+    TG_INLINE static void fold(const type (&x)[rows], type (&folded)[rows]) {
         if constexpr (Numbers::pairs(I)) {
             folded[I] = x[I] + x[I + 1];
             folded[I + 1] = x[I] - x[I + 1];
@@ -129,7 +129,7 @@ struct channel_map {
     }
     /// y = M^T x.
     template <int... I, int... J>
-    TG_INLINE static constexpr void backward(const type (&x)[rows], type (&y)[columns], std::integer_sequence<int, I...> all,
+    TG_INLINE static void backward(const type (&x)[rows], type (&y)[columns], std::integer_sequence<int, I...> all,
                                    std::integer_sequence<int, J...>) {
         type folded[rows];
         (fold<I>(x, folded), ...);
