@@ -27302,12 +27302,13 @@ auto bincount(const tensor<T>& values, std::source_location where = std::source_
 }
 // -- tapegraph/fast_convolution.hpp
 
-/// Chooses the algorithm of float convolutions on the CPU.
+/// Chooses the algorithm of float convolutions on the CPU, and whether devices may use Winograd's.
 
 namespace tapegraph {
 
-/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients
-/// included:
+/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included;
+/// and whether devices may use Winograd's algorithm for large convolutions (`automatic` and
+/// `winograd`):
 ///
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///

@@ -15565,7 +15565,9 @@ struct kernel<numbers_at_op, T> {
 
 namespace tapegraph {
 
-/// How the CPU computes a convolution of float and its gradients; double is always direct.
+/// How a convolution of float and its gradients are computed; double is always direct. Devices choose
+/// among kernels of their own (docs/devices.md), and use Winograd's algorithm only where it is
+/// `automatic` or `winograd`.
 enum class convolution_algorithm : unsigned char {
  automatic, ///< of a layer: what the process has chosen; of the process, its default: chosen from the shape
    ///< (docs/performance/convolutions.md)
