@@ -242,8 +242,8 @@ TEST_CASE("convolution plans: first layers") {
     for (auto mode : modes) {
         const auto forward = choose_convolution(first, convolution_pass::forward, 4, mode, {132, true});
         const bool on_cores = mode == math_mode::tf32;
-        CHECK(forward.algorithm == (on_cores ? convolution_algorithm::few_channels_tensor_cores
-                                             : convolution_algorithm::few_channels));
+        CHECK(forward.algorithm ==
+              (on_cores ? convolution_algorithm::few_channels_tensor_cores : convolution_algorithm::few_channels));
         CHECK(forward.workspace == 0);
         const auto filter = choose_convolution(first, convolution_pass::filter_gradient, 4, mode, {132, true});
         CHECK(filter.algorithm !=

@@ -60,7 +60,8 @@ TEST_CASE("convolutions by warpgroups: images innermost") {
     for (const auto& g :
          {geometry(64, 4, 8, 6, 3, 5, 9), geometry(128, 3, 4, 33, 3, 3, 7, 1, 1, 1, 1, 1, 1),
           geometry(32, 5, 8, 3, 3, 3, 5, 1, 2, 2, 1, 2, 6, 2, 1), geometry(256, 1, 2, 3, 1, 5, 4, 1, 1, 0, 4, 0, 6)}) {
-        CHECK((im2col_convolution(g, forward).images_innermost || im2col_convolution(g, input_gradient).images_innermost));
+        CHECK((im2col_convolution(g, forward).images_innermost ||
+               im2col_convolution(g, input_gradient).images_innermost));
         CHECK(passes_are_right<float, small_tile>(g));
         CHECK(passes_are_right<tg::bfloat16, small_tile>(g));
     }

@@ -4,13 +4,15 @@
 
 namespace tapegraph::cuda::kernels {
 
-#define TG_WARPGROUPS(T, FRAGMENTS, COLUMNS)                                                                           \
-    template __global__ void warpgroup_convolution<T, warpgroup_tile<FRAGMENTS, COLUMNS>>(                             \
+#define TG_WARPGROUPS(T, FRAGMENTS, COLUMNS, INNERMOST)                                                                \
+    template __global__ void                                                                                           \
+    warpgroup_convolution<T, warpgroup_tile<FRAGMENTS, COLUMNS>, warpgroup_problem<T, INNERMOST>>(                     \
         const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,                                        \
-        const __grid_constant__ warpgroup_problem<T>);
-TG_WARPGROUPS(float, 2, 160)
-TG_WARPGROUPS(float, 1, 208)
-TG_WARPGROUPS(bfloat16, 2, 160)
+        const __grid_constant__ warpgroup_problem<T, INNERMOST>);
+TG_WARPGROUPS(float, 2, 160, false)
+TG_WARPGROUPS(float, 1, 208, false)
+TG_WARPGROUPS(bfloat16, 2, 160, false)
+TG_WARPGROUPS(float, 2, 160, true)
 
 #define TG_WARPGROUP_SLICES(T, FRAGMENTS, COLUMNS)                                                                     \
     template __global__ void warpgroup_convolution<T, warpgroup_tile<FRAGMENTS, COLUMNS>, warpgroup_slices<T>>(        \

@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(256, 2)
             TG_UNROLL
             for (int j = first / 8; j < fragments && j < (first + piece) / 8; ++j) TG_UNROLL
             for (int r = 0; r < 2; ++r)
-                *reinterpret_cast<pack<float, 2>*>(staged + (g + 8 * r) * staged_pitch + 8 * j - first + 2 * t) = {
-                    {sum[j][2 * r], sum[j][2 * r + 1]}};
+                *reinterpret_cast<pack<float, 2>*>(staged + (g + 8 * r) * staged_pitch + 8 * j - first +
+                                                   2 * t) = {{sum[j][2 * r], sum[j][2 * r + 1]}};
             __syncwarp();
             const int column = first + 2 * lane, n = first_n + column;
             const bool stores = column < Columns && n < p.n, second = n + 1 < p.n, biased = p.bias != nullptr;

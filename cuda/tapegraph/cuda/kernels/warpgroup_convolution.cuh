@@ -29,7 +29,7 @@ struct warpgroup_tile {
     static_assert(Columns % 8 == 0 && Columns <= 256 && Stages >= 2);
 };
 
-template <class T>
+template <class T, bool Innermost = false>
 struct warpgroup_problem {
     im2col_walk walk;
     int m, n;
@@ -39,21 +39,25 @@ struct warpgroup_problem {
     const T* bias;    ///< [n], or null
     bool relu, pairs; ///< pairs: two results are contiguous and aligned
 
-    static constexpr bool sliced = false;
+    static constexpr bool sliced = false, innermost = Innermost;
     __device__ im2col_taps taps(int tile_rows) const {
-        return walk.taps_of(static_cast<int>(blockIdx.x) * tile_rows, tile_rows);
+        return walk.taps_of<Innermost>(static_cast<int>(blockIdx.x) * tile_rows, tile_rows);
     }
     /// The steps of k of this block.
     __device__ int begin() const { return 0; }
-    __device__ int end(const im2col_taps& of) const { return of.down * of.across * walk.steps_of_tap; }
+    __device__ int end(const im2col_taps& of) const {
+        return Innermost ? of.down * of.across * walk.steps_of_tap : walk.steps();
+    }
     /// Whether sums of earlier steps are in memory already.
     __device__ bool continues(int step) const { return step > 0; }
     /// The position of a row of its results in memory.
-    __device__ std::int64_t position(int row) const { return static_cast<std::int64_t>(walk.pixel_of(row)) * n; }
+    __device__ std::int64_t position(int row) const {
+        return static_cast<std::int64_t>(walk.pixel_of<Innermost>(row)) * n;
+    }
     __device__ void fetch_at(const tensor_map& pixels, const tensor_map& filters, tile_barrier* counted, void* rows,
                              void* columns, const im2col_start& from, int first_column, const im2col_fetch& f) const {
-        fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row, from.image + f.offset_image,
-                     f.offset_column, f.offset_row);
+        fetch_pixels(pixels, counted, rows, f.channel, from.column, from.row,
+                     Innermost ? from.image + f.offset_image : from.image, f.offset_column, f.offset_row);
         fetch_filters<true>(filters, counted, columns, f.channel, first_column, f.filter_tap);
     }
     __device__ void add_partial(std::int64_t row, int column, float* sum) const {
@@ -105,8 +109,8 @@ struct warpgroup_slices {
     bool flat;      ///< the images are lines (map_of_images)
     bool pairs;     ///< n is even
 
-    static constexpr bool sliced = true;
-    __device__ im2col_taps taps(int) const { return walk.taps_of(0, 1); }
+    static constexpr bool sliced = true, innermost = false;
+    __device__ im2col_taps taps(int) const { return walk.taps_of<false>(0, 1); }
     __device__ int begin() const { return static_cast<int>(blockIdx.z) * part; }
     __device__ int end(const im2col_taps&) const {
         const int left = walk.steps() - begin();
@@ -169,7 +173,7 @@ __device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters,
                             tile_barrier* arrived, tile_barrier* released) {
     prefetch(pixels);
     prefetch(filters);
-    const im2col_start start = p.walk.start(static_cast<int>(blockIdx.x) * Tile::Rows);
+    const im2col_start start = p.walk.template start<Problem::innermost>(static_cast<int>(blockIdx.x) * Tile::Rows);
     const int first_column = static_cast<int>(blockIdx.y) * Tile::Columns;
     ring_place<Tile::Stages> at;
     const im2col_taps taps = p.taps(Tile::Rows);
@@ -181,7 +185,7 @@ __device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters,
         wait_for_phase(released + at.stage, at.phase ^ 1); // no wait in the first round: nothing is in use
         expect_bytes_of(counted, Tile::stage_bytes);       // elements outside of an operand count, too
         p.fetch_at(pixels, filters, counted, to, to + Tile::Rows * tile_row_bytes, start, first_column,
-                   p.walk.fetch(taps, tap, step));
+                   p.walk.template fetch<Problem::innermost>(taps, tap, step));
         if (++step == p.walk.steps_of_tap) step = 0, ++tap;
     }
 }
@@ -244,8 +248,7 @@ __device__ void multiply_tiles(const Problem& p, std::uint32_t tiles, tile_barri
                 TG_UNROLL
                 for (int r = 0; r < 2 * Fragments; ++r) {
                     const int m = begin_m + r / 2 * 64 + row_of_sum(thread, r % 2 * 2);
-                    if (m < p.m && n < p.n)
-                        f(p.position(m), n, &sum[r / 2][i + r % 2 * 2]);
+                    if (m < p.m && n < p.n) f(p.position(m), n, &sum[r / 2][i + r % 2 * 2]);
                 }
             }
         };

@@ -146,31 +146,33 @@ private:
     template <class Tile>
     void run_in(int images) const {
         const T* const filters = packed_filters();
-        for (int image = 0; image < c_.images; image += images)
-            run_chunk<Tile>(c_.of_images(std::min(images, c_.images - image)), image, filters);
+        for (int image = 0; image < c_.images; image += images) {
+            const im2col_convolution c = c_.of_images(std::min(images, c_.images - image));
+            c.images_innermost ? run_chunk<Tile, true>(c, image, filters) : run_chunk<Tile, false>(c, image, filters);
+        }
     }
-    template <class Tile>
+    template <class Tile, bool Innermost>
     void run_chunk(const im2col_convolution& c, std::int64_t image, const T* filters) const {
         const im2col_convolution one = c.of_images(1);
-        const T* const pixels =
-            packed(static_cast<const T*>(o_.pixels) + image * one.sources() * c.channels, c.sources(), scratch_,
-                   c.images_innermost ? c.images : 1);
+        const T* const pixels = packed(static_cast<const T*>(o_.pixels) + image * one.sources() * c.channels,
+                                       c.sources(), scratch_, Innermost ? c.images : 1);
         const std::uint64_t row_bytes = static_cast<std::uint64_t>(parts_.pitch) * sizeof(T);
-        kernels::warpgroup_problem<T> p{im2col_walk(c, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
-                                        c.pixels(),
-                                        c.results,
-                                        parts_.chain,
-                                        reinterpret_cast<float*>(scratch_ + parts_.pixels + parts_.filters),
-                                        static_cast<T*>(o_.results) + image * one.pixels() * c.results,
-                                        static_cast<const T*>(o_.bias),
-                                        o_.relu,
-                                        c.results % 2 == 0 && is_aligned(o_.results, 2 * sizeof(T))};
+        using problem = kernels::warpgroup_problem<T, Innermost>;
+        problem p{im2col_walk(c, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
+                  c.pixels(),
+                  c.results,
+                  parts_.chain,
+                  reinterpret_cast<float*>(scratch_ + parts_.pixels + parts_.filters),
+                  static_cast<T*>(o_.results) + image * one.pixels() * c.results,
+                  static_cast<const T*>(o_.bias),
+                  o_.relu,
+                  c.results % 2 == 0 && is_aligned(o_.results, 2 * sizeof(T))};
         if constexpr (sizeof(T) == sizeof(float)) p.partial = p.out;
         driver::launch(stream_, operation_,
                        {{pieces(p.m, Tile::Rows), pieces(p.n, Tile::Columns)},
                         static_cast<unsigned>(Tile::threads),
                         static_cast<std::size_t>(Tile::shared_bytes)},
-                       kernels::warpgroup_convolution<T, Tile>,
+                       kernels::warpgroup_convolution<T, Tile, problem>,
                        encoded(images_of(c, pixels, sizeof(T), row_bytes, Tile::Rows), operation_),
                        encoded(filters_of(c, filters, sizeof(T), row_bytes, Tile::Columns), operation_), p);
     }

@@ -173,13 +173,8 @@ template <convolution_pass Pass, bool Pooled = false>
 void run_few_channels_on_tensor_cores(const kernel_call& call, const char* operation, const convolution_geometry& g,
                                       const convolution_operands<float>& o, float* to, int splits) {
     const few_channels_tiling t = few_channels_tiling::on_tensor_cores(g, Pass, Pooled);
-    kernels::few_channels_problem<float> p{kernels::pixel_tiles(g, t.pixels, t.tile_log),
-                                           static_cast<int>(g.out_channels),
-                                           t.columns,
-                                           0,
-                                           o.a,
-                                           o.b,
-                                           to};
+    kernels::few_channels_problem<float> p{
+        kernels::pixel_tiles(g, t.pixels, t.tile_log), static_cast<int>(g.out_channels), t.columns, 0, o.a, o.b, to};
     const int channels = static_cast<int>(g.in_channels);
     const int pairs = static_cast<int>(g.kernel_height * g.kernel_width * g.in_channels);
     const unsigned across = pieces_of(p.n, t.columns);
@@ -187,8 +182,7 @@ void run_few_channels_on_tensor_cores(const kernel_call& call, const char* opera
         p.bias = o.bias, p.relu = o.relu;
         p.width = std::min(2, width_of(g.out_channels, g.out_channels, to));
         const std::int64_t resident = 2 * std::int64_t{context::current().properties().multiprocessors};
-        const driver::launch_shape shape{
-            {static_cast<unsigned>(std::min(t.tiles, resident)), across}, 256u, t.shared};
+        const driver::launch_shape shape{{static_cast<unsigned>(std::min(t.tiles, resident)), across}, 256u, t.shared};
         launch(call, operation, shape,
                t.columns == 160 ? kernels::few_channels_tensor_forward<160, Pooled>
                                 : kernels::few_channels_tensor_forward<64, Pooled>,

@@ -175,32 +175,46 @@ struct im2col_walk {
 
     /// The steps of all taps.
     TG_HD int steps() const { return (last_tap + 1) * steps_of_tap; }
-    /// The taps of the tile of `count` rows from this one on: at least one.
-    TG_HD im2col_taps taps_of(int row, int count) const {
-        if (innermost == 0) return {0, 0, rows.taps, columns.taps};
-        const int first = row / innermost, last = (row + count - 1) / innermost, line = first / columns.out;
-        const int begin = columns.first_tap(last - line * columns.out), i = rows.first_tap(line);
-        const int across = columns.end_of_taps(first - line * columns.out) - begin, down = rows.end_of_taps(line) - i;
-        if (across <= 0 || down <= 0) return {0, 0, 1, 1}; // only padding
-        return {i, begin, down, across};
+    /// The taps of the tile of `count` rows from this one on: at least one. Kernels of images innermost
+    /// have their own arithmetic, because the others would wait for its divisions.
+    template <bool Innermost>
+    TG_HD im2col_taps taps_of([[maybe_unused]] int row, [[maybe_unused]] int count) const {
+        if constexpr (Innermost) {
+            const int first = row / innermost, last = (row + count - 1) / innermost, line = first / columns.out;
+            const int begin = columns.first_tap(last - line * columns.out), i = rows.first_tap(line);
+            const int across = columns.end_of_taps(first - line * columns.out) - begin,
+                      down = rows.end_of_taps(line) - i;
+            if (across <= 0 || down <= 0) return {0, 0, 1, 1}; // only padding
+            return {i, begin, down, across};
+        } else {
+            return {0, 0, rows.taps, columns.taps};
+        }
     }
     /// The start of the tile with this first row.
+    template <bool Innermost>
     TG_HD im2col_start start(int row) const {
-        const int across = innermost == 0 ? row : row / innermost, line = across / columns.out;
+        const int across = Innermost ? row / innermost : row, line = across / columns.out;
         const int column = columns.place_of(across - line * columns.out);
-        if (innermost != 0) return {row - across * innermost, column, rows.place_of(line)};
-        return {column, rows.place_of(line % rows.out), line / rows.out};
+        if constexpr (Innermost)
+            return {row - across * innermost, column, rows.place_of(line)};
+        else
+            return {column, rows.place_of(line % rows.out), line / rows.out};
     }
-    TG_HD im2col_fetch fetch(const im2col_taps& taps, int tap, int step_of_tap) const {
-        const int down = tap / taps.across, u = taps.row + down, v = taps.column + tap - down * taps.across;
-        const int index = u * columns.taps + v, channel = step_of_tap * depth;
-        const int filter_tap = turned ? last_tap - index : index;
-        if (innermost != 0) return {channel, 0, v * columns.dilation, u * rows.dilation, filter_tap};
-        return {channel, v * columns.dilation, u * rows.dilation, 0, filter_tap};
+    template <bool Innermost>
+    TG_HD im2col_fetch fetch([[maybe_unused]] const im2col_taps& taps, int tap, int step_of_tap) const {
+        const int across = Innermost ? taps.across : columns.taps, down = tap / across, right = tap - down * across;
+        const int channel = step_of_tap * depth;
+        if constexpr (Innermost) {
+            const int u = taps.row + down, v = taps.column + right, index = u * columns.taps + v;
+            return {channel, 0, v * columns.dilation, u * rows.dilation, turned ? last_tap - index : index};
+        } else {
+            return {channel, right * columns.dilation, down * rows.dilation, 0, turned ? last_tap - tap : tap};
+        }
     }
     /// The pixel of the results that a row of the product is.
+    template <bool Innermost>
     TG_HD int pixel_of(int row) const {
-        if (innermost == 0) return row;
+        if constexpr (!Innermost) return row;
         const int place = row / innermost;
         return (row - place * innermost) * (rows.out * columns.out) + place;
     }

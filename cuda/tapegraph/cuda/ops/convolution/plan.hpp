@@ -17,14 +17,14 @@ namespace tapegraph::cuda {
 enum class convolution_pass { forward, input_gradient, filter_gradient };
 
 enum class convolution_algorithm {
-    multiply_adds, ///< implicit_gemm
-    tensor_cores,  ///< tensor_gemm
-    few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
-    direct,        ///< one thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
-    product,       ///< a library's product, of pixels or of written-out windows (by_product.cuh)
-    warpgroups,    ///< library_convolution.hpp: where it is linked, on compute capability 9.0
+    multiply_adds,             ///< implicit_gemm
+    tensor_cores,              ///< tensor_gemm
+    few_channels,              ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
+    direct,                    ///< one thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
+    product,                   ///< a library's product, of pixels or of written-out windows (by_product.cuh)
+    warpgroups,                ///< library_convolution.hpp: where it is linked, on compute capability 9.0
     few_channels_tensor_cores, ///< few_channels in TF32 (kernels/few_channels_tensor.cuh)
-    winograd ///< transforms of tiles around a library's products, of floats (by_winograd.cuh)
+    winograd                   ///< transforms of tiles around a library's products, of floats (by_winograd.cuh)
 };
 /// Algorithms that compute all of a pass themselves, in scratch memory of their own: no partial
 /// sums are added up after them.
