@@ -3,6 +3,9 @@
 #
 #   gpu_plan.sh [stage...]        sanity numerics layers steps profile studies sanitizer (the default: all, in this order)
 #
+# STEPS_ONLY, PROFILE_ONLY and SANITIZER_ONLY are patterns of rows and programs, STUDIES and SANITIZER_TOOLS lists of names;
+# STEPS_SECONDS, PROFILE_SECONDS and SANITIZER_SECONDS are limits.
+#
 # A line for each result, as it comes: stage, name, ok or what went wrong, seconds, figures. A failure never stops the rest; what hangs
 # is ended by a limit of its own; only sanity ends the plan, because nothing else would run either. PLAN_SECONDS (default 420) is the
 # time for all. Results and logs are in the folder OUT, or in ./out. Needs the driver and cuBLAS, which may be that of PyTorch;
@@ -124,8 +127,9 @@ warm() {
     done
 }
 profile() {
-    PYTHONUNBUFFERED=1 timeout -k 3 "$(least "$((${PROFILE_SECONDS:-50} + 10))" "$(($(left) + 5))")" python3 benchmarks/gpu_steps.py bin --seconds "${PROFILE_SECONDS:-50}" --turn 0.02 \
-        --rounds 1 --profiles "$logs/profiles" --out "$logs/profile.json" --no-compiled --only "${PROFILE_ONLY:-^(cnn@tf32/training/(128|1)$|rnn/training/128|conv1d_small/training/32|conv1d_medium@tf32/training/32|resnet18@tf32/training/128|gpt@tf32/training/16)}" \
+    local seconds=${PROFILE_SECONDS:-50}
+    PYTHONUNBUFFERED=1 timeout -k 3 "$(least $((seconds + 10)) "$(($(left) + 5))")" python3 benchmarks/gpu_steps.py bin \
+        --seconds "$seconds" --turn 0.02 --rounds 1 --profiles "$logs/profiles" --out "$logs/profile.json" --no-compiled --only "${PROFILE_ONLY:-^(cnn@tf32/training/(128|1)$|rnn/training/128|conv1d_small/training/32|conv1d_medium@tf32/training/32|resnet18@tf32/training/128|gpt@tf32/training/16)}" \
         >"$logs/profile.txt" 2>&1
     say profile all "status $?" "$SECONDS" "$(find "$logs/profiles" -type f 2>/dev/null | wc -l) profiles"
 }
@@ -133,7 +137,9 @@ profile() {
 # study NAME LIMIT PROGRAM ARGUMENT...: both modes, in folder $out/study-NAME.
 study() {
     local start=$SECONDS status=0
-    LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/lib" timeout -k 3 "$2" "bin/$3" "${@:4}" --device gpu --fresh --out "$out/study-$1" >"$out/study-$1.txt" 2>"$logs/study-$1.txt" || status=$?
+    [ "$(left)" -gt 8 ] || { say studies "$1" "left out: no time" 0 ""; return; }
+    LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/lib" timeout -k 3 "$(least "$2" "$(left)")" "bin/$3" "${@:4}" \
+        --device gpu --fresh --out "$out/study-$1" >"$out/study-$1.txt" 2>"$logs/study-$1.txt" || status=$?
     say studies "$1" "status $status, $(grep -c -E '^(graph|eager) |^\|' "$out/study-$1.txt") lines" $((SECONDS - start)) \
         "$(tail -n 1 "$logs/study-$1.txt")"
 }
@@ -148,7 +154,8 @@ studies() {
 : >"$out/results.tsv"
 find_cublas
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
-case " $stages " in *" steps "*) [ "${WARM:-1}" = 0 ] || warm ;; *) [ "${WARM:-0}" = 0 ] || warm ;; esac
+case " $stages " in *" steps "*) WARM=${WARM:-1} ;; esac
+[ "${WARM:-0}" = 0 ] || warm
 warming=$(jobs -rp)
 jobs=$((jobs + $(wc -w <<<"$warming")))
 for stage in $stages; do

@@ -77,6 +77,8 @@ class GpuPlanTest(unittest.TestCase):
         self.assertEqual(lines["rnn"][2], "status 0, 2 lines")
         self.assertIn("--model rnn --batch-sizes all --seconds 30 --device gpu", lines["rnn"][4])
         self.assertNotIn("cnn", lines)
+        _, lines = self.run_plan("studies", STUDIES="rnn", PLAN_SECONDS="5")
+        self.assertEqual(lines["rnn"][2], "left out: no time")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@
 #include <tapegraph/cuda/kernels/instructions.cuh>
 #endif
 #include <tapegraph/cuda/kernels/few_channels.cuh>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
 
 /// Convolutions of few channels in TF32 on tensor cores (sm_80 and later), for the same tiles of
 /// pixels. With 27 products a result they are bound by memory: what counts is that y or dy moves once,
 /// in whole lines. A block has 8 warps; the product's inner extent is padded with zeros to whole steps
 /// of 8. Rows in shared memory are 8 floats longer than whole groups of 32 banks, so that the lanes
-/// of a fragment read from different banks. Dynamic shared memory:
+/// of a fragment read from different banks (few_channels_tensor_tile). Dynamic shared memory:
 ///   forward          twice the halo, of which one arrives while the other is multiplied; w [taps *
 ///                    channels, columns]; for each of these rows its offset in the halo; for each warp
 ///                    64 columns of its results
@@ -17,14 +18,6 @@
 ///                    is multiplied; the offset of each pixel's window
 
 namespace tapegraph::cuda::kernels {
-
-/// Extents of a block's tile that the host needs, too; columns are 64 or 160.
-struct few_channels_tensor_tile {
-    static constexpr int warps = 8, pixels_of_warp = 16, forward_pixels = warps * pixels_of_warp;
-    static constexpr int pitch(int columns) { return columns + 8; }
-    static constexpr int rows_of(int pairs) { return (pairs + 7) / 8 * 8; }
-    static constexpr int piece = 64; ///< columns of results that are stored at once
-};
 
 /// Rounds what products read to TF32, ready for multiply_tf32.
 __device__ inline float tf32_of(float x) { return from_bits(to_tf32(x)); }
@@ -40,7 +33,7 @@ __device__ inline int halo_offset(const pixel_tiles& tiles, int pair, int channe
 template <int Columns, bool Pooled>
 __global__ void __launch_bounds__(256, 2)
     few_channels_tensor_forward(few_channels_problem<float> p, int channels, int pairs) {
-    using shape = few_channels_tensor_tile;
+    using shape = cuda::detail::few_channels_tensor_tile;
     constexpr int fragments = Columns / 8, pitch = shape::pitch(Columns);
     constexpr int piece = shape::piece, staged_pitch = shape::pitch(piece), pixels = shape::pixels_of_warp;
     static_assert(Columns % 32 == 0);
@@ -152,10 +145,10 @@ __global__ void __launch_bounds__(256, 2)
 template <int Columns>
 __global__ void __launch_bounds__(256, 2)
     few_channels_tensor_filter_gradient(few_channels_problem<float> p, int channels, int pairs, int width) {
-    using shape = few_channels_tensor_tile;
+    using shape = cuda::detail::few_channels_tensor_tile;
     constexpr int columns_of_warp = Columns / 4, fragments = columns_of_warp / 8, pitch = shape::pitch(Columns);
     constexpr int turns = 2, pixels_of_turn = gradient_pixels / turns;
-    static_assert(Columns % 32 == 0 && gradient_taps == 32);
+    static_assert(Columns % 32 == 0 && gradient_taps == 32 && shape::gradient_pixels == gradient_pixels);
     TG_DYNAMIC_SHARED(float, shared);
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const int group = warp % 4, turn = warp / 4, g = lane / 4, t = lane % 4;

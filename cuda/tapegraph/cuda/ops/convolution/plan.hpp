@@ -225,6 +225,22 @@ inline double few_channels_gradient_cost(const product_extents& e, int multiproc
            static_cast<double>(e.m) * static_cast<double>(e.n) * static_cast<double>(e.k) / (0.08 * multiprocessors);
 }
 
+/// A block of the kernels on tensor cores (kernels/few_channels_tensor.cuh): 8 warps, of outputs 16
+/// pixels each. Its shared memory has rows of `columns` floats, 8 longer than whole groups of 32 banks.
+struct few_channels_tensor_tile {
+    static constexpr int warps = 8, pixels_of_warp = 16, gradient_pixels = 64;
+    static constexpr int piece = 64; ///< columns of results that are stored at once
+
+    static constexpr int pitch(int columns) { return columns + 8; }
+    static constexpr int rows_of(int pairs) { return (pairs + 7) / 8 * 8; }
+    static constexpr int pixels(bool forward) { return forward ? warps * pixels_of_warp : gradient_pixels; }
+    /// Floats of shared memory, for a halo of so many.
+    static constexpr std::int64_t shared(bool forward, std::int64_t halo, int pairs, int columns) {
+        if (forward) return 2 * halo + rows_of(pairs) * (pitch(columns) + 1) + pixels(true) * pitch(piece);
+        return 2 * (halo + gradient_pixels * pitch(columns)) + gradient_pixels;
+    }
+};
+
 /// How few_channels kernels tile a pass, if the tile fits into their shared memory.
 struct few_channels_tiling {
     bool valid = false;
@@ -258,18 +274,17 @@ struct few_channels_tiling {
     /// For the kernels on tensor cores, which take floats alone: two blocks share a multiprocessor.
     static few_channels_tiling on_tensor_cores(const convolution_geometry& g, convolution_pass pass,
                                                bool pooled = false) {
+        using shape = few_channels_tensor_tile;
         few_channels_tiling least;
         if (!few_channels_tiling(g, pass, sizeof(float), pooled).valid) return least;
+        const bool forward = pass == convolution_pass::forward;
+        const auto pairs = static_cast<int>(g.kernel_height * g.kernel_width * g.in_channels);
         for (const int columns : {160, 64}) {
             few_channels_tiling t;
             t.columns = columns;
-            t.pixels = pass == convolution_pass::forward ? 128 : 64;
+            t.pixels = shape::pixels(forward);
             t.cut(g, pass, sizeof(float), pooled);
-            const std::int64_t pairs = g.kernel_height * g.kernel_width * g.in_channels, rows = (pairs + 7) / 8 * 8;
-            const std::int64_t floats = pass == convolution_pass::forward
-                                            ? 2 * t.halo + rows * (columns + 9) + t.pixels * (64 + 8)
-                                            : 2 * (t.halo + t.pixels * (columns + 8)) + t.pixels;
-            t.shared = static_cast<std::size_t>(floats) * sizeof(float);
+            t.shared = static_cast<std::size_t>(shape::shared(forward, t.halo, pairs, columns)) * sizeof(float);
             t.valid = t.shared <= 98 * 1024; // what every device from compute capability 8.0 on has
             const auto padded = [&](int width) { return (g.out_channels + width - 1) / width * width; };
             if (t.valid && (!least.valid || padded(columns) < padded(least.columns))) least = t;
