@@ -32,11 +32,13 @@ public:
 
     const std::filesystem::path& path() const { return path_; }
 
-    /// Writes a file, making the folders it lies in; returns its path.
+    /// Writes a file, making the folders it lies in; returns its path. An earlier file of that name is removed first: ext4 writes
+    /// a file that was emptied to the disk when it is closed, which takes milliseconds.
     template <class Bytes = std::string_view>
     std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
         const auto path = path_ / name;
         std::filesystem::create_directories(path.parent_path());
+        std::filesystem::remove(path);
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<const char*>(std::data(bytes)), static_cast<std::streamsize>(std::size(bytes)));
         return path;
