@@ -67,7 +67,7 @@ class GpuPlanTest(unittest.TestCase):
         self.program("bin/bench_gpu_layers", "echo '# copy 3.00 TB/s, products in TFLOP/s: fp32 50.0, tf32 400'")
         done, lines = self.run_plan("layers", "steps", STEPS_ONLY="^sum/forward/1000000", STEPS_OPTIONS="--no-peers --rounds 1")
         row = next(line for line in done.stdout.splitlines() if line.startswith("sum/")).split("\t")
-        self.assertAlmostEqual(float(row[2]), 1000, delta=900)
+        self.assertGreaterEqual(float(row[2]), 100)  # it sleeps for 1,000 us; a busy machine wakes it when it can
         self.assertIn("bench_gpu_recurrent", (self.folder / "logs/layers-recurrent.txt").read_text(encoding="utf-8"))
         self.assertIn("status 127", lines["recurrent"][2])
 
