@@ -2,6 +2,7 @@
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
 #   find_package | kernels | compilation | cuda | cuda_kernels | mpi | add_subdirectory | fetch_content    a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
+# Without optimization: what is asked is whether a project finds and links what it needs.
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
 
@@ -17,7 +18,7 @@ if [ "$kind" = mpi ]; then # by each MPI that is there, one process and two: the
     losses=()
     for mpi in openmpi mpich; do
         if ! command -v "mpicc.$mpi" "mpirun.$mpi" > "$work/found" || [ "$(wc -l < "$work/found")" != 2 ]; then continue; fi
-        "$CMAKE" -S "$here/mpi" -B "$work/$mpi" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+        "$CMAKE" -S "$here/mpi" -B "$work/$mpi" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
             "-DCMAKE_CXX_COMPILER=$COMPILER" "-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER" "-DCMAKE_PREFIX_PATH=$work/prefix" \
             "-Dtapegraph_version=$VERSION" "-DTAPEGRAPH_MPICC=$(command -v "mpicc.$mpi")"
         "$CMAKE" --build "$work/$mpi"
@@ -40,13 +41,14 @@ if [[ $kind = single_header* ]]; then
         awk '/^```cpp$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$source/README.md" > "$program"
     fi
     # No build system, no flags: the file alone.
-    "$COMPILER" -std=c++20 -O1 -I "$source/single_include" "$program" -o "$work/consumer"
+    "$COMPILER" -std=c++20 -O0 -I "$source/single_include" "$program" -o "$work/consumer"
 else
     arguments=(-S "$here/$kind" -B "$work/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release
-        "-DCMAKE_CXX_FLAGS_RELEASE=-O1" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O0" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
     if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER"); fi
     if [[ $kind = cuda* ]]; then
-        arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
+        arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual
+            "-DCMAKE_CUDA_FLAGS_RELEASE=-O0 -Xcicc -O0")
         if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CUDA_COMPILER_LAUNCHER=$LAUNCHER"); fi
     fi
     if [[ $kind = *kernels ]]; then # the component has to be built to be installed: for one instruction set, which is quicker
