@@ -63,6 +63,8 @@
 #include <tapegraph/data/text/tokenizer.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/data/text/unicode.hpp>
+#include <tapegraph/data/text/unigram.hpp>
+#include <tapegraph/data/text/unigram_files.hpp>
 #include <tapegraph/data/text/word_piece.hpp>
 #include <tapegraph/data/text/word_piece_files.hpp>
 #include <tapegraph/data/text/word_sequence.hpp>

@@ -2,6 +2,7 @@
 #include <tapegraph/data/text/byte_pair_files.hpp>
 #include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
+#include <tapegraph/data/text/unigram_files.hpp>
 #include <tapegraph/data/text/word_piece_files.hpp>
 
 #include <cstdio>
@@ -16,6 +17,7 @@
 ///     peer_tokenizer decode TEXTS TOKENIZER.json            what becomes of texts, each followed by a 0
 ///     peer_tokenizer save TEXTS TOKENIZER.json OUT.json     the same tokenizer, as this library writes it
 ///     peer_tokenizer pieces | unpieces | save_pieces        encode, decode and save of WordPiece
+///     peer_tokenizer unigram | ununigram                    encode and decode of Unigram
 ///     peer_tokenizer fit TEXTS NUM_WORDS WORDS.json         the indices of Keras's tokenizer, too
 ///     peer_tokenizer sequences TEXTS WORDS.json
 ///     peer_tokenizer lower TEXTS                            texts in lower case, each followed by a 0
@@ -71,6 +73,13 @@ int main(int argc, char** argv) {
             for (const auto& text : texts) std::printf("%s%c", tokens.decode(tokens(text)).c_str(), 0);
         } else if (words[0] == "save_pieces") {
             data::save_word_piece(words.at(3), data::load_word_piece(words.at(2)));
+        } else if (words[0] == "unigram") {
+            const auto tokens = data::load_unigram(words.at(2));
+            for (const auto& text : texts) print(tokens(text));
+        } else if (words[0] == "ununigram") {
+            const auto tokens = data::load_unigram(words.at(2));
+            for (const auto& text : texts)
+                std::printf("%s%c", data::repaired_utf8(tokens.decode(tokens(text))).c_str(), 0);
         } else if (words[0] == "fit") {
             data::tokenizer tokens({.num_words = std::atol(words.at(2).c_str()), .oov_token = "<OOV>"});
             tokens.fit_on_texts(std::span<const std::string>(texts));

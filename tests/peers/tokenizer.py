@@ -150,6 +150,63 @@ def sentence_pieces(folder):
             same("written again, " + what, [read.encode(text, add_special_tokens=False).ids for text in texts], expected)
 
 
+def unigrams(folder):
+    """Unigram models as T5, XLM-R and ALBERT have them, with SentencePiece's own rules where it is installed."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    marked = pre_tokenizers.Metaspace(prepend_scheme="always")
+    words = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    albert = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(),
+              normalizers.Lowercase(), normalizers.Replace(Regex(" {2,}"), " ")]
+    ways = {"plain": (None, marked), "first": (None, pre_tokenizers.Metaspace(prepend_scheme="first")),
+            "never, unsplit": (normalizers.Strip(), pre_tokenizers.Metaspace(prepend_scheme="never", split=False)),
+            "words": (normalizers.NFKC(), words), "albert": (normalizers.Sequence(albert), marked)}
+    try:
+        import io
+
+        import sentencepiece
+        from sentencepiece import sentencepiece_model_pb2 as proto
+
+        for rule in ("nmt_nfkc", "nfkc_cf"):
+            out = io.BytesIO()
+            sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(SENTENCES * 3), model_writer=out, vocab_size=60, minloglevel=2,
+                                                     hard_vocab_limit=False, normalization_rule_name=rule)
+            model = proto.ModelProto()
+            model.ParseFromString(out.getvalue())
+            table = normalizers.Precompiled(model.normalizer_spec.precompiled_charsmap)
+            ways[f"t5 {rule}"] = (table, words)
+            ways[f"xlm-r {rule}"] = (normalizers.Sequence([table, normalizers.Replace(Regex(" {2,}"), " ")]), marked)
+    except ImportError as missing:
+        print(f"left out: {missing}")
+    bytes_of_256 = [f"<0x{b:02X}>" for b in range(256)]
+    for name, (normalizer, pre_tokenizer) in ways.items():
+        trained = Tokenizer(models.Unigram())
+        trained.pre_tokenizer = pre_tokenizer if "unsplit" not in name else marked
+        trained.train_from_iterator(SENTENCES + TEXTS[:30], trainers.UnigramTrainer(
+            vocab_size=800, special_tokens=["<unk>", "</s>"], unk_token="<unk>", show_progress=False))
+        vocabulary = [(token, score) for token, score in json.loads(trained.to_str())["model"]["vocab"]]
+        for fallback in (False, True):
+            extra = [(token, -30.0) for token in bytes_of_256] if fallback else []
+            theirs = Tokenizer(models.Unigram(vocabulary + extra, unk_id=0, byte_fallback=fallback))
+            if normalizer is not None:
+                theirs.normalizer = normalizer
+            theirs.pre_tokenizer = pre_tokenizer
+            strip = [] if "never" in name else [decoders.Strip(" ", 1, 0)]
+            theirs.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()] + strip)
+            theirs.add_special_tokens(["</s>", AddedToken("<x>", lstrip=True)])
+            theirs.add_tokens([AddedToken("\u00c9", normalized=True)])
+            path = os.path.join(folder, "unigram.json")
+            theirs.save(path)
+            texts = TEXTS + ["", " ", "  a  b  ", "\u2581a", "a</s>b <x> c", "\ufb01ne \uff21\u3000b", "e\u0301\u0302\u0303 A\u0301", "``a''", "\u00ad",
+                             "\u1100\u1161\u11a8", "\U0001f469\u200d\U0001f4bb"]
+            expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+            what = f"Unigram {name}, {'bytes' if fallback else 'unknown'}"
+            same(what, rows(run(folder, "unigram", texts, path)), expected)
+            if fallback:
+                same("decoded, " + what, run(folder, "ununigram", texts, path).split("\0")[:-1],
+                     [theirs.decode(ids, skip_special_tokens=False) for ids in expected])
+
+
 def word_pieces(folder):
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -198,7 +255,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         same("lower case", run(folder, "lower", TEXTS).split("\0")[:-1], [text.lower() for text in TEXTS])
         checked = 0
-        for check in (byte_pairs, sentence_pieces, word_pieces, keras_words):
+        for check in (byte_pairs, sentence_pieces, unigrams, word_pieces, keras_words):
             try:
                 check(folder)
                 checked += 1

@@ -2,6 +2,7 @@
 
 #include <tapegraph/data/text/added_tokens_json.hpp>
 #include <tapegraph/data/text/byte_pair.hpp>
+#include <tapegraph/data/text/pre_tokenizer_json.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -135,64 +136,26 @@ private:
     }
     /// Returns true if bytes become characters, which this encoding requires.
     bool read_pre_tokenizer() {
-        std::string type, pattern, behavior = "Isolated", replacement(blank_sign), scheme = "always";
-        bool prefix = true, uses_pattern = true, inverted = false, byte_level = false, splits = true;
-        json_.begin_object();
-        for (std::string name; json_.next_name(name);) {
-            if (name == "type") {
-                type = json_.string();
-            } else if (name == "add_prefix_space") {
-                prefix = json_.boolean();
-            } else if (name == "use_regex") {
-                uses_pattern = json_.boolean();
-            } else if (name == "behavior") {
-                behavior = json_.string();
-            } else if (name == "replacement") {
-                replacement = json_.string();
-            } else if (name == "prepend_scheme") {
-                scheme = json_.string();
-            } else if (name == "split") {
-                splits = json_.boolean();
-            } else if (name == "invert") {
-                inverted = json_.boolean();
-            } else if (name == "pretokenizers") {
-                json_.begin_array();
-                while (json_.next_element()) byte_level = read_pre_tokenizer() || byte_level;
-            } else if (name == "pattern") {
-                json_.begin_object();
-                for (std::string kind; json_.next_name(kind);)
-                    if (kind == "Regex")
-                        pattern = json_.string();
-                    else
-                        json_.skip();
-            } else {
-                json_.skip();
-            }
-        }
-        if (type == "ByteLevel") {
+        bool byte_level = false;
+        const pre_tokenizer_settings own =
+            read_pre_tokenizer_settings(json_, [&] { byte_level = read_pre_tokenizer() || byte_level; });
+        if (own.type == "ByteLevel") {
             const bool cut = result_.split != byte_level_split::none;
-            if (cut && (prefix || uses_pattern))
+            if (cut && (own.prefix || own.uses_pattern))
                 json_.refuse("a Split before a ByteLevel that cuts again is not supported");
-            if (uses_pattern) result_.split = byte_level_split::gpt2;
-            result_.add_prefix_space = prefix;
+            if (own.uses_pattern) result_.split = byte_level_split::gpt2;
+            result_.add_prefix_space = own.prefix;
             return true;
         }
-        if (type == "Metaspace") {
-            if (replacement != blank_sign)
-                json_.refuse("Metaspace with " + io::quoted_text(replacement) + " is not supported");
-            result_.prefix = scheme == "never" || !prefix ? blank_prefix::never
-                             : scheme == "first"          ? blank_prefix::first
-                             : scheme == "always"         ? blank_prefix::always
-                                                          : blank_prefix::none;
-            if (result_.prefix == blank_prefix::none)
-                json_.refuse("the prepend_scheme " + io::quoted_text(scheme) + " is not supported");
-            result_.split_at_blanks = splits;
+        if (own.type == "Metaspace") {
+            result_.prefix = metaspace_prefix(json_, own);
+            result_.split_at_blanks = own.splits;
             return byte_level;
         }
-        if (type == "Split")
-            result_.split = split_of(pattern, behavior, inverted);
-        else if (type != "Sequence")
-            json_.refuse("the pre_tokenizer " + io::quoted_text(type) + " is not supported");
+        if (own.type == "Split")
+            result_.split = split_of(own.pattern, own.behavior, own.inverted);
+        else if (own.type != "Sequence")
+            json_.refuse("the pre_tokenizer " + io::quoted_text(own.type) + " is not supported");
         return byte_level;
     }
     byte_level_split split_of(const std::string& pattern, const std::string& behavior, bool inverted) {
