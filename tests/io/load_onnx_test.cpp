@@ -7,6 +7,7 @@
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/traced.hpp>
 
+#include <io/onnx_files.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <doctest/doctest.h>
@@ -20,6 +21,7 @@
 namespace load_onnx_test {
 
 namespace tg = tapegraph;
+using namespace onnx_files;
 
 namespace {
 
@@ -51,57 +53,6 @@ double distance(const tg::tensor<float>& a, const tg::tensor<float>& b) {
         worst = std::max(worst, std::fabs(static_cast<double>(a.data()[i]) - b.data()[i]));
     return worst;
 }
-
-// Protocol buffers' wire format, as little of it as files of tests need.
-std::string varint(std::uint64_t v) {
-    std::string s;
-    for (; v >= 128; v >>= 7) s += static_cast<char>(v | 128);
-    return s + static_cast<char>(v);
-}
-std::string number(int field, std::int64_t v) { return varint(field * 8) + varint(static_cast<std::uint64_t>(v)); }
-std::string text(int field, const std::string& s) { return varint(field * 8 + 2) + varint(s.size()) + s; }
-
-std::string attribute(const std::string& name, std::int64_t v) {
-    return text(5, text(1, name) + number(3, v) + number(20, 2));
-}
-std::string node(const std::string& type, const std::vector<std::string>& in, const std::vector<std::string>& out,
-                 const std::string& attributes = {}) {
-    std::string s;
-    for (const auto& i : in) s += text(1, i);
-    for (const auto& o : out) s += text(2, o);
-    return text(1, s + text(3, "the " + type) + text(4, type) + attributes);
-}
-std::string value(int field, const std::string& name, int type, const std::vector<std::string>& dims) {
-    std::string shape;
-    for (const auto& d : dims)
-        shape += text(1, std::isdigit(static_cast<unsigned char>(d[0])) != 0 ? number(1, std::stoll(d)) : text(2, d));
-    return text(field, text(1, name) + text(2, text(1, number(1, type) + text(2, shape))));
-}
-template <class T>
-std::string initializer(const std::string& name, int type, const std::vector<std::int64_t>& dims,
-                        const std::vector<T>& items) {
-    std::string s;
-    for (const auto d : dims) s += number(1, d);
-    return text(5, s + number(2, type) + text(8, name) +
-                       text(9, std::string(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(T))));
-}
-std::string model(const std::string& graph, int opset = 17) {
-    return number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, opset));
-}
-tg::io::onnx_model loaded(const support::temporary_folder& folder, const std::string& bytes) {
-    const auto path = folder.path() / "m.onnx";
-    std::ofstream(path, std::ios::binary) << bytes;
-    return tg::io::load_onnx(path.string());
-}
-std::string refusal(const support::temporary_folder& folder, const std::string& bytes) {
-    try {
-        loaded(folder, bytes);
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "none";
-}
-constexpr int f32 = 1, i64 = 7, i8 = 3;
 
 } // namespace
 

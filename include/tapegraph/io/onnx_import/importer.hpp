@@ -114,10 +114,8 @@ struct operator_rule {
     std::string_view type; ///< the operator's name
     rule_function apply;
 };
-/// Returns the rule of an operator, or null.
-rule_function rule_of(std::string_view type);
-/// The rule of all operators of the library's own domain.
-rule_function rule_of_own_operators();
+/// Returns the rule of a domain's operator, or null.
+rule_function rule_of(std::string_view domain, std::string_view type);
 /// Computes arithmetic of extents without a node; returns whether it did.
 bool compute_extents(call& c);
 
@@ -141,6 +139,9 @@ public:
     /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
     std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
 
+    /// Runs nodes [first, last) of the model's graph on these values and returns some of the results.
+    std::vector<value_pointer> run_part(const std::map<std::string, value_pointer>& values, std::size_t first,
+                                        std::size_t last, const std::vector<std::string>& names);
     /// Returns the outputs of a graph within another.
     std::vector<value_pointer> run_graph(const file_graph& g, environment& around);
     void run_nodes(const std::vector<file_node>& nodes, environment& env);

@@ -2,10 +2,9 @@
 
 #include <tapegraph/io/onnx_import/read_model.hpp>
 #include <tapegraph/io/onnx_import/rules.hpp>
+#include <tapegraph/io/onnx_import/stages.hpp>
 #include <tapegraph/io/onnx_import/walk.hpp>
 #include <tapegraph/io/onnx_model.hpp>
-#include <tapegraph/model/outputs.hpp>
-#include <tapegraph/model/taped_program.hpp>
 
 #include <mutex>
 
@@ -14,26 +13,19 @@
 namespace tapegraph::io::onnx_import {
 
 struct state : tapegraph::detail::model_base {
-    struct program {
-        std::unique_ptr<ir::traced_program> traced;
-        std::vector<binding> bindings;
-        std::vector<any_tensor> constants; ///< in the places of bindings; the store's list may grow meanwhile
-        std::vector<dtype> types;          ///< of the outputs, as in the file
-        tapegraph::detail::program_pool pool;
-    };
-
     store shared;
     std::string until;
     std::vector<onnx_value> inputs, outputs;
     /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
     /// computes something that needs numbers. `of_values`: one for each shape and each value of
-    /// small inputs that are not measurements, if axes or extents depend on these.
-    enum class kind { any, of_extents, of_values };
+    /// small inputs that are not measurements, if axes or extents depend on these. `in_stages`: the graph is cut at operators that count.
+    enum class kind { any, of_extents, of_values, in_stages };
     kind programs_are = kind::any;
     static constexpr std::int64_t most_values = 64;
     static constexpr std::size_t most_programs = 256;
     std::mutex mutex;
     std::map<std::vector<std::int64_t>, std::shared_ptr<program>> programs;
+    std::unique_ptr<stages> parts; ///< if programs are in stages
     std::shared_ptr<state> origin; ///< the state that owns the variables
 
     explicit state(file_model m) : model_base({}) {
@@ -146,7 +138,7 @@ struct state : tapegraph::detail::model_base {
             }
             const graph_node input(&t, t.input(kept_text(v.name), carrier_of(v.type), s));
             if (given != nullptr && programs_are == kind::of_values && known_by_value((*given)[k])) {
-                array a = array_of_result((*given)[k], v.type);
+                array a = array_of_tensor((*given)[k], v.type);
                 values.push_back(on.make_known(std::move(a)));
                 continue;
             }
@@ -166,10 +158,8 @@ struct state : tapegraph::detail::model_base {
                     {kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
                 p->types.push_back(results[k]->type);
             }
-            p->bindings = on.bindings;
+            p->bind(on.bindings, shared);
         });
-        for (const binding& b : p->bindings)
-            p->constants.push_back(b.of != nullptr ? any_tensor() : shared.constants[b.constant]);
         return p;
     }
 
@@ -203,7 +193,7 @@ struct state : tapegraph::detail::model_base {
             key.push_back(each.rank());
             for (int i = 0; i < each.rank(); ++i) key.push_back(each.shape()[i].value);
             if (programs_are != kind::of_values || !known_by_value(each)) continue;
-            const array a = array_of_result(each, each.type());
+            const array a = array_of_tensor(each, each.type());
             for (std::int64_t i = 0; i < a.size(); ++i)
                 key.push_back(is_floating(a.type()) ? std::bit_cast<std::int64_t>(a.number(i)) : a.integer(i));
         }
@@ -211,6 +201,7 @@ struct state : tapegraph::detail::model_base {
     }
     std::shared_ptr<program> program_for(const std::vector<any_tensor>& x) {
         const std::lock_guard lock(mutex);
+        if (programs_are == kind::in_stages) return nullptr;
         std::vector<std::int64_t> key = key_of(x);
         if (const auto found = programs.find(key); found != programs.end()) return found->second;
         std::shared_ptr<program> made;
@@ -245,43 +236,21 @@ struct state : tapegraph::detail::model_base {
                                            ", which is not the file's"));
             x.push_back(in_carrier(given[k], carrier_of(v.type)));
         }
-        const std::shared_ptr<program> held = program_for(x);
-        program& p = *held;
-        std::vector<any_tensor> results;
-        p.pool.with(p.traced->view(), [&](ir::program& run) {
-            for (std::size_t i = 0; i < p.bindings.size(); ++i) {
-                const binding& b = p.bindings[i];
-                const any_tensor& from = b.of != nullptr ? list()[b.of->path].data() : p.constants[i];
-                static std::byte nothing[1];
-                run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing);
+        if (programs_are != kind::in_stages) {
+            std::shared_ptr<program> held;
+            try {
+                held = program_for(x);
+            } catch (const import_error& why) {
+                if (!why.by_symbols || !stages::cuts(shared.model.graph)) throw;
             }
-            for (std::size_t i = 0; i < x.size(); ++i) run.set_input(static_cast<int>(i), x[i].view());
-            tapegraph::detail::call_results made(run);
-            run.run({});
-            for (std::size_t k = 0; k < p.types.size(); ++k) {
-                const any_tensor result = made.take(static_cast<int>(k));
-                results.push_back(result.type() == p.types[k] ? result : array_of_result(result, p.types[k]).tensor());
-            }
-        });
-        return results;
-    }
-    static array array_of_result(const any_tensor& t, dtype type) {
-        buffer_view v = t.outline_view();
-        v.data = const_cast<void*>(t.read());
-        return detail::array_of(v, type);
-    }
-    static any_tensor in_carrier(const any_tensor& t, dtype type) {
-        if (t.type() == type) return t;
-        buffer_view v = t.outline_view();
-        v.data = const_cast<void*>(t.read());
-        const array narrow = detail::array_of(v, t.type());
-        any_tensor wide(type, t.shape());
-        for (std::int64_t i = 0; i < t.size(); ++i)
-            if (type == dtype::i32)
-                static_cast<std::int32_t*>(wide.write())[i] = static_cast<std::int32_t>(narrow.integer(i));
-            else
-                static_cast<std::int64_t*>(wide.write())[i] = narrow.integer(i);
-        return wide;
+            if (held) return held->run(list(), x);
+        }
+        const std::lock_guard lock(mutex); // while parts run, too: they keep programs
+        programs_are = kind::in_stages;
+        if (!parts) parts = std::make_unique<stages>(shared, until);
+        std::map<std::string, any_tensor> named;
+        for (std::size_t k = 0; k < given.size(); ++k) named[inputs[k].name] = given[k];
+        return parts->run(named, list(), &known_by_value);
     }
 };
 

@@ -9,6 +9,30 @@ namespace tapegraph::io::onnx_import {
 /// All rules compute on graph nodes; they seal formulas at once.
 using node = graph_node;
 
+/// -2^63. Elements of u64 are i64 with the same bits.
+inline constexpr double lowest_i64 = -9223372036854775808.0;
+/// Swaps the order of u64 and that of its bits as i64: the highest bit is inverted. For other types it
+/// is x.
+inline node in_signed_order(const node& x, dtype type) {
+    return type == dtype::u64 ? node(eval(where(x < 0, x - lowest_i64, x + lowest_i64))) : x;
+}
+/// Half of elements of u64, without the remainder.
+inline node half_of_u64(const node& x) {
+    const node half = eval(floor_divide(x, 2));
+    return eval(where(x < 0, half - lowest_i64, half));
+}
+/// u64 as floating numbers, rounded once: what is cut off from halves of large ones counts, if at all, as a
+/// lowest bit.
+inline node u64_as(const node& x, dtype to) {
+    node y = x;
+    const auto convert = [&]<class T>(std::type_identity<T>) {
+        const node half = half_of_u64(x), odd = eval(maximum(half % 2, x % 2));
+        y = eval(where(x < 0, 2 * cast<T>(half - half % 2 + odd), cast<T>(x)));
+    };
+    floating_types::visit(to, convert);
+    return y;
+}
+
 /// Converts elements of a file's type `from` to `to`.
 inline node converted(const node& x, dtype from, dtype to) {
     if (from == to) return x;
@@ -19,7 +43,12 @@ inline node converted(const node& x, dtype from, dtype to) {
         if (!common_types::visit(type, cast_to)) cast_to(std::type_identity<bool>{});
         return result;
     };
-    if (from == dtype::u64 && is_floating(to)) refuse("of u64 as floating numbers");
+    if (from == dtype::u64 && is_floating(to)) return u64_as(x, to);
+    if (to == dtype::u64 && is_floating(from)) {
+        const node wide = as(x, dtype::f64);
+        const node above = eval(cast<std::int64_t>(wide + lowest_i64) + lowest_i64); // from 2^63 on
+        return eval(where(wide >= -lowest_i64, above, cast<std::int64_t>(wide)));
+    }
     if (to == dtype::boolean) return x.type() == dtype::boolean ? x : eval(x != 0);
     if (to == dtype::u8) { // numbers outside its range wrap
         if (from == dtype::boolean) return as(x, dtype::u8);
@@ -109,6 +138,12 @@ inline std::int64_t known_extent(const extent& e, const char* what) {
     return e.value;
 }
 
+/// A constant of these numbers.
+inline node constant_of(call& c, const std::vector<double>& items, std::vector<std::int64_t> dims, dtype type) {
+    array a(dtype::f64, std::move(dims));
+    if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(double));
+    return converted(c.on.constant(a), dtype::f64, type);
+}
 /// `count` elements of an axis from `begin` on.
 inline node part(const node& x, int axis, extent begin, extent count) {
     return tapegraph::detail::part_of(x, axis, begin, count, std::source_location::current());

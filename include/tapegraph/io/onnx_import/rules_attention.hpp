@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/io/onnx_import/rules_control.hpp>
 
 /// Attention and rotary positions (onnx.ai/onnx/operators/onnx__Attention.html,
 /// onnx__RotaryEmbedding.html).
@@ -118,6 +118,35 @@ inline void attention_rule(call& c) {
     c.give(0, converted(y, inner, type), type);
 }
 
+/// Attention whose scores and probabilities go through graphs of the file.
+inline void flex_attention(call& c) {
+    const attribute *const score_graph = c.find("score_mod"), *const probability_graph = c.find("prob_mod"),
+                           *const scale_given = c.find("scale");
+    const dtype type = c.type(0);
+    const std::int64_t precision = c.integer("softmax_precision", 0);
+    const auto inner = precision == 0 ? std::optional<dtype>(type == dtype::f64 ? type : dtype::f32)
+                                      : element_type(static_cast<int>(precision));
+    if (!is_floating(type) || !inner || (*inner != dtype::f32 && *inner != dtype::f64))
+        refuse(std::string("of ") + name_of(type) + " with softmax_precision = " + std::to_string(precision));
+    for (const int i : {0, 1, 2})
+        if (c.rank(i) != 4) refuse("operands of rank " + std::to_string(c.rank(i)));
+    const auto operand = [&](int i) { return converted(c.plain(i), c.type(i), *inner); };
+    const auto modified = [&](const attribute* a, const node& x) {
+        if (a == nullptr) return x;
+        if (!a->g) refuse("attribute " + a->name + " is no graph");
+        const auto results = run_body(c, *a->g, {c.on.make(x, *inner)});
+        if (results.size() != 1 || results[0]->type != *inner) refuse("attribute " + a->name + " with other results");
+        return c.on.plain(*results[0]);
+    };
+    const node q = operand(0);
+    const std::int64_t heads = known_extent(q.shape()[1], "heads"), size = known_extent(q.shape()[3], "heads' size");
+    const double scale =
+        scale_given != nullptr ? static_cast<double>(scale_given->f) : 1 / std::sqrt(static_cast<double>(size));
+    const node scores = eval(scale * matmul(q, repeated_heads(operand(1), heads), {.transpose_b = true}));
+    const node weights = modified(probability_graph, softmax(modified(score_graph, scores), -1));
+    c.give(0, converted(matmul(weights, repeated_heads(operand(2), heads)), *inner, type), type);
+}
+
 inline void rotary_embedding(call& c) {
     const std::int64_t heads = c.integer("num_heads", 0);
     const bool interleaved = c.integer("interleaved", 0) != 0, flat = c.rank(0) == 3;
@@ -154,6 +183,11 @@ inline void rotary_embedding(call& c) {
     c.give(0, y, type);
 }
 
+/// Of the domain ai.onnx.preview.
+inline std::span<const operator_rule> previews() {
+    static constexpr auto table = std::to_array<operator_rule>({{"FlexAttention", &flex_attention}});
+    return table;
+}
 inline std::span<const operator_rule> attentions() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"Attention", &attention_rule},

@@ -58,21 +58,34 @@ inline void comparison(call& c, binary_function f) {
     const laid in = side_by_side(c, {0, 1});
     c.give_laid(0, f(in.x[0], in.x[1]), dtype::boolean, in.axes);
 }
-/// Comparisons by order, which nodes of the carrier type keep, except for u64.
+/// Comparisons by order.
 inline void order(call& c, binary_function f) {
-    if (c.type(0) == dtype::u64) refuse("of u64");
-    comparison(c, f);
+    at_axis(c);
+    same_types(c, 0, 2);
+    const laid in = side_by_side(c, {0, 1});
+    const dtype type = c.type(0);
+    c.give_laid(0, f(in_signed_order(in.x[0], type), in_signed_order(in.x[1], type)), dtype::boolean, in.axes);
 }
 inline void variadic(call& c, binary_function f) {
     c.ignore("consumed_inputs");
     same_types(c, 0, c.inputs());
-    if (c.type(0) == dtype::u64) refuse("of u64");
     std::vector<int> all;
     for (int i = 0; i < c.inputs(); ++i) all.push_back(i);
     const laid in = side_by_side(c, all);
     node result = in.x[0];
     for (std::size_t i = 1; i < in.x.size(); ++i) result = f(result, in.x[i]);
     c.give_laid(0, c.wrapped(result, c.type(0)), c.type(0), in.axes);
+}
+/// Max and Min.
+inline void extreme_of_several(call& c, binary_function f) {
+    if (c.type(0) != dtype::u64) return variadic(c, f);
+    same_types(c, 0, c.inputs());
+    std::vector<int> all;
+    for (int i = 0; i < c.inputs(); ++i) all.push_back(i);
+    const laid in = side_by_side(c, all);
+    node result = in_signed_order(in.x[0], dtype::u64);
+    for (std::size_t i = 1; i < in.x.size(); ++i) result = f(result, in_signed_order(in.x[i], dtype::u64));
+    c.give_laid(0, in_signed_order(result, dtype::u64), dtype::u64, in.axes);
 }
 inline void mean_of_several(call& c) {
     variadic(c, [](const node& x, const node& y) -> node { return eval(x + y); });
@@ -81,14 +94,22 @@ inline void mean_of_several(call& c) {
 }
 
 inline node divided(const node& x, const node& y) { return eval(x / y); }
-inline void division(call& c) {
-    if (c.type(0) == dtype::u64) refuse("of u64");
-    binary(c, divided);
+/// x / y of u64, without the remainder. A divisor beyond 2^63 goes into x once or not at all; for others
+/// half of x is divided, which is an i64, and what is left out of it comes after.
+inline node divided_u64(const node& x, const node& y) {
+    const auto less = [](const node& a, const node& b) {
+        return eval(in_signed_order(a, dtype::u64) < in_signed_order(b, dtype::u64));
+    };
+    const node small = eval(maximum(y, 1)), twice = eval(2 * floor_divide(half_of_u64(x), small));
+    const node rest = eval(x - twice * small);
+    const node quotient = eval(where(less(rest, small), twice, twice + 1));
+    const node once = eval(where(less(x, y), zeros_like(x), ones_like(x)));
+    return eval(where(y < 0, once, quotient));
 }
+inline void division(call& c) { binary(c, c.type(0) == dtype::u64 ? &divided_u64 : &divided); }
 
 inline void power(call& c) {
     at_axis(c);
-    if (c.type(0) == dtype::u64 || c.type(1) == dtype::u64) refuse("of u64");
     const laid in = side_by_side(c, {0, 1});
     const dtype type = c.type(0), other = c.type(1);
     const dtype in_type = type == dtype::f32 && !(other == dtype::f64) ? dtype::f32 : dtype::f64;
@@ -98,26 +119,13 @@ inline void power(call& c) {
 
 inline void modulus(call& c) {
     same_types(c, 0, 2);
-    if (c.type(0) == dtype::u64) refuse("of u64");
     const bool sign_of_dividend = c.integer("fmod", 0) != 0;
     const laid in = side_by_side(c, {0, 1});
+    if (c.type(0) == dtype::u64)
+        return c.give_laid(0, eval(in.x[0] - divided_u64(in.x[0], in.x[1]) * in.x[1]), dtype::u64, in.axes);
     node r = eval(in.x[0] % in.x[1]);
     if (sign_of_dividend) r = eval(where(logical_and(r != 0, (in.x[0] < 0) != (r < 0)), r - in.x[1], r));
     c.give_laid(0, r, c.type(0), in.axes);
-}
-
-inline void shift(call& c) {
-    same_types(c, 0, 2);
-    const std::string direction = c.text("direction", "");
-    if (direction != "LEFT" && direction != "RIGHT") refuse("direction '" + direction + "'");
-    if (size_of(c.type(0)) == 8) refuse(std::string("of ") + name_of(c.type(0)));
-    const laid in = side_by_side(c, {0, 1});
-    const node x = converted(in.x[0], c.type(0), dtype::i64), by = converted(in.x[1], c.type(1), dtype::f64);
-    // A shift by a negative number, or by all bits or more, leaves nothing but the sign.
-    const node bounded = eval(where(logical_or(by<0, by> 32.0), 32.0, by));
-    const node factor = converted(eval(exp2(bounded)), dtype::f64, dtype::i64);
-    const node moved = direction == "LEFT" ? eval(x * factor) : eval(floor_divide(x, factor));
-    c.give_laid(0, converted(moved, dtype::i64, c.type(0)), c.type(0), in.axes);
 }
 
 inline void selection(call& c) {
@@ -129,8 +137,8 @@ inline void selection(call& c) {
 inline void clip_rule(call& c) {
     c.ignore("consumed_inputs");
     std::vector<int> axes;
-    if (c.type(0) == dtype::u64) refuse("of u64");
-    node x = as_it_lies(c, 0, axes);
+    const dtype type = c.type(0);
+    node x = in_signed_order(as_it_lies(c, 0, axes), type);
     if (c.opset() < 11) {
         if (const attribute* low = c.find("min")) x = eval(maximum(x, static_cast<double>(low->f)));
         if (const attribute* high = c.find("max")) x = eval(minimum(x, static_cast<double>(high->f)));
@@ -138,12 +146,12 @@ inline void clip_rule(call& c) {
         const auto bound = [&](int i) {
             if (c.known(i) != nullptr && c.known(i)->size() == 1 && is_floating(c.type(i)))
                 return c.on.number(c.known(i)->number(0), c.type(i));
-            return reshape(c.plain(i), shape{});
+            return in_signed_order(reshape(c.plain(i), shape{}), type);
         };
         if (c.has(1)) x = eval(maximum(x, bound(1)));
         if (c.has(2)) x = eval(minimum(x, bound(2)));
     }
-    c.give_laid(0, x, c.type(0), axes);
+    c.give_laid(0, in_signed_order(x, type), type, axes);
 }
 
 inline void cast_to(call& c, dtype to) {
@@ -208,6 +216,15 @@ inline void swish_rule(call& c) {
     const double alpha = c.number("alpha", 1);
     activation(c, [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
 }
+inline void swiglu(call& c) {
+    same_types(c, 0, 2);
+    const double alpha = c.number("alpha", 1);
+    if (!is_floating(c.type(0)) || !(c.dims(0) == c.dims(1)))
+        refuse(std::string("of ") + name_of(c.type(0)) + " or of several shapes");
+    const laid in = side_by_side(c, {0, 1});
+    const node swished = in_float(in.x[0], [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
+    c.give_laid(0, eval(swished * in.x[1]), c.type(0), in.axes);
+}
 inline void prelu(call& c) {
     c.ignore("consumed_inputs");
     same_types(c, 0, 2);
@@ -231,46 +248,6 @@ inline void is_infinite(call& c) {
                                      : eval(logical_and(any, logical_not(any))),
                 dtype::boolean, axes);
 }
-inline void bitwise_not(call& c) {
-    std::vector<int> axes;
-    const node x = as_it_lies(c, 0, axes);
-    const dtype type = c.type(0);
-    const node result = type == dtype::u8    ? eval(255 - x)
-                        : type == dtype::u16 ? eval(65535 - x)
-                        : type == dtype::u32 ? eval(4294967295.0 - x)
-                                             : eval(-x - 1); // of u64, too, which has the same bits
-    c.give_laid(0, result, type, axes);
-}
-
-/// Combines operands bit by bit; the sum of the bits times their powers of two is the result.
-template <class F>
-void bitwise(call& c, const F& f) {
-    same_types(c, 0, 2);
-    const dtype type = c.type(0);
-    if (type == dtype::u64) refuse("of u64");
-    const laid in = side_by_side(c, {0, 1});
-    node x = converted(in.x[0], type, dtype::i64), y = converted(in.x[1], type, dtype::i64), sum;
-    const int bits = static_cast<int>(8 * size_of(type));
-    if (bits == 64) refuse("of i64");
-    double weight = 1;
-    for (int k = 0; k < bits; ++k, weight *= 2) {
-        const node bit = f(eval(x % 2), eval(y % 2));
-        sum = k == 0 ? bit : eval(sum + bit * weight);
-        x = eval(floor_divide(x, 2)), y = eval(floor_divide(y, 2));
-    }
-    if (type == dtype::i32) sum = eval((sum + 2147483648.0) % 4294967296.0 - 2147483648.0);
-    c.give_laid(0, converted(sum, dtype::i64, type), type, in.axes);
-}
-inline void bitwise_and(call& c) {
-    bitwise(c, [](const node& a, const node& b) { return eval(a * b); });
-}
-inline void bitwise_or(call& c) {
-    bitwise(c, [](const node& a, const node& b) { return eval(maximum(a, b)); });
-}
-inline void bitwise_xor(call& c) {
-    bitwise(c, [](const node& a, const node& b) { return eval((a + b) % 2); });
-}
-
 inline void relu_rule(call& c) {
     if (is_floating(c.type(0))) return unary(c, [](const node& x) -> node { return eval(relu(x)); });
     unary(c, [](const node& x) -> node { return eval(maximum(x, 0)); });
@@ -317,17 +294,12 @@ inline std::span<const operator_rule> elementwise() {
         {"Not", TG_ONNX_UNARY(question, logical_not(x))},
         {"IsNaN", TG_ONNX_UNARY(question, is_nan(x))},
         {"IsInf", &is_infinite},
-        {"BitwiseNot", &bitwise_not},
         {"Add", TG_ONNX_BINARY(binary, x + y)},
         {"Sub", TG_ONNX_BINARY(binary, x - y)},
         {"Mul", TG_ONNX_BINARY(binary, x * y)},
         {"Div", &division},
         {"Pow", &power},
         {"Mod", &modulus},
-        {"BitShift", &shift},
-        {"BitwiseAnd", &bitwise_and},
-        {"BitwiseOr", &bitwise_or},
-        {"BitwiseXor", &bitwise_xor},
         {"And", TG_ONNX_BINARY(comparison, logical_and(x, y))},
         {"Or", TG_ONNX_BINARY(comparison, logical_or(x, y))},
         {"Xor", TG_ONNX_BINARY(comparison, x != y)},
@@ -336,8 +308,8 @@ inline std::span<const operator_rule> elementwise() {
         {"Greater", TG_ONNX_BINARY(order, x > y)},
         {"LessOrEqual", TG_ONNX_BINARY(order, x <= y)},
         {"GreaterOrEqual", TG_ONNX_BINARY(order, x >= y)},
-        {"Max", TG_ONNX_BINARY(variadic, maximum(x, y))},
-        {"Min", TG_ONNX_BINARY(variadic, minimum(x, y))},
+        {"Max", TG_ONNX_BINARY(extreme_of_several, maximum(x, y))},
+        {"Min", TG_ONNX_BINARY(extreme_of_several, minimum(x, y))},
         {"Sum", TG_ONNX_BINARY(variadic, x + y)},
         {"Mean", &mean_of_several},
         {"Where", &selection},
@@ -353,6 +325,7 @@ inline std::span<const operator_rule> elementwise() {
         {"HardSigmoid", &hard_sigmoid_rule},
         {"Gelu", &gelu_rule},
         {"Swish", &swish_rule},
+        {"SwiGLU", &swiglu},
         {"PRelu", &prelu},
     });
     return table;

@@ -192,9 +192,8 @@ inline void top_k_rule(call& c) {
         c.has(1) ? static_cast<std::int64_t>(c.integers(1, "numbers of elements").at(0)) : c.integer("k", 1);
     const bool largest = c.integer("largest", 1) != 0;
     c.ignore("sorted"); // sorted results are valid for either value
-    if (c.type(0) == dtype::u64) refuse("of u64");
-    const auto found = top_k(c.plain(0), k, axis, {.largest = largest});
-    c.give(0, found.values, c.type(0));
+    const auto found = top_k(in_signed_order(c.plain(0), c.type(0)), k, axis, {.largest = largest});
+    c.give(0, in_signed_order(found.values, c.type(0)), c.type(0));
     c.give(1, eval(cast<std::int64_t>(found.indices)), dtype::i64);
 }
 inline void reverse_sequence(call& c) {
@@ -210,37 +209,6 @@ inline void reverse_sequence(call& c) {
     const node at = eval(where(t < lengths, lengths - 1 - t, t));
     c.give(0, c.on.transposed(gather(x, at, 1, 1), order), c.type(0));
 }
-inline void non_zero(call& c) {
-    const array* const x = c.known(0);
-    if (x == nullptr) refuse_symbols("of values that are not known before");
-    std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>(std::max(x->rank(), 0)));
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < x->size(); ++i) {
-        if (x->number(i) == 0) continue;
-        ++count;
-        std::int64_t rest = i;
-        for (int k = x->rank() - 1; k >= 0; --k) {
-            const auto axis = static_cast<std::size_t>(k);
-            found[axis].push_back(rest % x->dims()[axis]);
-            rest /= x->dims()[axis];
-        }
-    }
-    array a(dtype::i64, {x->rank(), count});
-    auto* to = static_cast<std::int64_t*>(a.data());
-    for (const auto& row : found) to = std::copy(row.begin(), row.end(), to);
-    c.give_known(0, std::move(a));
-}
-inline void compress(call& c) {
-    const std::vector<std::int64_t> keep = c.integers(1, "a condition");
-    std::vector<std::int64_t> places;
-    for (std::size_t i = 0; i < keep.size(); ++i)
-        if (keep[i] != 0) places.push_back(static_cast<std::int64_t>(i));
-    const attribute* const a = c.find("axis");
-    const node x = a != nullptr ? c.plain(0) : ravel(c.plain(0));
-    const int axis = a != nullptr ? c.axis(a->i, c.rank(0)) : 0;
-    c.give(0, gather(x, c.on.constant(array::integers(places)), axis), c.type(0));
-}
-
 inline std::span<const operator_rule> indexing() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"Gather", &gather_rule},
@@ -252,8 +220,6 @@ inline std::span<const operator_rule> indexing() {
         {"OneHot", &one_hot_rule},
         {"TopK", &top_k_rule},
         {"ReverseSequence", &reverse_sequence},
-        {"NonZero", &non_zero},
-        {"Compress", &compress},
     });
     return table;
 }

@@ -327,9 +327,9 @@ inline void center_crop_pad(call& c) {
 }
 inline void dropout(call& c) {
     c.ignore("ratio"), c.ignore("seed"), c.ignore("is_test"), c.ignore("consumed_inputs");
-    if (c.has(2) && (c.known(2) == nullptr || c.known(2)->integer(0) != 0)) {
-        const bool none = c.has(1) && c.known(1) != nullptr && c.known(1)->number(0) == 0;
-        if (!none) refuse("in training mode");
+    if (c.has(2)) {
+        if (c.known(2) == nullptr) refuse_symbols("a training_mode that is computed from values");
+        if (c.known(2)->integer(0) != 0 && (!c.has(1) || c.scalar(1, "a ratio") != 0)) refuse("in training mode");
     }
     c.give(0, c.pointer(0));
     if (!c.wants(1)) return;

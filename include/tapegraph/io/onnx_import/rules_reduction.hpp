@@ -75,9 +75,12 @@ inline void einsum_rule(call& c) {
 
 using reducer = node (*)(const node& x, const axes& over, reduce_options options);
 
-inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothing) {
+/// `by_order`: f chooses an element, by the order of elements. `of_none`: the result over no elements,
+/// where f has none.
+inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothing, bool by_order = false,
+                      const double* of_none = nullptr) {
     const dtype type = c.type(0);
-    if (type == dtype::u64 || (!integers && !is_floating(type))) refuse(std::string("of ") + name_of(type));
+    if (!integers && !is_floating(type)) refuse(std::string("of ") + name_of(type));
     const bool keep = c.integer("keepdims", 1) != 0, noop = c.integer("noop_with_empty_axes", 0) != 0;
     std::vector<int> axes, over;
     const node x = as_it_lies(c, 0, axes);
@@ -97,30 +100,52 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
             left.push_back(a);
         else if (!named.contains(a))
             left.push_back(place_of(kept, a));
+    if (of_none != nullptr)
+        for (const int p : over)
+            if (x.shape()[p].value == 0) {
+                std::vector<std::int64_t> dims;
+                for (int i = 0; i < c.rank(0); ++i)
+                    if (keep || !named.contains(i)) dims.push_back(named.contains(i) ? 1 : c.dims(0)[i].value);
+                return c.give(0, eval(broadcast_to(c.on.number(*of_none, type), shape_of_items(c, dims))), type);
+            }
     const dtype carrier = x.type() == dtype::u8 ? dtype::i32 : x.type();
     const node wide = carrier == x.type() ? x : eval(cast<std::int32_t>(x));
-    node y = in_float(wide, [&](const node& v) { return f(v, axes_of(over), {.keepdims = keep}); });
+    const bool unsigned_order = by_order && type == dtype::u64;
+    node y = in_float(unsigned_order ? in_signed_order(wide, type) : wide,
+                      [&](const node& v) { return f(v, axes_of(over), {.keepdims = keep}); });
+    if (unsigned_order) y = in_signed_order(y, type);
     if (type != dtype::boolean && is_integer(type)) y = call::wrapped(y, type);
     if (type == dtype::u8) y = eval(cast<std::uint8_t>(eval(y % 256)));
     c.give_laid(0, y, type, left);
 }
+/// The result of ReduceMax or ReduceMin over no elements: the lowest or highest number of the type.
+inline double of_no_elements(dtype type, bool largest) {
+    return visit_type(type, [&]<class T>(std::type_identity<T>) -> double {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        if constexpr (is_floating_type<T>)
+            return largest ? -infinity : infinity;
+        else
+            return static_cast<double>(largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max());
+    });
+}
 template <bool Largest>
 void extreme(call& c) {
+    const bool wide = c.type(0) == dtype::i64 || c.type(0) == dtype::u64; // doubles do not hold their limits
+    const double of_none = wide ? 0 : of_no_elements(c.type(0), Largest);
     reduction(
         c,
         [](const node& x, const axes& over, reduce_options o) -> node {
             if (x.type() == dtype::boolean) return Largest ? any(x, over, o) : all_of(x, over, o);
             return Largest ? max(x, over, o) : min(x, over, o);
         },
-        true, true);
+        true, true, true, wide ? nullptr : &of_none);
 }
 
 template <bool Largest>
 void arg_extreme(call& c) {
     const int axis = c.axis(c.integer("axis", 0), c.rank(0));
     const bool keep = c.integer("keepdims", 1) != 0, last = c.integer("select_last_index", 0) != 0;
-    if (c.type(0) == dtype::u64) refuse("of u64");
-    node x = c.plain(0);
+    node x = in_signed_order(c.plain(0), c.type(0));
     if (last) x = reverse(x, axes_of({axis}));
     node at = Largest ? argmax(x, axis, {.keepdims = keep}) : argmin(x, axis, {.keepdims = keep});
     at = eval(cast<std::int64_t>(at));
@@ -206,6 +231,11 @@ inline void softmax_cross_entropy_rule(call& c) {
             c, [](const node& x, const axes& over, reduce_options o) -> node { return eval(f); }, integers, none);     \
     }
 
+inline void absolute_sum(call& c) {
+    if (c.type(0) == dtype::u64) return TG_ONNX_REDUCER(sum(x, over, o), true, false)(c);
+    TG_ONNX_REDUCER(sum(abs(x), over, o), true, false)(c);
+}
+
 inline std::span<const operator_rule> reductions() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"MatMul", &matmul_rule},
@@ -216,7 +246,7 @@ inline std::span<const operator_rule> reductions() {
         {"ReduceMean", TG_ONNX_REDUCER(mean(x, over, o), false, true)},
         {"ReduceMax", &extreme<true>},
         {"ReduceMin", &extreme<false>},
-        {"ReduceL1", TG_ONNX_REDUCER(sum(abs(x), over, o), true, false)},
+        {"ReduceL1", &absolute_sum},
         {"ReduceL2", TG_ONNX_REDUCER(sqrt(sum(x * x, over, o)), false, false)},
         {"ReduceSumSquare", TG_ONNX_REDUCER(sum(x * x, over, o), true, false)},
         {"ReduceLogSum", TG_ONNX_REDUCER(log(sum(x, over, o)), false, false)},

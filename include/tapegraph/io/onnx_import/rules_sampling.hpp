@@ -1,11 +1,11 @@
 #pragma once
 
-#include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/io/onnx_import/weighted_elements.hpp>
 
 #include <cmath>
 #include <numbers>
 
-/// GridSample, the discrete Fourier transform, and window functions.
+/// GridSample, the discrete Fourier transform, spectrograms, and window functions.
 
 namespace tapegraph::io::onnx_import {
 
@@ -50,9 +50,6 @@ inline void grid_sample(call& c) {
     const node image = reshape(converted(c.arranged(0, last), type, inner),
                                shape_of_items(c, {s[0].value, s.size(2, n + 2).value, s[1].value}));
     const shape points = shape_of_items(c, {g[0].value, g.size(1, n + 1).value});
-    struct choice {
-        node at, weight;
-    };
     std::vector<std::vector<choice>> choices;
     for (int i = 0; i < n; ++i) {
         const auto k = static_cast<std::size_t>(i);
@@ -65,8 +62,7 @@ inline void grid_sample(call& c) {
         } else {
             const node low = eval(floor(x)), d = eval(x - low);
             if (!cubic) {
-                own.push_back({low, eval(1 - d)});
-                own.push_back({eval(low + 1), d});
+                own = neighbours(x);
             } else {
                 constexpr double a = -0.75;
                 const auto near = [&](const node& t) { return node(eval(((a + 2) * t - (a + 3)) * t * t + 1)); };
@@ -79,53 +75,23 @@ inline void grid_sample(call& c) {
                 own.push_back({eval(low + 2), distant(eval(2 - d))});
             }
         }
-        for (choice& each : own) {
-            if (cubic) each.at = kept_inside(each.at, sizes[k], padding, aligned);
-            const node there = eval(logical_and(each.at >= 0, each.at <= sizes[k] - 1));
-            each.weight = eval(where(there, each.weight, 0));
-            each.at = eval(minimum(maximum(each.at, 0), sizes[k] - 1));
-        }
+        if (cubic)
+            for (choice& each : own) each.at = kept_inside(each.at, sizes[k], padding, aligned);
         choices.push_back(own);
     }
-    node total;
-    bool any = false;
-    const std::function<void(int, const node&, const node&)> add = [&](int i, const node& at, const node& weight) {
-        if (i == n) {
-            const node chosen = gather(image, eval(cast<std::int64_t>(at)), 1, 1);
-            const node weighted = eval(chosen * with_axis(weight, 2));
-            total = any ? eval(total + weighted) : weighted;
-            any = true;
-            return;
-        }
-        const auto k = static_cast<std::size_t>(i);
-        for (const choice& each : choices[k])
-            add(i + 1, i == 0 ? each.at : node(eval(at * sizes[k] + each.at)),
-                i == 0 ? each.weight : node(eval(weight * each.weight)));
-    };
-    add(0, {}, {});
+    const node total = weighted_elements(image, sizes, choices);
     std::vector<std::int64_t> dims{s[0].value};
     for (int i = 0; i < n; ++i) dims.push_back(g[i + 1].value);
     dims.push_back(s[1].value);
     c.give_laid(0, converted(reshape(total, shape_of_items(c, dims)), inner, type), type, last);
 }
 
-inline void dft_rule(call& c) {
-    const bool inverse = c.integer("inverse", 0) != 0, onesided = c.integer("onesided", 0) != 0;
-    const int rank = c.rank(0);
-    std::int64_t axis_given = c.opset() < 20 ? c.integer("axis", 1) : -2;
-    if (c.opset() >= 20 && c.has(2)) axis_given = c.integers(2, "axes").at(0);
-    const int axis = c.axis(axis_given, rank);
-    const dtype type = c.type(0);
-    if (type != dtype::f32 && type != dtype::f64) refuse(std::string("of ") + name_of(type));
-    if (axis == rank - 1) refuse("over the axis of real and imaginary parts");
-    node x = converted(c.plain(0), type, dtype::f64);
+/// The transform of length n along an axis of doubles, whose last axis holds one or two parts.
+inline node fourier(call& c, node x, int axis, std::int64_t n, bool inverse, bool onesided) {
+    const int rank = x.rank();
+    const bool mirrored = inverse && onesided;
     const std::int64_t given = known_extent(x.shape()[axis], "transforming"),
                        parts = known_extent(x.shape()[rank - 1], "parts");
-    if (parts != 1 && parts != 2) refuse("of " + std::to_string(parts) + " parts");
-    // On the way back to real numbers, the other half of a one-sided spectrum is its mirror image.
-    const bool mirrored = inverse && onesided;
-    const std::int64_t n = c.has(1) ? c.integers(1, "lengths").at(0) : mirrored ? 2 * (given - 1) : given;
-    if (n < 1) refuse("of length " + std::to_string(n));
     const std::int64_t wanted = mirrored ? n / 2 + 1 : n;
     if (given > wanted) x = part(x, axis, 0, wanted);
     if (given < wanted) {
@@ -155,11 +121,92 @@ inline void dft_rule(call& c) {
         re = eval(re - matmul(imaginary, si));
         im = eval(im + matmul(imaginary, co));
     }
-    const node y =
-        mirrored ? with_axis(turned(re), rank - 1)
-                 : node(tapegraph::concat(
-                       std::vector<node>{with_axis(turned(re), rank - 1), with_axis(turned(im), rank - 1)}, rank - 1));
-    c.give(0, converted(y, dtype::f64, type), type);
+    return mirrored
+               ? with_axis(turned(re), rank - 1)
+               : node(tapegraph::concat(
+                     std::vector<node>{with_axis(turned(re), rank - 1), with_axis(turned(im), rank - 1)}, rank - 1));
+}
+
+inline void dft_rule(call& c) {
+    const bool inverse = c.integer("inverse", 0) != 0, onesided = c.integer("onesided", 0) != 0;
+    const int rank = c.rank(0);
+    std::int64_t axis_given = c.opset() < 20 ? c.integer("axis", 1) : -2;
+    if (c.opset() >= 20 && c.has(2)) axis_given = c.integers(2, "axes").at(0);
+    const int axis = c.axis(axis_given, rank);
+    const dtype type = c.type(0);
+    if (type != dtype::f32 && type != dtype::f64) refuse(std::string("of ") + name_of(type));
+    if (axis == rank - 1) refuse("over the axis of real and imaginary parts");
+    node x = converted(c.plain(0), type, dtype::f64);
+    const std::int64_t given = known_extent(x.shape()[axis], "transforming"),
+                       parts = known_extent(x.shape()[rank - 1], "parts");
+    if (parts != 1 && parts != 2) refuse("of " + std::to_string(parts) + " parts");
+    // On the way back to real numbers, the other half of a one-sided spectrum is its mirror image.
+    const bool mirrored = inverse && onesided;
+    const std::int64_t n = c.has(1) ? c.integers(1, "lengths").at(0) : mirrored ? 2 * (given - 1) : given;
+    if (n < 1) refuse("of length " + std::to_string(n));
+    c.give(0, converted(fourier(c, x, axis, n, inverse, onesided), dtype::f64, type), type);
+}
+
+inline void stft_rule(call& c) {
+    const bool onesided = c.integer("onesided", 1) != 0;
+    const dtype type = c.type(0);
+    if ((type != dtype::f32 && type != dtype::f64) || c.rank(0) < 2 || c.rank(0) > 3)
+        refuse(std::string("of ") + name_of(type) + " of rank " + std::to_string(c.rank(0)));
+    node x = converted(c.plain(0), type, dtype::f64);
+    if (x.rank() == 2) x = with_axis(x, 2);
+    const std::int64_t size = known_extent(x.shape()[1], "a signal"), parts = known_extent(x.shape()[2], "parts"),
+                       step = c.integers(1, "a frame_step").at(0);
+    const std::int64_t length = c.has(3)   ? c.integers(3, "a frame_length").at(0)
+                                : c.has(2) ? known_extent(c.dims(2)[0], "a window")
+                                           : size;
+    if (step < 1 || length < 1 || length > size || (parts != 1 && parts != 2))
+        refuse("frames of " + std::to_string(length) + " in steps of " + std::to_string(step) + " from a signal of " +
+               std::to_string(size));
+    if (onesided && parts == 2) refuse("onesided, of a complex signal");
+    const std::int64_t frames = (size - length) / step + 1;
+    std::vector<std::int64_t> places;
+    for (std::int64_t f = 0; f < frames; ++f)
+        for (std::int64_t k = 0; k < length; ++k) places.push_back(f * step + k);
+    node framed = reshape(gather(x, c.on.constant(array::integers(places)), 1),
+                          shape_of_items(c, {x.shape()[0].value, frames, length, parts}));
+    if (c.has(2)) {
+        if (c.rank(2) != 1 || c.dims(2)[0].value != length) refuse("a window of another length than frames");
+        framed = eval(framed * with_axis(converted(c.plain(2), c.type(2), dtype::f64), 1));
+    }
+    c.give(0, converted(fourier(c, framed, 2, length, false, onesided), dtype::f64, type), type);
+}
+
+/// Triangles on the mel scale: 2595 log10(1 + f / 700) of a frequency f.
+inline void mel_weight_matrix(call& c) {
+    const auto type = element_type(static_cast<int>(c.integer("output_datatype", 1)));
+    const std::int64_t bands = c.integers(0, "a number of bands").at(0), length = c.integers(1, "a length").at(0),
+                       rate = c.integers(2, "a rate").at(0);
+    const double lowest = c.scalar(3, "a frequency"), highest = c.scalar(4, "a frequency");
+    if (!type || bands < 1 || length < 1 || rate < 1 || bands > 100000 || length > 100000000 / bands)
+        refuse("bands, lengths or rates that are not positive, or too large");
+    const auto mel = [](double f) { return 2595 * std::log10(1 + f / 700); };
+    const std::int64_t bins = length / 2 + 1;
+    const double step = (mel(highest) - mel(lowest)) / static_cast<double>(bands + 2);
+    std::vector<std::int64_t> edges;
+    for (std::int64_t k = 0; k < bands + 2; ++k) {
+        const double f = 700 * (std::pow(10, (mel(lowest) + step * static_cast<double>(k)) / 2595) - 1);
+        edges.push_back(
+            static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * f / static_cast<double>(rate))));
+        if (!(f >= 0) || edges.back() < 0 || edges.back() >= bins) refuse("bands beyond the spectrum");
+    }
+    array weights(dtype::f64, {bins, bands});
+    for (std::int64_t band = 0; band < bands; ++band) {
+        const auto k = static_cast<std::size_t>(band);
+        const std::int64_t low = edges[k], peak = edges[k + 1], high = edges[k + 2];
+        const auto at = [&](std::int64_t bin) -> double& {
+            return static_cast<double*>(weights.data())[bin * bands + band];
+        };
+        for (std::int64_t bin = low; bin <= peak; ++bin)
+            at(bin) = low == peak ? 1 : static_cast<double>(bin - low) / static_cast<double>(peak - low);
+        for (std::int64_t bin = peak; bin < high; ++bin)
+            at(bin) = static_cast<double>(high - bin) / static_cast<double>(high - peak);
+    }
+    c.give(0, converted(c.on.constant(weights), dtype::f64, *type), *type);
 }
 
 /// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n)
@@ -181,6 +228,8 @@ inline std::span<const operator_rule> samplings() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"GridSample", &grid_sample},
         {"DFT", &dft_rule},
+        {"STFT", &stft_rule},
+        {"MelWeightMatrix", &mel_weight_matrix},
         {"HannWindow", [](call& c) { window_function(c, 0.5, 0.5, 0); }},
         {"HammingWindow", [](call& c) { window_function(c, 25.0 / 46, 21.0 / 46, 0); }},
         {"BlackmanWindow", [](call& c) { window_function(c, 0.42, 0.5, 0.08); }},

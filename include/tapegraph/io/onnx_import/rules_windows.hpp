@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/onnx_import/operands.hpp>
-#include <tapegraph/io/onnx_import/rules_movement.hpp>
+#include <tapegraph/io/onnx_import/places_of_maxima.hpp>
 
 /// Convolutions and pooling. Images have channels last here; values record their layout, so nothing
 /// is transposed between two of these operators.
@@ -9,85 +9,6 @@
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
-
-/// The order [batch, spatial..., channels] of ONNX's axes [batch, channels, spatial...].
-inline std::vector<int> channels_last(int rank) {
-    std::vector<int> axes{0};
-    for (int i = 2; i < rank; ++i) axes.push_back(i);
-    axes.push_back(1);
-    return axes;
-}
-
-struct window {
-    std::vector<std::int64_t> taps, strides, dilations, before, after;
-    bool ceils = false;
-    std::string auto_pad;
-};
-inline window window_of(call& c, int spatial, std::vector<std::int64_t> taps) {
-    window w;
-    const auto n = static_cast<std::size_t>(spatial);
-    w.taps = c.integers("kernel_shape", taps);
-    w.strides = c.integers("strides", std::vector<std::int64_t>(n, 1));
-    w.dilations = c.integers("dilations", std::vector<std::int64_t>(n, 1));
-    const std::vector<std::int64_t> pads = c.integers("pads", std::vector<std::int64_t>(2 * n, 0));
-    w.auto_pad = c.text("auto_pad", "NOTSET");
-    if (w.taps.size() != n || w.strides.size() != n || w.dilations.size() != n || pads.size() != 2 * n)
-        refuse("a window of other than " + std::to_string(spatial) + " axes");
-    for (std::size_t i = 0; i < n; ++i)
-        if (w.taps[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) refuse("an invalid window");
-    w.before.assign(pads.begin(), pads.begin() + spatial);
-    w.after.assign(pads.begin() + spatial, pads.end());
-    if (w.auto_pad != "NOTSET") w.before.assign(n, 0), w.after.assign(n, 0);
-    if (w.auto_pad != "NOTSET" && w.auto_pad != "VALID" && w.auto_pad != "SAME_UPPER" && w.auto_pad != "SAME_LOWER")
-        refuse("auto_pad = '" + w.auto_pad + "'");
-    return w;
-}
-/// Replaces auto_pad by amounts of padding, for the extents of x [batch, spatial..., channels].
-inline void resolve(window& w, const shape& x) {
-    if (!w.auto_pad.starts_with("SAME")) return;
-    for (std::size_t i = 0; i < w.taps.size(); ++i) {
-        const std::int64_t span = (w.taps[i] - 1) * w.dilations[i] + 1;
-        std::int64_t total = span - 1;
-        if (w.strides[i] != 1) {
-            const std::int64_t n = known_extent(x[static_cast<int>(i) + 1], "same padding"),
-                               out = (n + w.strides[i] - 1) / w.strides[i];
-            total = std::max<std::int64_t>((out - 1) * w.strides[i] + span - n, 0);
-        }
-        const std::int64_t less = total / 2;
-        w.before[i] = w.auto_pad == "SAME_UPPER" ? less : total - less;
-        w.after[i] = total - w.before[i];
-    }
-}
-inline window_attributes attributes_of(const window& w, std::int64_t groups) {
-    window_attributes a;
-    const auto n = static_cast<int>(w.taps.size());
-    a.mode = static_cast<std::int64_t>(padding_mode::explicit_amounts);
-    a.groups = groups;
-    a.window[0] = 1;
-    for (int i = 0; i < n; ++i) {
-        const auto k = static_cast<std::size_t>(i);
-        const int axis = i + 2 - n;
-        a.stride[axis] = w.strides[k], a.dilation[axis] = w.dilations[k], a.window[axis] = w.taps[k];
-        a.before[axis] = w.before[k], a.after[axis] = w.after[k];
-    }
-    return a;
-}
-inline window without_first(window w) {
-    for (auto* list : {&w.taps, &w.strides, &w.dilations, &w.before, &w.after}) list->erase(list->begin());
-    return w;
-}
-inline extent outputs_of(const window& w, std::size_t i, const extent& n) {
-    return (n + (w.before[i] + w.after[i] - (w.taps[i] - 1) * w.dilations[i] - 1)) / w.strides[i] + 1;
-}
-/// Every `step`th element of an axis, `count` of them from `begin` on.
-inline node stepped(const node& x, int axis, std::int64_t begin, std::int64_t step, const extent& count) {
-    slice_op::attributes a = tapegraph::detail::whole_slice();
-    shape target = x.shape();
-    a.begin[axis] = begin;
-    a.step[axis] = step;
-    target.set(axis, count);
-    return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
-}
 
 /// Convolves x [batch, spatial..., channels] with filters [spatial..., in, out]; over three axes it
 /// sums over the first.
@@ -278,8 +199,7 @@ inline void pool_rule(call& c, pooling kind) {
     if (!is_floating(type) && kind != pooling::largest) refuse(std::string("of ") + name_of(type));
     pool of{window_of(c, rank - 2, {}), kind};
     of.w.ceils = c.integer("ceil_mode", 0) != 0;
-    if (c.integer("storage_order", 0) != 0) refuse("storage_order = 1");
-    if (c.wants(1)) refuse("with the places of maxima");
+    const bool columns_first = c.integer("storage_order", 0) != 0; // of places alone
     if (kind == pooling::mean) of.counts_padding = c.integer("count_include_pad", 0) != 0;
     if (kind == pooling::power) {
         const attribute* const p = c.find("p");
@@ -287,6 +207,7 @@ inline void pool_rule(call& c, pooling kind) {
     }
     const node x = c.arranged(0, channels_last(rank));
     resolve(of.w, x.shape());
+    if (c.wants(1)) give_places_of_maxima(c, of.w, of.w.ceils, columns_first);
     bool native = rank < 5 && is_floating(type) && kind != pooling::power;
     for (std::size_t i = 0; i < of.w.taps.size(); ++i) {
         const std::int64_t span = (of.w.taps[i] - 1) * of.w.dilations[i] + 1;

@@ -21,9 +21,6 @@ inline const file_function* function_of(const file_model& m, const file_node& n)
     return nullptr;
 }
 
-/// Domains whose operators the rules cover.
-inline bool ruled_domain(const std::string& domain) { return domain.empty() || domain == "com.microsoft"; }
-
 inline array array_of(const buffer_view& v, dtype type) {
     std::vector<std::int64_t> dims(v.extents, v.extents + v.rank);
     array carrier(v.type, dims);
@@ -60,7 +57,7 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
             given.back()->axes.clear();
         }
         call c(inner, n, given, env);
-        rule_of(n.type)(c);
+        rule_of(n.domain, n.type)(c);
         c.refuse_unread();
         results = c.results();
         for (const value_pointer& v : results)
@@ -80,9 +77,7 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
 inline void importer::run_node(const file_node& n, environment& env) {
     const file_function* const function = detail::function_of(store_.model, n);
     const bool of_library = n.domain == own_operators::domain;
-    const rule_function rule = of_library                       ? rule_of_own_operators()
-                               : detail::ruled_domain(n.domain) ? rule_of(n.type)
-                                                                : nullptr;
+    const rule_function rule = rule_of(n.domain, n.type);
     const auto spoil = [&](const std::string& why, bool by_symbols) {
         problems_.push_back(detail::called(n) + (why.empty() ? "" : ": " + why));
         by_symbols_ = by_symbols_ && by_symbols;
@@ -190,40 +185,49 @@ struct import_error : argument_error {
     import_error(const std::string& what, bool symbols) : argument_error(what), by_symbols(symbols) {}
 };
 
-inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs, const std::string& until) {
+inline std::vector<value_pointer> importer::run_part(const std::map<std::string, value_pointer>& values,
+                                                     std::size_t first, std::size_t last,
+                                                     const std::vector<std::string>& names) {
     const file_model& m = store_.model;
     opset_ = m.opset();
     environment env;
-    std::set<std::string> given;
     for (const initializer_info& i : m.graph.initializers) {
         const value_pointer v = std::make_shared<value>();
         v->type = i.value->type();
         v->known = i.value;
         if (store_.weights.contains(i.name)) v->weight = i.name;
         env.values[i.name] = v;
-        given.insert(i.name);
     }
-    std::size_t next = 0;
-    for (const value_info& i : m.graph.inputs)
-        if (!given.contains(i.name) && next < inputs.size()) env.values[i.name] = inputs[next++];
-    run_nodes(m.graph.nodes, env);
+    for (const auto& [name, v] : values) env.values.try_emplace(name, v);
+    for (std::size_t i = first; i < last; ++i) run_node(m.graph.nodes[i], env);
     if (!problems_.empty()) {
         std::string text = "'" + m.file + "': ";
         for (std::size_t k = 0; k < problems_.size(); ++k) text += (k > 0 ? "; " : "") + problems_[k];
         throw import_error(one_line(text), by_symbols_);
     }
     std::vector<value_pointer> results;
-    std::vector<std::string> names;
-    if (until.empty())
-        for (const value_info& o : m.graph.outputs) names.push_back(o.name);
-    else
-        names.push_back(until);
     for (const std::string& name : names) {
         results.push_back(env.find(name));
         if (results.back() == nullptr)
             throw import_error(one_line("'" + m.file + "': no node gives '" + name + "'"), false);
     }
     return results;
+}
+
+inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs, const std::string& until) {
+    const file_graph& g = store_.model.graph;
+    std::map<std::string, value_pointer> values;
+    std::set<std::string> given;
+    for (const initializer_info& i : g.initializers) given.insert(i.name);
+    std::size_t next = 0;
+    for (const value_info& i : g.inputs)
+        if (!given.contains(i.name) && next < inputs.size()) values[i.name] = inputs[next++];
+    std::vector<std::string> names{until};
+    if (until.empty()) {
+        names.clear();
+        for (const value_info& o : g.outputs) names.push_back(o.name);
+    }
+    return run_part(values, 0, g.nodes.size(), names);
 }
 
 } // namespace tapegraph::io::onnx_import
