@@ -1,0 +1,72 @@
+"""Detectors with random weights, as load_onnx and onnxruntime compute them: onnx_counted.py PROGRAM
+
+PROGRAM is tests/peers/onnx_cases.cpp, which compares a model's outputs with stored ones. Each model predicts a few times, with other
+numbers of boxes that are left. Fails if one is wrong or refused.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.pop(0)  # whose onnx.py is another
+try:
+    import numpy
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as missing:
+    print(f"left out: {missing}")
+    sys.exit(77)
+
+RANDOM = numpy.random.default_rng(3)
+
+
+def detector(most, centers):
+    """Boxes through a product, the best ones of each class, their corners and scores, and operators that count behind them."""
+    node = helper.make_node
+    nodes = [node("MatMul", ["x", "w"], ["b"]), node("Sigmoid", ["s"], ["p"]),
+             node("NonMaxSuppression", ["b", "p", "most", "overlap", "least"], ["chosen"], center_point_box=centers),
+             node("GatherND", ["p", "chosen"], ["scores"]), node("Gather", ["chosen", "ends"], ["places"], axis=1),
+             node("GatherND", ["b", "places"], ["boxes"]), node("Shape", ["boxes"], ["size"]),
+             node("Greater", ["scores", "half"], ["sure"]), node("Compress", ["boxes", "sure"], ["best"], axis=0),
+             node("Gather", ["chosen", "one"], ["classes"], axis=1), node("Unique", ["classes"], ["kinds", "", "", "counts"])]
+    weight = (RANDOM.normal(size=(4, 4)) * 0.1 + numpy.eye(4)).astype(numpy.float32)
+    values = {"w": weight, "most": numpy.int64([most]), "overlap": numpy.float32([0.4]), "least": numpy.float32([0.45]),
+              "ends": numpy.int64([0, 2]), "one": numpy.int64(1), "half": numpy.float32(0.5)}
+    info = helper.make_tensor_value_info
+    outputs = [info(n, t, None) for n, t in (("scores", 1), ("boxes", 1), ("size", 7), ("best", 1), ("kinds", 7), ("counts", 7))]
+    graph = helper.make_graph(nodes, "detector", [info("x", TensorProto.FLOAT, ["b", "n", 4]), info("s", TensorProto.FLOAT, ["b", "c", "n"])],
+                              outputs, [numpy_helper.from_array(v, n) for n, v in values.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def main(program):
+    with tempfile.TemporaryDirectory() as place:
+        folders = []
+        for k in range(12):
+            folders.append(pathlib.Path(place) / f"detector_{k}")
+            centers, boxes, classes, batch = k % 2, [1, 7, 50, 300][k % 4], [1, 3][k % 2], 1 + k % 3
+            model = detector(5 + 3 * k, centers)
+            session = onnxruntime.InferenceSession(model.SerializeToString())
+            for i in range(3):
+                x = RANDOM.uniform(0, 10, (batch, boxes + i, 4)).astype(numpy.float32)
+                sizes = RANDOM.uniform(0.5, 4, (batch, boxes + i, 2)).astype(numpy.float32)
+                x[..., 2:] = sizes if centers else x[..., :2] + sizes
+                s = RANDOM.normal(-0.2, 1, (batch, classes, boxes + i)).astype(numpy.float32)
+                data = folders[-1] / f"test_data_set_{i}"
+                data.mkdir(parents=True)
+                tensors = {f"input_{n}": v for n, v in enumerate((x, s))}
+                tensors |= {f"output_{n}": v for n, v in enumerate(session.run(None, {"x": x, "s": s}))}
+                for name, tensor in tensors.items():
+                    (data / f"{name}.pb").write_bytes(numpy_helper.from_array(tensor).SerializeToString())
+            (folders[-1] / "model.onnx").write_bytes(model.SerializeToString())
+        run = subprocess.run([program, *map(str, folders)], capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    equal = sum(line.startswith("equal") for line in lines)
+    print("\n".join(line for line in lines if not line.startswith("equal")))
+    print(f"{len(folders)} detectors: {equal} equal")
+    if equal != len(folders):
+        sys.exit(1)
+
+
+main(sys.argv[1])
