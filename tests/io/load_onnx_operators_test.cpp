@@ -233,4 +233,23 @@ TEST_CASE("states that are carried: caches, causal convolutions, linear attentio
     check_equal<float>(read[1], {3.5f}, 1e-5);
 }
 
+TEST_CASE("a recurrent layer by its steps: peepholes, clipped sums, other activations") {
+    // One unit, gates i, o, f, c: i = x + c, f = 0, new = x, c = i x, o = x + c, y = o c, with sums limited to 2.
+    const tg::tensor<float> x{{{1}}, {{-1}}};
+    const std::string constants =
+        initializer<float>("w", f32, {1, 4, 1}, {1, 1, 0, 1}) + initializer<float>("r", f32, {1, 4, 1}, {0, 0, 0, 0}) +
+        initializer<float>("c0", f32, {1, 1, 1}, {2}) + initializer<float>("p", f32, {1, 3}, {1, 1, 0});
+    const std::string clip = text(5, text(1, "clip") + std::string("\x15\0\0\0\x40", 5) + number(20, 1));
+    const auto y = results(node("LSTM", {"x", "w", "r", "", "", "", "c0", "p"}, {"y", "h", "c"},
+                                attribute("hidden_size", 1) +
+                                    attribute("activations", std::vector<std::string>{"Affine", "Affine", "Affine"}) +
+                                    attribute("activation_alpha", std::vector<float>{1, 1, 1}) +
+                                    attribute("activation_beta", std::vector<float>{0, 0, 0}) + clip) +
+                               constants,
+                           {{"x", x}}, {{"y", f32}, {"h", f32}, {"c", f32}}, 14);
+    check_equal<float>(y[0], {4, 2}); // c is 2, then -1; o is 2, then -2
+    check_equal<float>(y[1], {2});
+    check_equal<float>(y[2], {-1});
+}
+
 } // namespace load_onnx_operators_test

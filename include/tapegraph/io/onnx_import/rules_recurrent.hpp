@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/graph/kernel_registry.hpp>
-#include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/io/onnx_import/recurrent_steps.hpp>
 #include <tapegraph/ops/recurrent/gru.hpp>
 #include <tapegraph/ops/recurrent/lstm.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
-/// LSTM, GRU and RNN through the library's recurrences, whose gates are in another order.
+/// LSTM, GRU and RNN through the library's recurrences, whose gates are in another order, or by their steps.
 
 namespace tapegraph::io::onnx_import {
 
@@ -31,21 +31,25 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
     const int directions = direction == "bidirectional" ? 2 : 1, gates = static_cast<int>(kind.gates.size());
     const std::int64_t units = known_extent(c.dims(2)[2], "units");
     if (c.integer("hidden_size", units) != units) refuse("hidden_size other than its kernels'");
-    if (c.find("clip") != nullptr) refuse("clip");
-    if (c.integer("input_forget", 0) != 0) refuse("input_forget = 1");
-    if (c.has(7)) refuse("peepholes");
-    for (const char* const name : {"activation_alpha", "activation_beta"})
-        if (!c.numbers(name).empty()) refuse(std::string(name));
+    const double clip = c.number("clip", 0);
+    const bool coupled = c.integer("input_forget", 0) != 0;
+    std::vector<float> alphas = c.numbers("activation_alpha"), betas = c.numbers("activation_beta");
     const bool batch_first = c.integer("layout", 0) != 0, after = c.integer("linear_before_reset", 0) != 0;
     c.ignore("output_sequence");
+    const std::size_t each = kind.functions.size(), wanted = each * static_cast<std::size_t>(directions);
     std::vector<std::string> functions = c.texts("activations");
     for (std::string& f : functions)
         std::transform(f.begin(), f.end(), f.begin(), [](unsigned char k) { return std::tolower(k); });
-    for (int d = 0; d < directions && !functions.empty(); ++d)
-        for (std::size_t k = 0; k < kind.functions.size(); ++k)
-            if (d * kind.functions.size() + k >= functions.size() ||
-                functions[d * kind.functions.size() + k] != kind.functions[k])
-                refuse("activations other than its usual ones");
+    if (functions.empty())
+        for (int d = 0; d < directions; ++d)
+            functions.insert(functions.end(), kind.functions.begin(), kind.functions.end());
+    if (functions.size() != wanted)
+        refuse(std::to_string(functions.size()) + " activations, not " + std::to_string(wanted));
+    bool unrolled = clip != 0 || coupled || c.has(7);
+    for (std::size_t k = 0; k < wanted; ++k) unrolled = unrolled || functions[k] != kind.functions[k % each];
+    std::vector<gate_function> gate_functions;
+    for (const std::string& f : functions) gate_functions.push_back(gate_function_of(f, alphas, betas));
+    if (!alphas.empty() || !betas.empty()) refuse("activation_alpha or activation_beta for activations without");
     if (c.type(0) != dtype::f32 && c.type(0) != dtype::f64) refuse(std::string("of ") + name_of(c.type(0)));
 
     const node x = batch_first ? c.plain(0) : c.arranged(0, {1, 0, 2});
@@ -98,7 +102,23 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
                 y = v.output, h = v.hidden;
             }
         };
-        if (by_lengths) {
+        if (unrolled) {
+            recurrent_steps how;
+            how.clip = clip, how.coupled = coupled, how.after = after;
+            how.functions.assign(gate_functions.begin() + static_cast<std::ptrdiff_t>(each) * d,
+                                 gate_functions.begin() + static_cast<std::ptrdiff_t>(each) * (d + 1));
+            how.has_peepholes = c.has(7);
+            if (how.has_peepholes) how.peepholes = take(c.plain(7), d, 0);
+            node own = spread({2 * gates * units}), counts;
+            if (c.has(3)) own = take(c.plain(3), d, 0);
+            if (by_lengths) counts = sequence_mask(lengths, x.shape()[1]);
+            const auto found =
+                run_steps(how, gates, in, take(c.plain(1), d, 0), take(c.plain(2), d, 0),
+                          part(own, 0, 0, gates * units), part(own, 0, gates * units, gates * units), state(5, d),
+                          kind.states == 2 ? state(6, d) : state(5, d), by_lengths ? &counts : nullptr);
+            y = by_lengths ? node(eval(where(with_axis(counts, 2), found.y, 0))) : found.y;
+            h = found.hidden, cell = found.cell;
+        } else if (by_lengths) {
             const node counts = sequence_mask(lengths, x.shape()[1]);
             run(step_mask<node>{counts});
             y = eval(where(with_axis(counts, 2), y, 0));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""csv.py PROGRAM: tables of pandas, with nasty texts and numbers, go through our reader and writer and come back to pandas as they were."""
+"""csv_tables.py PROGRAM: tables of pandas, with nasty texts and numbers, go through our reader and writer and come back to pandas as they were."""
 
 import pathlib
 import random
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.pop(0)  # whose csv.py is another
 try:
     import numpy
     import pandas

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// Copies a table for csv.py: peer_csv IN.csv OUT.csv SEPARATOR. Columns whose names begin with "f64", "f32" or "i64" are read as such
+/// Copies a table for csv_tables.py: peer_csv_tables IN.csv OUT.csv SEPARATOR. Columns whose names begin with "f64", "f32" or "i64" are read as such
 /// numbers and written from them.
 
 namespace {
