@@ -1,10 +1,10 @@
 #pragma once
 
+#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/io/onnx_import/ml_scores.hpp>
 #include <tapegraph/io/onnx_import/rules_trees.hpp>
 
 #include <cmath>
-#include <map>
 
 /// Operators of the domain ai.onnx.ml on numbers: linear models and preparation of records
 /// (onnx.ai/onnx/operators, ai.onnx.ml). Those on strings and maps are refused by name.
