@@ -5,7 +5,8 @@ the fastest peer.
     benchmarks/chart.py benchmarks/results/compare_....json [more.json ...] -o docs/results/compare.svg [--only training]
 
 If several files contain a row, the last one counts. Bars: default settings. Marks: the fastest
-available option, where it differs.
+available option, where it differs. A bar's title, which browsers show where the chart is part of a
+page, has the milliseconds.
 """
 
 import argparse
@@ -46,7 +47,9 @@ def chart(summaries, about):
         y = TOP + i * (BAR + GAP)
         colour = "#2a6f97" if s["ratio"] >= 1 else "#b5651d"
         parts.append(f'<text x="{LEFT - 8}" y="{y + 13}" text-anchor="end">{html.escape(title_of(s["row"]))}</text>')
-        parts.append(f'<rect x="{LEFT}" y="{y}" width="{s["ratio"] * scale:.1f}" height="{BAR}" fill="{colour}"/>')
+        times = f"{1000 * s['default_time']:.3g} ms, {s['peer']} {1000 * s['peer_time']:.3g} ms"
+        parts.append(f'<rect x="{LEFT}" y="{y}" width="{s["ratio"] * scale:.1f}" height="{BAR}" fill="{colour}">'
+                     f'<title>{html.escape(times)}</title></rect>')
         label, end = f"{s['ratio']:.2f}", s["ratio"]
         if s["best_ratio"] > s["ratio"]:
             x, end = LEFT + s["best_ratio"] * scale, s["best_ratio"]
