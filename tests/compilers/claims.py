@@ -4,7 +4,7 @@
     tests/compilers/claims.py [--update] [--absent NAMES] [--record FILE]
 
 `front_ends.py --record` writes built.json; README.md's table has a row for each compiler of it (--update writes them). The oldest
-of each kind is the one that core/config.hpp demands and CONTRIBUTING.md names, and README.md has the options that CMake gives
+of each kind is the one that core/config.hpp demands and CONTRIBUTING.md names, and docs/installing.md has the options that CMake gives
 and the tests take. --absent: the compilers that this machine lacks, to be said.
 """
 
@@ -60,7 +60,7 @@ def main():
         if claim is None or (int(claim[1]), int(claim[2])) != (oldest.get("g++"), oldest.get("clang")):
             errors.append(f"{name}: the oldest compilers are {claim[0] if claim else 'not named'}, "
                           f"built were g++ {oldest.get('g++')} and clang {oldest.get('clang')}")
-    for name in ("README.md", "CMakeLists.txt"):
+    for name in ("docs/installing.md", "CMakeLists.txt"):
         words = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         for kind, options in BUDGETS.items():
             if " ".join(options) not in words and ";".join(options) not in words:
