@@ -152,7 +152,9 @@ public:
     void assign(std::string_view path, const any_tensor& value) { held().assign(path, value); }
     /// Freezes or unfreezes variables, as variable_list::set_trainable does.
     int set_trainable(std::string_view pattern, bool trainable) { return held().set_trainable(pattern, trainable); }
+    /// The number of elements of all variables of the model; the optimizer's state is not counted.
     std::int64_t parameter_count() const { return held().parameter_count(false); }
+    /// The same of the trainable variables that are not frozen.
     std::int64_t trainable_parameter_count() const { return held().parameter_count(true); }
     /// The layer table as text.
     std::string summary() const { return held().summary(); }
@@ -170,6 +172,7 @@ public:
     void set_learning_rate(double rate) { held().set_learning_rate(rate); }
     /// Metrics by name: their values since the epoch began, or since reset_metrics().
     std::vector<named_value> metrics() const { return held().metrics(); }
+    /// Clears what the metrics have accumulated, as at the start of an epoch.
     void reset_metrics() { held().reset_metrics(); }
 
     /// As for compiled models, with the same files. A path that is not text, such as
@@ -181,6 +184,8 @@ public:
         else
             detail::base_of<Path>(held()).save(path, options);
     }
+    /// Reads a file that `save` wrote, of either mode, and says what was matched. Throws error for a file that does not
+    /// fit.
     load_report load(const std::string& path, const load_options& options = {}) { return held().load(path, options); }
 
     /// The model without its type, which callbacks see as training_state::model().

@@ -25,6 +25,7 @@ struct task_name {
     std::string job;
     int task = 0;
 
+    /// The name as `with_device` takes it: "/job:worker/task:0".
     std::string text() const { return "/job:" + job + "/task:" + std::to_string(task); }
     friend bool operator==(const task_name&, const task_name&) = default;
 };
@@ -54,6 +55,7 @@ public:
         json.end();
         return result;
     }
+    /// Reads a specification in the form of `from_json`. Throws data_error that names the file.
     static cluster_spec from_file(const std::string& path) {
         const auto bytes = io::read_file(path);
         return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
@@ -61,6 +63,7 @@ public:
     /// Reads the next value of a JSON text.
     static cluster_spec read(io::json_reader& json);
 
+    /// The jobs in their order, with the addresses of their tasks.
     const std::vector<job>& jobs() const { return jobs_; }
     /// The number of all tasks, which are the ranks of a job.
     int size() const {
@@ -77,7 +80,9 @@ public:
         }
         throw argument_error("cluster_spec: no job '" + std::string(name) + "'; there are: " + known);
     }
+    /// The rank of a task: jobs in their order, tasks within each. Throws range_error if there is none.
     int rank_of(const task_name& of) const;
+    /// The task of a rank. Throws range_error if there is none.
     task_name task_of(int rank) const;
 
     /// Hosts and the number of ranks on each, in order of ranks: a host occurs once for each run of

@@ -27,9 +27,11 @@ public:
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
+    /// The specification it was made from.
     const cluster_spec& cluster() const { return spec_; }
     /// The task of this rank.
     const task_name& task() const { return task_; }
+    /// The exchange between all processes of the cluster.
     distributed::exchange& ranks() const { return *ranks_; }
     /// The task that writes checkpoints and events: the first one of job "chief" or "master",
     /// otherwise of "worker", else rank 0.
@@ -39,6 +41,7 @@ public:
                 if (each.first == name) return {name, 0};
         return spec_.task_of(0);
     }
+    /// Whether this task writes files and logs.
     bool is_chief() const { return task_ == chief(); }
 
     /// Whether a task computes steps: all except parameter servers and evaluators.
@@ -51,6 +54,7 @@ public:
     task_group* tasks() const { return tasks_.get(); }
     /// Ranks of the computing tasks, and of job "ps", which may be empty.
     const std::vector<int>& worker_ranks() const { return worker_ranks_; }
+    /// The ranks of the parameter servers.
     const std::vector<int>& server_ranks() const { return server_ranks_; }
 
     /// Sets the work of join(); parameter_servers (cluster/parameter_servers.hpp) call it on

@@ -15,6 +15,7 @@ public:
     task_exchange(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
         : messages_(ranks, cluster, members) {}
 
+    /// The number of this process among those that run parts.
     int rank() const override { return messages_.rank(); }
     int chief() const override { return messages_.chief(); }
     int rank_of(std::string_view task) const override { return messages_.rank_of(task); }

@@ -33,12 +33,15 @@ public:
         for (request& each : under_way_) ranks_->cancel(each);
     }
 
+    /// The number of this process, from 0.
     int rank() const { return ranks_->rank(); }
     int size() const { return ranks_->size(); }
+    /// The rank of the chief.
     int chief() const { return ranks_->chief(); }
     /// The rank of a computing task by its name. Throws range_error or argument_error where the
     /// cluster has no such task.
     int rank_of(std::string_view task) const;
+    /// The task of a rank as text, for messages.
     std::string name_of(int rank) const {
         return cluster_->task_of((*members_)[static_cast<std::size_t>(rank)]).text();
     }
@@ -54,6 +57,7 @@ public:
     message send(int to, std::span<const std::byte> bytes, int channel, std::string_view label) {
         return keep(ranks_->start(to, bytes, {}, channels_.at(static_cast<std::size_t>(channel)), label));
     }
+    /// Starts to receive from a rank into `bytes`, which must live until the message has arrived.
     message receive(int from, std::span<std::byte> bytes, int channel, std::string_view label) {
         return keep(ranks_->start(from, {}, bytes, channels_.at(static_cast<std::size_t>(channel)), label));
     }
@@ -62,6 +66,7 @@ public:
         ranks_->wait(under_way_[static_cast<std::size_t>(which)]);
         free_.push_back(which);
     }
+    /// Gives up a message that may never arrive.
     void cancel(message which) noexcept {
         ranks_->cancel(under_way_[static_cast<std::size_t>(which)]);
         free_.push_back(which); // has capacity: either one was taken from it, or it has grown with under_way_

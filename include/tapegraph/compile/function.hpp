@@ -223,7 +223,9 @@ public:
     /// (random::set_seed).
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
+    /// The compiled program: its values, calls and memory, for tools that show or time them.
     const ir::program_view& view() const { return program_->view(); }
+    /// The program that calls run, for profilers.
     ir::program& program() { return *program_; }
 
 private:

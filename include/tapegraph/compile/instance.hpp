@@ -19,6 +19,7 @@
 
 namespace tapegraph {
 
+/// What `tg::instance` returns: a model in eager mode with its variables, and no loss.
 template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
 class model_instance;
 

@@ -24,15 +24,18 @@ struct buffer_view {
     int rank = 0;
     std::int64_t extents[max_rank]{};
 
+    /// The elements as a T*, which must be of the view's type.
     template <class T>
     T* as() const {
         return static_cast<T*>(data);
     }
+    /// The product of the extents; 1 for a scalar.
     std::int64_t elements() const {
         std::int64_t product = 1;
         for (int i = 0; i < rank; ++i) product *= extents[i];
         return product;
     }
+    /// Bytes of all elements, without gaps.
     std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
 };
 

@@ -22,6 +22,7 @@ namespace tapegraph {
 class device {
 public:
     constexpr device() = default;
+    /// The processor, the default.
     static constexpr device cpu() { return {}; }
     /// Throws argument_error for a negative index. Whether that GPU exists is checked when it is
     /// used.
@@ -34,7 +35,9 @@ public:
     /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
     static device parse(std::string_view text);
 
+    /// Whether it is the processor.
     constexpr bool is_cpu() const { return index_ < 0; }
+    /// Whether it is a GPU of NVIDIA's; `index` says which.
     constexpr bool is_cuda() const { return index_ >= 0; }
     /// The number of the GPU among those that CUDA shows; -1 for the CPU.
     constexpr int index() const { return index_; }

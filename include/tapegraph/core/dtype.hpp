@@ -37,6 +37,7 @@ struct bfloat16;
     ROW(f16, tapegraph::half, __VA_ARGS__)                                                                             \
     ROW(bf16, tapegraph::bfloat16, __VA_ARGS__)
 
+/// The type of a tensor's elements when the program runs, a row for each type of TG_ELEMENT_TYPES.
 enum class dtype : std::uint8_t {
 #define TG_ROW(name, type, bytes, text) name,
     TG_ELEMENT_TYPES(TG_ROW)
@@ -54,6 +55,7 @@ constexpr std::size_t size_of(dtype type) {
     return 0;
 }
 
+/// Whether elements of the type have derivatives: float, double, half and bfloat16.
 constexpr bool is_floating(dtype type) {
     return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
 }

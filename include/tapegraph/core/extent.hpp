@@ -13,6 +13,7 @@
 
 namespace tapegraph {
 
+/// Whether the number stands for an extent that is known only at run time, or for a polynomial of such.
 constexpr bool is_symbolic(std::int64_t value) { return value < -(std::int64_t{1} << 60); }
 
 namespace detail {
@@ -26,14 +27,17 @@ constexpr int symbolic_index(std::int64_t value) {
 /// an opaque floor division of a polynomial by a number.
 class extent_table {
 public:
+    /// A symbol, or a quotient of polynomials that does not divide out.
     struct atom {
         std::string_view name; // of a symbol; empty for a division
         std::int64_t dividend = 0, divisor = 0;
     };
+    /// A product of atoms with a coefficient.
     struct monomial {
         std::int64_t coefficient = 0;
         std::uint64_t atoms = 0; // sorted 8-bit atom numbers, 1-based, the lowest in the top bits
     };
+    /// Which monomials of the table are its terms.
     struct polynomial {
         int first = 0, count = 0;
     };
@@ -61,6 +65,7 @@ public:
         return of_atom(atoms.push_back({name.empty() ? std::string_view("?") : name, 0, 0}));
     }
 
+    /// a + sign b, as a number or as the polynomial's number in this table.
     constexpr std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t sign = 1) {
         list<monomial> sum = terms(a);
         const list<monomial> right = terms(b);
@@ -71,6 +76,7 @@ public:
         return intern(sum);
     }
 
+    /// a b, as a number or as the polynomial's number in this table.
     constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
         list<monomial> product;
         const list<monomial> left = terms(a), right = terms(b);
@@ -112,11 +118,13 @@ public:
         return intern(quotient);
     }
 
+    /// Records that a and b must be equal, to be checked when the extents are known.
     constexpr void require_equal(std::int64_t a, std::int64_t b) {
         for (const requirement& known : requirements)
             if (known.left == a && known.right == b && known.at_least_for == nullptr) return;
         requirements.push_back({a, b});
     }
+    /// Records that a must be at least `least`, which `operation` needs.
     constexpr void require_at_least(std::int64_t a, std::int64_t least, const char* operation) {
         for (const requirement& known : requirements)
             if (known.left == a && known.right == least && known.at_least_for != nullptr) return;
@@ -252,6 +260,7 @@ struct extent {
     constexpr extent(std::int64_t number) : value(number) {}
     constexpr extent(std::int64_t number, extent_table* symbols) : value(number), table(symbols) {}
 
+    /// Whether it is a number already.
     constexpr bool known() const { return !is_symbolic(value); }
 
     friend constexpr extent operator+(extent a, extent b) {

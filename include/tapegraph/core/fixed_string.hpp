@@ -17,6 +17,7 @@ struct fixed_string {
     constexpr fixed_string(const char (&literal)[N]) {
         for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
     }
+    /// The text without its final zero.
     constexpr std::string_view view() const { return {text, N - 1}; }
 };
 

@@ -148,6 +148,7 @@ struct bfloat16 {
     TG_HD constexpr explicit operator Number() const {
         return static_cast<Number>(detail::float_of_bfloat16(bits));
     }
+    /// The number of that pattern: sign, 8 bits of exponent, 7 of fraction.
     static constexpr bfloat16 from_bits(std::uint16_t pattern) {
         bfloat16 x{};
         x.bits = pattern;
@@ -169,6 +170,7 @@ struct half {
     TG_HD constexpr explicit operator Number() const {
         return static_cast<Number>(detail::float_of_half(bits));
     }
+    /// The number of that pattern: sign, 5 bits of exponent, 10 of fraction (IEEE binary16).
     static constexpr half from_bits(std::uint16_t pattern) {
         half x{};
         x.bits = pattern;
@@ -191,6 +193,7 @@ template <class T>
 concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
 
 // For loops over bits: g++ does not vectorise loops that store the structures themselves.
+/// The pattern of x rounded to T, to nearest, ties to even.
 template <storage_type T>
 TG_HD constexpr std::uint16_t storage_bits(float x) {
     if constexpr (std::is_same_v<T, half>)
@@ -198,6 +201,7 @@ TG_HD constexpr std::uint16_t storage_bits(float x) {
     else
         return detail::bfloat16_bits(x);
 }
+/// x rounded to T, to nearest, ties to even, as a float.
 template <storage_type T>
 TG_HD constexpr float rounded_to(float x) {
     if constexpr (std::is_same_v<T, half>)
@@ -205,6 +209,7 @@ TG_HD constexpr float rounded_to(float x) {
     else
         return detail::rounded_to_bfloat16(x);
 }
+/// The float of a pattern of T, exactly.
 template <storage_type T>
 TG_HD constexpr float float_of(std::uint16_t bits) {
     if constexpr (std::is_same_v<T, half>)
@@ -213,6 +218,7 @@ TG_HD constexpr float float_of(std::uint16_t bits) {
         return detail::float_of_bfloat16(bits);
 }
 
+/// Whether the type has 16 bits, computes in float and is for storage alone.
 constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
 
 namespace detail {

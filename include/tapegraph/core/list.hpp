@@ -45,8 +45,10 @@ public:
 
     constexpr int size() const { return size_; }
     constexpr bool empty() const { return size_ == 0; }
+    /// Element i, from 0, unchecked.
     constexpr T& operator[](int i) { return data_[i]; }
     constexpr const T& operator[](int i) const { return data_[i]; }
+    /// The last element of a list that is not empty.
     constexpr T& back() { return data_[size_ - 1]; }
     constexpr const T* begin() const { return data_; }
     constexpr const T* end() const { return data_ + size_; }
@@ -67,13 +69,17 @@ public:
         for (int i = 0; i < count; ++i) data_[i] = from[i];
         size_ = count;
     }
+    /// Removes the last element of a list that is not empty.
     constexpr void pop_back() { --size_; }
+    /// Removes all elements and keeps the memory.
     constexpr void clear() { size_ = 0; }
+    /// Makes it `count` long; new elements are `value`.
     constexpr void resize(int count, T value = {}) {
         reserve(count);
         for (int i = size_; i < count; ++i) data_[i] = value;
         size_ = count;
     }
+    /// Takes memory for `count` elements, so that adding up to them moves nothing.
     constexpr void reserve(int count) {
         if (count <= capacity_) return;
         T* const wider = new T[static_cast<std::size_t>(count)]; // not set: zeroing costs a step an element

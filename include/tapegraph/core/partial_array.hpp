@@ -19,8 +19,10 @@ public:
         for (int i = 0; i < count_; ++i) items_[i].~T();
     }
 
+    /// Element i, from 0, unchecked.
     T& operator[](int i) { return items_[i]; }
     const T& operator[](int i) const { return items_[i]; }
+    /// The first element.
     T* data() { return items_; }
 
 private:

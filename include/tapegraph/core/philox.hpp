@@ -21,6 +21,7 @@
 
 namespace tapegraph {
 
+/// Philox4x32-10, a counter-based generator (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 struct philox4x32 {
     static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
     static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u; // golden ratio, sqrt(3) - 1
@@ -53,6 +54,7 @@ public:
         round<9>(c0, c1, c2, c3, k0, k1);
     }
 
+    /// The four words of a counter under a key.
     static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
                                                         std::array<std::uint32_t, 2> key) {
         encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);

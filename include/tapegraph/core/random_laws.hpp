@@ -10,6 +10,7 @@
 
 namespace tapegraph {
 
+/// The laws that random tensors are drawn from.
 enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
 
 } // namespace tapegraph
@@ -62,6 +63,7 @@ template <class T>
 struct scaling {
     T slope, offset, most = std::numeric_limits<T>::infinity();
 
+    /// slope x + offset, at most `most`.
     TG_HD constexpr T operator()(T x) const {
         const T value = math::detail::mul_add(x, slope, offset);
         return math::detail::select(value > most, most, value);
@@ -76,6 +78,7 @@ constexpr scaling<T> uniform_scaling(double low, double high) {
     if (offset < end) s.most = just_below(end);
     return s;
 }
+/// From the standard normal law to that of the mean and the standard deviation.
 template <class T>
 constexpr scaling<T> normal_scaling(double mean, double deviation) {
     return {static_cast<T>(deviation), static_cast<T>(mean)};

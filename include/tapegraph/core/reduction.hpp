@@ -12,6 +12,7 @@
 
 namespace tapegraph {
 
+/// What a reduction does with the elements of the axes that it removes.
 enum class reduction { sum, product, maximum, minimum };
 
 namespace detail {

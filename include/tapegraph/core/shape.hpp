@@ -23,8 +23,11 @@ public:
         for (int i = 0; i < rank; ++i) extents_[i] = extents[i];
     }
 
+    /// The number of axes; 0 for a scalar.
     constexpr int rank() const { return rank_; }
+    /// The extent of an axis, counted from 0, unchecked.
     constexpr extent operator[](int axis) const { return {extents_[axis], table_}; }
+    /// Replaces the extent of an axis.
     constexpr void set(int axis, extent value) {
         extents_[axis] = value.value;
         if (value.table != nullptr) table_ = value.table;
@@ -38,10 +41,15 @@ public:
         ++rank_;
         set(rank_ - 1, value);
     }
+    /// Whether more axes were added than a shape may have.
     constexpr bool overflow() const { return overflow_; }
+    /// The extents in the order of the axes; symbolic ones as numbers of `table`.
     constexpr const std::int64_t* data() const { return extents_; }
+    /// The table of symbolic extents, or nullptr if all are numbers.
     constexpr extent_table* table() const { return table_; }
+    /// Says which table symbolic extents refer to.
     constexpr void attach(extent_table* table) { table_ = table; }
+    /// Whether all extents are numbers.
     constexpr bool known() const {
         for (int i = 0; i < rank_; ++i)
             if (is_symbolic(extents_[i])) return false;

@@ -25,6 +25,7 @@ struct read_records {
     std::int64_t count = 0;
     std::uint64_t sum = 0;
 
+    /// Counts a record that was read; the same records in any order give the same sum.
     void add(std::int64_t record) {
         std::uint64_t x = (static_cast<std::uint64_t>(record) + 1) * 0x9E3779B97F4A7C15u;
         x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
@@ -44,6 +45,7 @@ public:
     std::int64_t count() const { return count_; }
     /// Number of the batch in its epoch.
     std::int64_t index() const { return index_; }
+    /// Names, types and extents of the columns, as of the data set.
     const std::vector<column_spec>& columns() const { return *columns_; }
 
     /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.

@@ -33,6 +33,7 @@ public:
     virtual bool next(batch_view& to) = 0;
 };
 
+/// What makes whole batches, such as a pipeline that pads, for a data set that has no single records.
 class batch_source {
 public:
     virtual ~batch_source() = default;
@@ -41,6 +42,7 @@ public:
     virtual const std::vector<column_spec>& columns() const = 0;
     /// The number of records, and of batches, of one epoch; or unknown_size, endless.
     virtual std::int64_t size() const = 0;
+    /// Batches of one epoch; or unknown_size, endless.
     virtual std::int64_t batches() const = 0;
     /// The same with records grouped into batches of this size; null if they already are.
     virtual std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const = 0;

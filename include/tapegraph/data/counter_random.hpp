@@ -13,11 +13,13 @@
 
 namespace tapegraph::data {
 
+/// The random numbers of one stream, one after the other.
 class counter_random {
 public:
     /// The numbers of `stream` (a record, an epoch); there are 2^48 streams.
     counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
 
+    /// The next 64 random bits.
     std::uint64_t next() {
         if (has_word_) {
             has_word_ = false;

@@ -27,10 +27,12 @@
 
 namespace tapegraph::data {
 
+/// Options of `dataset::batch`.
 struct batch_options {
     bool drop_remainder = false; ///< omit an incomplete last batch
 };
 
+/// Records in columns, and how they are shuffled, batched and prefetched. Copies share the records.
 class dataset {
 public:
     dataset();
@@ -109,13 +111,16 @@ public:
     dataset shard(int part, int parts) const;
     /// The arguments of shard(); 0 of 1 means everything.
     int part() const { return part_; }
+    /// The number of parts that an epoch is divided into, one for each process.
     int parts() const { return parts_; }
 
     /// The number of records; negative if a pipeline does not know it.
     std::int64_t size() const;
+    /// Names, types and extents of a record's columns, the model's input first.
     const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
     /// The source of whole batches; null if records are numbered.
     const std::shared_ptr<const batch_source>& batches() const { return batches_; }
+    /// What the records are read from.
     const source& records() const { return *source_; }
     /// The source's number of this set's record `position`.
     std::int64_t record_at(std::int64_t position) const;
@@ -124,7 +129,9 @@ public:
     std::int64_t batch_size() const { return batch_size_; }
     /// The arguments of batch(), prefetch() and shuffle().
     bool drop_remainder() const { return drop_remainder_; }
+    /// Batches that a thread assembles ahead; 0: none.
     std::int64_t prefetch_depth() const { return prefetch_depth_; }
+    /// The seed of the order, or nothing for the order of the records.
     std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
     /// The number of batches of one epoch; negative if a pipeline does not know it. Throws
     /// argument_error before batch() is called.
@@ -144,6 +151,7 @@ private:
     bool drop_remainder_ = false;
 };
 
+/// What `train_validation_split` returns; both share the records.
 struct split_datasets {
     dataset train, validation;
 };

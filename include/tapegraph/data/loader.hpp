@@ -24,6 +24,7 @@
 
 namespace tapegraph::data {
 
+/// The batches of a data set, assembled ahead of the loop that uses them.
 class loader {
 public:
     /// Allocates all memory and starts the thread. Throws argument_error if the set is empty, has
@@ -45,14 +46,17 @@ public:
     /// For a part of a set (dataset.shard): the records of the batches since begin_epoch(), and
     /// those of them that were read here.
     const read_records& whole() const { return whole_; }
+    /// Which records the epoch has read so far, so that runs can be compared.
     const read_records& read() const { return read_; }
 
     /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
     double wait_seconds() const { return wait_seconds_; }
     /// Negative if a pipeline does not know it.
     std::int64_t batches_per_epoch() const { return batches_; }
+    /// The data set that batches come from.
     const dataset& data() const { return data_; }
 
+    /// An input iterator over the batches of an epoch; advancing it waits for the next batch.
     class iterator {
     public:
         using value_type = batch;
@@ -73,6 +77,7 @@ public:
         loader* from_;
         const batch* current_;
     };
+    /// The batches of an epoch, for a `for` loop.
     struct epoch_range {
         loader* from;
         iterator begin() const { return iterator(from); }

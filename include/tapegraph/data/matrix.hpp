@@ -21,6 +21,7 @@ struct matrix {
     matrix(std::int64_t row_count, std::int64_t column_count, T value = T(0))
         : values(static_cast<std::size_t>(row_count * column_count), value), rows(row_count), columns(column_count) {}
 
+    /// Row i, from 0, unchecked.
     std::span<T> row(std::int64_t i) {
         return {values.data() + static_cast<std::size_t>(i * columns), static_cast<std::size_t>(columns)};
     }

@@ -31,6 +31,7 @@ struct column_spec {
         for (const auto extent : shape) size *= extent;
         return size;
     }
+    /// Bytes of a record's values in this column.
     std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
 };
 
@@ -112,6 +113,7 @@ class source {
 public:
     virtual ~source() = default;
     virtual std::int64_t size() const = 0;
+    /// Names, types and extents of a record's columns.
     virtual const std::vector<column_spec>& columns() const = 0;
     /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
     virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
@@ -121,6 +123,7 @@ public:
 class array_source final : public source {
 public:
     std::int64_t size() const override { return size_; }
+    /// The columns in the order in which they were added.
     const std::vector<column_spec>& columns() const override { return columns_; }
     void fill(std::int64_t record, std::span<std::byte* const> places) const override {
         for (std::size_t c = 0; c < places.size(); ++c)
@@ -149,6 +152,7 @@ public:
         for (const auto& column : columns_) detail::check_record_shape(column);
     }
     std::int64_t size() const override { return size_; }
+    /// The columns as they were given.
     const std::vector<column_spec>& columns() const override { return columns_; }
     void fill(std::int64_t record, std::span<std::byte* const> places) const override {
         generate_(record, record_writer(columns_, places));

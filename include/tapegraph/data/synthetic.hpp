@@ -20,6 +20,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `textured_blobs`: size and difficulty of the images.
 struct texture_options {
     std::int64_t height = 50, width = 50;
     double contrast = 0.3; ///< amplitude of the texture

@@ -57,12 +57,18 @@ public:
         return t;
     }
 
+    /// The extents of its axes.
     const tapegraph::shape& shape() const { return dims_; }
+    /// The number of axes; 0 for a scalar.
     int rank() const { return dims_.rank(); }
     std::int64_t size() const { return dims_.elements(); }
+    /// The type of its elements.
     dtype type() const { return type_; }
+    /// Its place on this thread's tape, if a tape follows it.
     tapegraph::tape_index tape_index() const { return tape_index_; }
+    /// Makes it the value at a place of the tape.
     void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
+    /// Whether it has a buffer; a tensor that was only declared has none.
     bool has_storage() const { return !storage_.empty(); }
     /// The elements in the CPU's memory, for reading. Waits for the device.
     const void* read() const { return storage_.data(false); }
@@ -90,6 +96,7 @@ public:
     /// A view for the kernels of this thread's current device: to read, or to write a new tensor.
     /// Elements that are elsewhere are copied there.
     buffer_view view() const { return view_on(runtime::current_runtime()); }
+    /// Its elements on a device, to read; they are copied there if they are elsewhere.
     buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
     /// The same for kernels that overwrite existing elements. Shared buffers and tapes are treated
     /// as in `write`.
@@ -98,6 +105,7 @@ public:
         unshare();
         return seen_from(d, true);
     }
+    /// Type and extents without elements, for what asks about shapes alone.
     buffer_view outline_view() const {
         buffer_view v;
         v.type = type_;
@@ -131,6 +139,7 @@ public:
         t.type_ = type;
         return t;
     }
+    /// Returns the buffer to the pool; type and shape remain.
     void drop_storage() { storage_ = {}; }
 
 protected:

@@ -29,10 +29,15 @@ struct strided_memory {
     int axes = 0;
     std::int64_t extents[max_rank]{}, strides[max_rank]{}; ///< strides in elements
 
+    /// The element at index 0 of every axis.
     T* data_handle() const { return data; }
+    /// The number of axes.
     int rank() const { return axes; }
+    /// The extent of an axis, from 0.
     std::int64_t extent(int axis) const { return extents[axis]; }
+    /// The distance between neighbours along an axis, in elements.
     std::int64_t stride(int axis) const { return strides[axis]; }
+    /// The element at an index for each axis, unchecked.
     template <std::integral... Index>
     T& operator()(Index... index) const {
         std::int64_t at = 0;
@@ -41,6 +46,7 @@ struct strided_memory {
         return data[at];
     }
 
+    /// The extents of all axes.
     tapegraph::shape shape() const { return {axes, extents}; }
     std::int64_t size() const {
         std::int64_t count = 1;

@@ -51,6 +51,7 @@ tensor<T> normal(Extents... extents) { return normal<T>(shape{static_cast<std::i
 
 } // namespace random
 
+/// When two numbers count as close: |a - b| <= atol + rtol |b|, as in NumPy's allclose.
 struct closeness {
     double rtol = 1e-5, atol = 1e-8;
     bool equal_nan = false; ///< whether NaN counts as close to NaN

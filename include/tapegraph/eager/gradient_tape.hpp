@@ -8,6 +8,7 @@
 
 namespace tapegraph {
 
+/// Options of a `gradient_tape`.
 struct tape_options {
     /// Allows several calls of gradient(), and records the operations of these calls.
     bool persistent = false;
@@ -55,6 +56,7 @@ public:
         if (recording_) detail::tape_storage::instance().stop();
         recording_ = false;
     }
+    /// Operations are recorded again; of no effect after `gradient()` of a tape that is not persistent.
     void resume_recording() {
         if (!recording_ && !used_) detail::tape_storage::instance().resume();
         recording_ = !used_;

@@ -12,6 +12,7 @@ namespace tapegraph::random {
 /// counted from here). Models and functions with a seed of their own are not affected.
 inline void set_seed(std::uint64_t seed) { tapegraph::detail::random_generator::instance().set_seed(seed); }
 
+/// Which numbers are drawn: equal seed and stream give equal numbers, on every machine.
 struct options {
     std::uint64_t seed = 0;
     std::uint64_t stream = 0; ///< selects another stream of the same seed

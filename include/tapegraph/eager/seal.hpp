@@ -40,6 +40,7 @@ struct eager {
     template <class T>
     using tensor = tapegraph::tensor<T>;
 
+    /// The values of a formula, computed now.
     template <tensor_like E>
     static auto seal(const E& e, std::source_location where) {
         if constexpr (handle<E>) {
@@ -57,6 +58,7 @@ struct eager {
         }
     }
 
+    /// A reduction of a formula, which is computed tile by tile on the way.
     template <class Op, tensor_like E>
     static auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
         detail::formula_values values;
@@ -69,6 +71,7 @@ struct eager {
         return tapegraph::tensor<element_t<detail::formula<E, Op>::value.type>>(std::move(result));
     }
 
+    /// Runs an operation that is not elementwise; `target` is the shape of the result where the operation needs one.
     template <class Op, class... Args>
     static auto invoke(const typename Op::attributes& attributes, const tapegraph::shape* target,
                        std::source_location where, const Args&... args) {
@@ -78,6 +81,7 @@ struct eager {
             return run<Op>(attributes, target, where, seal(args, where)...);
     }
 
+    /// The same for operands in an array, all of one type.
     template <class Op, class T>
     static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location where,
                                             const tapegraph::tensor<T>* parts, int count) {
@@ -116,11 +120,13 @@ struct eager {
         return result;
     }
 
+    /// An extent as a number that formulas take.
     template <tensor_like E>
     static number extent_number(const E&, extent value) {
         return {static_cast<double>(value.value)};
     }
 
+    /// The shape of a tensor.
     template <class T>
     static tapegraph::shape shape_of(const tapegraph::tensor<T>& t) {
         return t.shape();
@@ -159,6 +165,7 @@ struct eager {
         attributes.ordinal = detail::checkpointed_run::ordinal(stream);
         return create<Op>(attributes, dims, stream.state);
     }
+    /// Random numbers by Op's law in the shape `dims`, of the element type and the device of `like`.
     template <template <class> class Op, class T>
     static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes,
                                           const tapegraph::shape& dims, std::source_location where,

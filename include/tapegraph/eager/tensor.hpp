@@ -43,6 +43,7 @@ struct handle_traits<tensor<T>> {
     using mode = eager;
 };
 
+/// Throws shape_error: what was asked, and type and shape of x.
 template <class T>
 [[noreturn]] void refuse(const tensor<T>& x, const char* what) {
     throw shape_error(std::string(what) + ": " + name_of(x.type()) + to_string(x.shape()));
@@ -128,6 +129,7 @@ public:
         // NOLINTNEXTLINE: implicit, so that models can write h = relu(h)
         tensor(const E& e, std::source_location where = std::source_location::current());
 
+        /// The values of a formula, as the constructor gives.
         template <expression E>
         static tensor sealed(const E& e) {
             return tensor(e);
@@ -171,6 +173,7 @@ public:
         }
 
         // not a braced list, because two pointers are also two bools
+        /// A copy of the elements, row by row.
         std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
         /// The value of a tensor of one element; throws shape_error for others.
         T item() const {

@@ -21,9 +21,11 @@ inline constexpr bool is_differential_scalar = false;
 template <class T>
 inline constexpr bool is_conditional_scalar = false;
 
+/// A number of the language.
 template <class T>
 concept arithmetic = std::is_arithmetic_v<T>;
 
+/// A number, or one that carries derivatives, as gradients of plain functions use.
 template <class T>
 concept scalar = arithmetic<T> || is_differential_scalar<T>;
 

@@ -15,6 +15,7 @@ struct value_with_tangent {
     Value value;
     Tangent tangent;
 
+    /// Both as a tuple, for structured bindings.
     constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
 };
 
@@ -25,6 +26,7 @@ struct hessian_product {
     Gradient gradient;
     Product product;
 
+    /// All three as a tuple, for structured bindings.
     constexpr auto parts() const { return std::tuple<Value, Gradient, Product>{value, gradient, product}; }
 };
 
@@ -171,6 +173,7 @@ template <class F>
 struct vjp_of {
     [[no_unique_address]] F f;
 
+    /// The derivatives of the cotangent's product with f(x...), by each argument.
     constexpr auto operator()(const auto& cotangent, const auto&... x) const {
         if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
             const auto each = detail::differentiate_each(f, x...);
@@ -192,6 +195,7 @@ template <class F>
 struct jvp_of {
     [[no_unique_address]] F f;
 
+    /// f(x...) and its derivative in a direction: arguments first, then a direction for each.
     constexpr auto operator()(const auto&... args) const {
         return detail::with_directions(
             [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
@@ -218,6 +222,7 @@ template <class F>
 struct hvp_of {
     [[no_unique_address]] F f;
 
+    /// f(x...), its gradient and the Hessian's product with a direction: arguments first, then a direction for each.
     constexpr auto operator()(const auto&... args) const {
         const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
         return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
@@ -235,6 +240,7 @@ template <class F, sweep_direction Direction = sweep_direction::automatic>
 struct jacobian_of {
     [[no_unique_address]] F f;
 
+    /// df[i]/dx[k] by each argument: the result's axes, then the argument's.
     constexpr auto operator()(const auto&... x) const {
         if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
             return detail::differentiate_each(f, x...).gradient;
@@ -246,26 +252,34 @@ struct jacobian_of {
     }
 };
 
+/// The function that takes a cotangent and f's arguments and returns the cotangent's product with f's Jacobian.
 template <class F>
 constexpr auto vjp(F f) {
     return vjp_of<F>{f};
 }
+/// The function that takes f's arguments and a direction for each and returns value and derivative in that direction.
 template <class F>
 constexpr auto jvp(F f) {
     return jvp_of<F>{f};
 }
+/// The function that takes f's arguments and a direction for each and returns value, gradient and Hessian times
+/// direction.
 template <class F>
 constexpr auto hvp(F f) {
     return hvp_of<F>{f};
 }
+/// The function that returns f's Jacobian, [result's axes..., argument's axes...], by one sweep for each element of f's
+/// arguments or of its results, whichever are fewer.
 template <class F>
 constexpr auto jacobian(F f) {
     return jacobian_of<F>{f};
 }
+/// `jacobian` by forward sweeps, one for each element of the argument: jax.jacfwd.
 template <class F>
 constexpr auto jacobian_forward(F f) {
     return jacobian_of<F, sweep_direction::forward>{f};
 }
+/// `jacobian` by backward sweeps, one for each element of the result: jax.jacrev.
 template <class F>
 constexpr auto jacobian_reverse(F f) {
     return jacobian_of<F, sweep_direction::reverse>{f};

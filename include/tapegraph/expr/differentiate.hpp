@@ -18,6 +18,7 @@ struct value_with_gradient {
     Value value;
     Gradient gradient;
 
+    /// Both as a tuple, for structured bindings.
     constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
 };
 
@@ -82,6 +83,7 @@ template <class F>
 struct value_and_gradient_of {
     [[no_unique_address]] F f;
 
+    /// f's value and its derivative by each argument; of several arguments a tuple. f returns a scalar.
     constexpr auto operator()(const auto&... args) const {
         using nested = detail::nested_gradients<F>;
         if constexpr (!(scalar<std::remove_cvref_t<decltype(args)>> && ...)) {
@@ -101,6 +103,7 @@ template <class F>
 struct gradient_of {
     [[no_unique_address]] F f;
 
+    /// f's derivative by each argument; of several arguments a tuple. f returns a scalar.
     constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
 };
 

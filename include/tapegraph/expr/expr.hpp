@@ -128,12 +128,14 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 #endif
     // NOLINTEND
 
+    /// Operand I.
     template <std::size_t I>
     constexpr const auto& get() const {
         return detail::pick<I>(*this);
     }
 };
 
+/// A formula that has no values yet.
 template <class T>
 concept expression = detail::is_expr<T>;
 template <expression E>

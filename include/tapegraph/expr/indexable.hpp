@@ -27,6 +27,7 @@ inline constexpr ellipsis_part ellipsis{};
 /// The selection along one axis: an index, which drops the axis, a range or its bounds in braces,
 /// tg::all, or one of the above. It records the line that wrote it.
 struct part {
+    /// What a part of an index selects.
     enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
     using location = std::source_location;
 

@@ -17,6 +17,7 @@
 
 namespace tapegraph {
 
+/// What kind of operation it is, which decides how it is fused and run.
 enum class operation_kind : std::uint8_t {
     leaf,   ///< inputs, variables, constants
     map,    ///< elementwise, with broadcasting
@@ -50,10 +51,12 @@ struct inference {
     const char* error = nullptr;
     int culprit = 1; ///< the operand that messages show next to the first
 
+    /// Records what does not fit, the first time; returns false.
     constexpr bool fail(const char* text) {
         if (error == nullptr) error = text;
         return false;
     }
+    /// Records the text unless the condition holds; returns the condition.
     constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
     /// Checks the extents of the result, as far as they are known.
     constexpr bool require_no_negative_extent(const char* text) {
@@ -250,6 +253,7 @@ template <class Op>
 constexpr auto attributes_to_words(const typename Op::attributes& attributes) {
     return std::bit_cast<detail::words<attribute_words<Op>>>(attributes);
 }
+/// The attributes that a trace keeps as words.
 template <class Op>
 constexpr typename Op::attributes attributes_from_words(const std::int64_t* source) {
     if constexpr (attribute_words<Op> == 0) {

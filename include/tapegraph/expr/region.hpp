@@ -20,18 +20,21 @@ struct instruction {
     static constexpr dtype result = Result;
 };
 
+/// The element types of a region's operands.
 template <dtype... Types>
 struct slots {
     static constexpr int count = sizeof...(Types);
     static constexpr dtype types[sizeof...(Types) + 1]{Types...};
 };
 
+/// Which of a region's values are its results.
 template <int... Registers>
 struct results {
     static constexpr int count = sizeof...(Registers);
     static constexpr int registers[sizeof...(Registers) + 1]{Registers...};
 };
 
+/// Elementwise operations that run as one loop: operands, results and instructions.
 template <class Slots, class Results, class... Instructions>
 struct region {
     static constexpr int instructions = sizeof...(Instructions);

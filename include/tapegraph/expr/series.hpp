@@ -33,6 +33,7 @@ struct series {
         requires(!std::is_same_v<Number, T>)
     constexpr series(Number number) { of[0] = static_cast<T>(number); }
     // NOLINTEND
+    /// The variable itself: its number, with slope 1.
     static constexpr series variable(const T& number) {
         series s(number);
         s.of[1] = T(1);
@@ -40,6 +41,7 @@ struct series {
         return s;
     }
 
+    /// The coefficient of order 0.
     constexpr const T& value() const { return of[0]; }
 
     constexpr series& operator+=(const series& y) { return *this = *this + y; }
@@ -134,7 +136,9 @@ template <class Op, class Lower, int Count>
 struct late_series {
     detail::value_of_slopes<Op, Lower, Count>* memory;
 
+    /// The series, computed by the first use.
     constexpr const Lower& get() const { return memory->get(); }
+    /// The coefficient of order 0.
     constexpr const auto& value() const { return get().value(); }
     // NOLINTNEXTLINE: what takes the value takes this
     constexpr operator const Lower&() const { return memory->get(); }

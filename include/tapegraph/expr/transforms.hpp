@@ -60,6 +60,7 @@ struct custom_gradient_of {
     [[no_unique_address]] F forward;
     [[no_unique_address]] B backward;
 
+    /// The forward function's values, with the derivative of the backward function.
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         constexpr auto where = std::source_location::current();
@@ -88,6 +89,7 @@ template <class F>
 struct checkpoint_of {
     [[no_unique_address]] F f;
 
+    /// The function's values; what is inside is computed again by the backward pass.
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         constexpr auto where = std::source_location::current();

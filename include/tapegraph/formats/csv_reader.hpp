@@ -21,6 +21,7 @@
 
 namespace tapegraph::io {
 
+/// Options of `csv_reader`.
 struct csv_reader_options {
     bool header = true; ///< the first row names the columns
     char separator = ',';
@@ -58,6 +59,7 @@ public:
 
     /// The fields of the row that next() read.
     const std::vector<std::string>& fields() const { return fields_; }
+    /// A field of the row, from 0. Throws argument_error if the row has none there.
     const std::string& operator[](std::size_t column) const {
         if (column >= fields_.size())
             throw argument_error("csv_reader(" + detail::quoted(path_) + "): field " + std::to_string(column) + " of " +

@@ -64,6 +64,7 @@ public:
 
     /// The size when the file was opened.
     std::uint64_t size() const { return size_; }
+    /// The path as it was given, for messages.
     const std::string& name() const { return name_; }
     /// Fills `to` with the bytes from `at` on. Throws data_error naming the position if some are
     /// missing.
@@ -95,6 +96,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
     ~atomic_file() { discard(); }
 
+    /// Appends bytes. Throws error with the path if they cannot be written.
     void write(const void* data, std::size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }
 

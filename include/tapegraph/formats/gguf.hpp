@@ -165,6 +165,7 @@ public:
     const std::string& name() const { return name_; } ///< of the file, for messages
     /// In the file's order.
     const std::vector<gguf_tensor>& tensors() const { return contents_.tensors; }
+    /// All values that the file has beside its tensors, by key.
     const std::map<std::string, gguf_value>& metadata() const { return contents_.metadata; }
     /// An entry of the metadata. Null if there is none.
     const gguf_value* find(const std::string& key) const {
@@ -176,7 +177,9 @@ public:
         if (const gguf_value* const found = find(key)) return *found;
         throw data_error(name_ + ": no entry " + quoted_text(key) + " among " + std::to_string(metadata().size()));
     }
+    /// The text of a key. Throws data_error if there is none.
     const std::string& text(const std::string& key) const { return at(key).text(); }
+    /// The whole number of a key. Throws data_error if there is none.
     std::int64_t integer(const std::string& key) const { return at(key).integer(); }
 
     /// The tensor of a name. Throws data_error for an unknown one.

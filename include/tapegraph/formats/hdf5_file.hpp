@@ -82,8 +82,10 @@ public:
         if (!file_) throw data_error(name_ + ": not an HDF5 file, or a damaged one");
     }
 
+    /// The path as it was given.
     const std::string& name() const { return name_; }
 
+    /// What stands at a path of the file.
     enum class kind { none, group, array };
     /// The kind of the object at a path; links to other files and elsewhere count as none.
     kind kind_of(const std::string& path) const {

@@ -28,6 +28,7 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
 /// wrap around to a small allocation.
 bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size);
 
+/// An array in memory with a type that the program need not know.
 struct host_array {
     dtype type = dtype::f32;
     std::vector<std::int64_t> shape;

@@ -19,6 +19,7 @@
 
 namespace tapegraph::io {
 
+/// What surrounds deflated bytes: nothing, zlib's frame (RFC 1950) or gzip's (RFC 1952).
 enum class deflate_frame { raw, zlib, gzip };
 
 namespace detail {

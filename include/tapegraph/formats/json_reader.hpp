@@ -19,6 +19,7 @@
 
 namespace tapegraph::io {
 
+/// The type of a JSON value.
 enum class json_kind { null, boolean, number, string, array, object };
 
 /// Reads a text from start to end:
@@ -43,15 +44,18 @@ public:
     /// The kind of the next value.
     json_kind peek();
 
+    /// Enters an object. Throws data_error if the next value is none.
     void begin_object() { open(json_kind::object, "an object", true); }
     /// Reads the next name, after which its value must be read, or skipped. Returns false at the
     /// object's end and consumes it.
     bool next_name(std::string& name);
+    /// Enters an array. Throws data_error if the next value is none.
     void begin_array() { open(json_kind::array, "an array", false); }
     /// Returns whether there is a next element, which must be read, or skipped. Returns false at
     /// the array's end and consumes it.
     bool next_element() { return next(']'); }
 
+    /// Reads a string. Throws data_error if the next value is none.
     std::string string() {
         expect(json_kind::string, "a string");
         return read_string();
@@ -64,12 +68,14 @@ public:
     std::uint64_t unsigned_integer() { return whole<std::uint64_t>("an integer from 0 to 18446744073709551615"); }
     /// Skips a number; returns whether it is such an integer, and then its value.
     bool exact(std::uint64_t& value) { return exact(number_text("a number"), value); }
+    /// Reads true or false. Throws data_error if the next value is neither.
     bool boolean() {
         expect(json_kind::boolean, "true or false");
         const bool value = text_[at_] == 't';
         word(value ? "true" : "false");
         return value;
     }
+    /// Reads null. Throws data_error if the next value is another one.
     void null() {
         expect(json_kind::null, "null");
         word("null");

@@ -26,6 +26,7 @@ public:
         for (const zip_member& member : archive_.members()) result.push_back(shown(member.name));
         return result;
     }
+    /// Whether there is an array of the name.
     bool contains(std::string_view name) const { return find(name) != nullptr; }
     /// The array of a name. Throws data_error, with the existing names, for an unknown one;
     /// otherwise like read_npy_array.
@@ -98,6 +99,7 @@ inline std::map<std::string, any_tensor> read_npz(const files::path& path,
     return detail::all_of_npz<any_tensor>(reader, unread, [&](const std::string& name) { return reader.tensor(name); });
 }
 
+/// How arrays are written into a .npz file.
 struct npz_options {
     bool compressed = false; ///< like numpy.savez_compressed
 };

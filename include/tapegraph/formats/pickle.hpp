@@ -20,6 +20,7 @@
 
 namespace tapegraph::io {
 
+/// The type of a value in a pickle, of those that files of weights have.
 enum class pickle_kind : std::uint8_t {
     none,
     boolean,
@@ -49,9 +50,11 @@ struct pickle_node {
     std::vector<std::uint32_t> items{}; ///< for a dict: key, value, key, value
 };
 
+/// A pickle's values, which refer to each other by number.
 struct pickle_value {
     std::vector<pickle_node> nodes;
     std::uint32_t root = 0;
+    /// The value of that number.
     const pickle_node& operator[](std::uint32_t node) const { return nodes[node]; }
 };
 

@@ -25,6 +25,7 @@
 
 namespace tapegraph::io {
 
+/// The tensors of a file that torch.save wrote.
 struct pytorch_file {
     std::vector<named_array> tensors; ///< in the file's order
     std::map<std::string, std::string>

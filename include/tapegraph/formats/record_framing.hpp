@@ -25,6 +25,7 @@ struct record_place {
     std::uint64_t number = 0; ///< of the record, from 0
     std::uint64_t offset = 0; ///< of the record's first byte
 
+    /// File, number and byte for messages.
     std::string text() const {
         return "'" + std::string(file) + "': record " + std::to_string(number) + " at byte " + std::to_string(offset);
     }
@@ -56,6 +57,7 @@ inline std::size_t open_record(std::string& buffer) {
     buffer.append(record_head_bytes, '\0');
     return at;
 }
+/// Fills in length and checksums of the record that begins at `at`.
 inline void close_record(std::string& buffer, std::size_t at) {
     const std::size_t bytes = buffer.size() - at - record_head_bytes;
     char* const head = buffer.data() + at;

@@ -43,6 +43,7 @@ struct safetensors_entry {
     const void* data;
 };
 
+/// A file's tensors and texts by name.
 struct safetensors_file {
     std::map<std::string, host_array> tensors;
     std::map<std::string, std::string> metadata;

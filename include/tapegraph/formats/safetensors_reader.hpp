@@ -54,11 +54,15 @@ public:
     /// tensors.
     explicit safetensors_reader(const files::path& path, file_access access = file_access::random);
 
+    /// All tensors by name, as views of the mapped file.
     const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
+    /// The file's texts by name.
     const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
     /// Tensors of unsupported types (float8 and others), which are not in tensors().
     const std::vector<unread_value>& unread() const { return contents_.unread; }
+    /// Tensors and texts together.
     const safetensors_view& contents() const { return contents_; }
+    /// Whether there is a tensor of the name.
     bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
     /// One tensor. Throws data_error if there is none of that name.
     const array_view& at(const std::string& name) const;

@@ -101,6 +101,7 @@ private:
     std::vector<zip_member> members_;
 };
 
+/// Options of `zip_writer`.
 struct zip_options {
     int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is not smaller
     std::uint64_t zip64_from = 0xFFFFFFFF; ///< sizes and offsets from this on get the 64-bit fields of ZIP64

@@ -115,7 +115,9 @@ public:
     /// Waits for the current write. Its error is lost: call close() first.
     ~checkpoint_manager();
 
+    /// The folder of the checkpoints.
     const files::path& folder() const { return folder_; }
+    /// How many are kept and what they are called.
     const checkpoint_manager_options& options() const { return options_; }
 
     /// Prevents other processes from writing checkpoints here until close(), because two would

@@ -22,6 +22,7 @@
 
 namespace tapegraph::io {
 
+/// Options of the readers of other libraries' weights.
 struct foreign_options {
     std::string prefix{}; ///< what names in the file begin with: "model." of a checkpoint; other tensors are left alone
     std::string only{};   ///< of the model: variables whose path or scope matches this pattern, "encoder", "*/bias"

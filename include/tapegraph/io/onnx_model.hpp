@@ -53,6 +53,7 @@ public:
 
     /// The model's inputs and outputs, in the file's order. Initializers are not inputs.
     const std::vector<onnx_value>& inputs() const;
+    /// Names, types and shapes of the outputs, in the order of the file.
     const std::vector<onnx_value>& outputs() const;
 
     /// Computes the outputs for these inputs, in the file's order. Safe from several threads at
@@ -75,6 +76,7 @@ public:
     void save(const Path& path, const save_options& options = {}) const {
         base().save(path, options);
     }
+    /// Reads weights that `save` wrote; the model's own are those of the ONNX file.
     template <class Path>
     load_report load(const Path& path, const load_options& options = {}) {
         return base().load(path, options);
@@ -87,6 +89,8 @@ public:
     /// Applies the graph to nodes. With one output it is a model function of
     /// tg::compile<tg::traced>.
     std::vector<graph_node> call(const graph_scope& scope, std::span<const graph_node> x) const;
+    /// Calls the model as a layer of another one, with a node for each input. Throws argument_error if it has several
+    /// outputs.
     template <class... Nodes>
     graph_node operator()(const graph_scope& scope, const Nodes&... x) const {
         const graph_node all[]{graph_node(x)...};

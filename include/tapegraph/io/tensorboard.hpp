@@ -77,6 +77,7 @@ public:
 
     /// Markdown; several texts are rows of a table.
     void text(std::string_view tag, std::string_view markdown, std::int64_t step) { texts(tag, {&markdown, 1}, step); }
+    /// Writes a list of Markdown texts for the step, which TensorBoard shows under "Text".
     void texts(std::string_view tag, std::span<const std::string_view> markdown, std::int64_t step) {
         add([&](std::string& to) {
             detail::wire::strings_event(to, file_->now(), step, tag, markdown, "text", detail::wire::class_tensor);

@@ -31,10 +31,15 @@ public:
     template <expression E>
     static constexpr graph_node sealed(const E& e);
 
+    /// The trace that it belongs to.
     constexpr ir::trace& owner() const { return *owner_; }
+    /// Its number in the trace.
     constexpr int id() const { return id_; }
+    /// The extents of its axes, which may be symbols.
     constexpr tapegraph::shape shape() const { return owner_->dims(id_); }
+    /// The number of axes; 0 for a scalar.
     constexpr int rank() const { return owner_->nodes[id_].rank; }
+    /// The type of its elements.
     constexpr dtype type() const { return owner_->nodes[id_].type; }
 
 #ifdef TG_REFUSED
@@ -231,6 +236,7 @@ constexpr graph_node graph_node::sealed(const E& e) {
 struct graph {
     using node = graph_node;
 
+    /// The node of a formula: its operations are added to the trace as one group.
     template <tensor_like E>
     static constexpr node seal(const E& e, std::source_location where) {
         if constexpr (handle<E>)
@@ -239,6 +245,7 @@ struct graph {
             return node(e, where);
     }
 
+    /// Adds an operation that is not elementwise; `target` is its shape where it needs one.
     template <class Op, class... Args>
     static constexpr node invoke(const typename Op::attributes& attributes, const shape* target,
                                  std::source_location where, const Args&... args) {
@@ -256,6 +263,7 @@ struct graph {
         }
     }
 
+    /// The same for operands in an array.
     template <class Op>
     static constexpr node invoke_list(const typename Op::attributes& attributes, std::source_location where,
                                       const node* parts, int count) {
@@ -296,6 +304,7 @@ struct graph {
         attributes.ordinal = t.draw();
         return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
     }
+    /// Adds random numbers by Op's law in the shape `dims`, of the element type of `like`.
     template <template <class> class Op>
     static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
                                     std::source_location where, const node& like) {
@@ -304,10 +313,12 @@ struct graph {
         return draw<Op<float>>(attributes, dims, where, like);
     }
 
+    /// An extent as a number that formulas take; a symbolic one becomes a node.
     static constexpr node extent_number(const node& like, extent value) {
         return {&like.owner(), like.owner().extent_value(value, like.type())};
     }
 
+    /// The shape of a node.
     static constexpr tapegraph::shape shape_of(const node& n) { return n.shape(); }
     static constexpr tapegraph::shape shape_of(const number&) { return {}; }
     template <class Op, class... Args>

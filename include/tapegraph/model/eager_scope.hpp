@@ -42,6 +42,7 @@ struct eager_context {
     /// Whether tapes follow variables outside of training, too, and recognize them in later calls.
     bool follows = false;
     int cursor = 0; ///< models request variables in the same order every time
+    /// A variable that the running call of a model has asked for, and what it got.
     struct used_variable {
         variable* target;
         any_tensor handle;                    ///< the tensor that the model uses; on the tape when trainable
@@ -55,6 +56,7 @@ struct eager_context {
         any_tensor indices, rows; ///< the rows are on the tape
     };
     std::vector<row_use> row_uses;
+    /// A value that a variable gets when the step ends.
     struct pending {
         variable* target;
         any_tensor value;

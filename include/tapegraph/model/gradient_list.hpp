@@ -22,6 +22,7 @@ struct named_gradient {
     std::string path;
     any_tensor value;
     any_tensor rows{}, indices{};
+    /// Whether it consists of rows and their indices instead of the whole array.
     bool by_rows() const { return indices.has_storage(); }
 };
 
@@ -54,6 +55,7 @@ public:
     /// Values that a step on the same batch would assign, such as moving averages. gradients()
     /// itself assigns nothing.
     const std::vector<assigned_value>& assigned() const { return assigned_; }
+    /// Adds a value that the step assigns to the variable of that path.
     void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
     /// A value without memory stands for zeros.
     void add(std::string path, any_tensor value, dtype type, const shape& dims);

@@ -8,6 +8,7 @@
 
 namespace tapegraph {
 
+/// How first values of a variable are made.
 enum class initializer_kind : int {
     constant,
     uniform,
@@ -29,6 +30,7 @@ enum class initializer_kind : int {
 /// The divisor of the variance of `init::variance_scaling`, and the distribution. Keras's "normal"
 /// is the truncated one.
 enum class fan_mode : int { fan_in, fan_out, fan_avg };
+/// The law of `variance_scaling`.
 enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 
 /// How a variable's initial values are drawn. Make one through the types in `init`.
@@ -73,9 +75,11 @@ struct constant {
     double value = 0;
     constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
 };
+/// All elements are 0.
 struct zeros {
     constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
 };
+/// All elements are 1.
 struct ones {
     constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
 };
@@ -178,6 +182,7 @@ constexpr const char* refused_rule(const variable_options& o, const shape& dims)
 struct fans {
     double in = 1, out = 1;
 };
+/// Inputs and outputs that an element of the shape connects: of a kernel [..., in, out], times the extents before.
 inline fans fans_of(const shape& s) {
     if (s.rank() == 0) return {};
     if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};

@@ -12,6 +12,7 @@ namespace tapegraph {
 /// The accumulated state of a metric, by the names it used.
 class metric_values {
 public:
+    /// A metric or a state of one, and its numbers row by row.
     struct entry {
         std::string_view name;
         std::span<const double> values;
@@ -27,6 +28,7 @@ public:
             if (e.name == name) return e.values;
         throw argument_error("metric: no state '" + std::string(name) + "'");
     }
+    /// All entries, in the order of the metrics.
     std::span<const entry> entries() const { return entries_; }
 
 private:

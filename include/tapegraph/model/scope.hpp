@@ -21,9 +21,10 @@
 namespace tapegraph {
 
 class graph_scope;
-// Implement graph_scope::variable and operator/ at run time.
+/// `graph_scope::variable` while the program runs.
 graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name, const shape& dims,
                                 const variable_options& options);
+/// `graph_scope::operator/` while the program runs.
 graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
 
 /// A path of names that owns variables. Errors are recorded in the trace, and become the
@@ -36,6 +37,7 @@ public:
     /// The same scope with sharing: in it and in the scopes below it a variable that exists may be
     /// requested again, so layers called twice with it share their weights.
     constexpr graph_scope reuse() const { return {t_, index_, true}; }
+    /// Whether variables that exist are returned.
     constexpr bool reuses() const { return reuses_; }
 
     constexpr graph_scope operator/(std::string_view name) const {
@@ -104,6 +106,7 @@ public:
                           std::source_location where = std::source_location::current()) const {
         assign_node(variable, eval(value, where));
     }
+    /// Gives the variable the node's value when the step ends; an error of the trace if the target is no variable.
     constexpr void assign_node(const graph_node& variable, const graph_node& node) const {
         if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
             t_->fail("assign: the target is not a variable");
@@ -266,10 +269,12 @@ public:
     struct layer_mark {
         int node, variable, layer, result;
     };
+    /// Begins a layer: nodes traced from here on are its.
     constexpr layer_mark enter() const {
         t_->scope = index_;
         return {t_->nodes.size(), t_->variables.size(), t_->layers.size(), t_->results.size()};
     }
+    /// Ends a layer of the type, which gives `result`.
     constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
         t_->layers.resize(mark.layer);
         t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
@@ -277,7 +282,9 @@ public:
         return result;
     }
 
+    /// The trace that its variables and nodes belong to.
     constexpr ir::model_trace& owner() const { return *t_; }
+    /// Its number among the scopes of the trace.
     constexpr int index() const { return index_; }
 
 private:

@@ -9,11 +9,13 @@
 
 namespace tapegraph {
 
+/// The type of `tg::dyn`.
 struct dynamic_extent {};
 /// An extent known only at run time. On axis 0 of a model's inputs it is one common symbol (the
 /// batch); elsewhere each is its own.
 inline constexpr dynamic_extent dyn{};
 
+/// The type of `tg::dim<"name">`.
 template <fixed_string Name>
 struct named_extent {};
 

@@ -22,6 +22,7 @@ class task_group {
 public:
     virtual ~task_group() = default;
 
+    /// The number of this process, from 0.
     virtual int rank() const = 0;
     /// The rank that computes everything that no device name places, and that writes files.
     virtual int chief() const = 0;

@@ -30,7 +30,9 @@ public:
 
     /// Scopes and name: "block/3/kernel".
     const std::string& path() const { return path_; }
+    /// The extents of its axes.
     const tapegraph::shape& shape() const { return shared_->data.shape(); }
+    /// The type of its elements.
     dtype type() const { return shared_->data.type(); }
     std::int64_t size() const { return shared_->data.size(); }
     /// Whether an optimizer updates it.
@@ -56,7 +58,9 @@ public:
     /// Its regularizer and constraint, as set by the model's options (nn/regularizer.hpp,
     /// nn/constraint.hpp).
     const tapegraph::regularizer& regularizer() const { return regularizer_; }
+    /// What its values are made to satisfy after each update.
     const tapegraph::constraint& constraint() const { return constraint_; }
+    /// Sets regularizer and constraint, which the next step uses.
     void set_rules(const tapegraph::regularizer& r, const tapegraph::constraint& c) {
         regularizer_ = r;
         constraint_ = c;
@@ -81,6 +85,7 @@ public:
     }
     /// Adds a value to it, or subtracts one. Throws like assign.
     void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
+    /// Subtracts `value`, of its type and shape, from it.
     void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
     /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
     /// (two variables assigned from one tensor), it is copied.
@@ -122,9 +127,11 @@ public:
 
     /// The collection it was created for, if any: variable_options::collection.
     const std::string& collection() const { return collection_; }
+    /// Says which collection it belongs to.
     void set_collection(std::string name) { collection_ = std::move(name); }
     /// The task that scope.with_device named for it, "/job:ps/task:0"; empty if it named none.
     const std::string& task() const { return task_; }
+    /// Says which task of a cluster keeps it.
     void set_task(std::string name) { task_ = std::move(name); }
 
 private:
@@ -214,10 +221,12 @@ public:
         return found;
     }
     int size() const { return static_cast<int>(items_.size()); }
+    /// Variable i in the order of their making, unchecked.
     variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
     const variable& operator[](std::string_view path) const { return const_cast<variable_list&>(*this)[path]; }
     const variable& at(int i) const { return *items_[static_cast<std::size_t>(i)]; }
 
+    /// Adds a variable with its first values, and returns it.
     variable& add(std::string path, any_tensor data, bool trainable, bool state) {
         items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
         return *items_.back();

@@ -12,7 +12,9 @@ namespace tapegraph {
 
 class any_tensor;
 
+/// What a regularizer adds to the loss.
 enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
+/// What a constraint does with weights after an update.
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
 
 namespace detail {
@@ -58,6 +60,7 @@ struct constraint {
         }
         return bits;
     }
+    /// Why the constraint cannot hold for weights of the shape, or nullptr.
     constexpr const char* refused(const shape& dims) const {
         if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b) ||
             !(c >= 0 && c <= 1))

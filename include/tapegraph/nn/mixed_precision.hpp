@@ -49,11 +49,14 @@ class mixed_scope : public Scope {
 public:
     constexpr explicit mixed_scope(const Scope& scope) : Scope(scope) {}
 
+    /// The scope of a name below this one, with the same policy.
     template <class Name>
     constexpr mixed_scope operator/(const Name& name) const {
         return mixed_scope(static_cast<const Scope&>(*this) / name);
     }
+    /// The scope in which a variable that exists is returned, as `scope.reuse()` of other scopes.
     constexpr mixed_scope reuse() const { return mixed_scope(Scope::reuse()); }
+    /// A scope below this one whose name no other has: `name`, else `name_1` and so on.
     constexpr mixed_scope unique(std::string_view name) const { return mixed_scope(Scope::unique(name)); }
 
     /// The same path with another policy.
@@ -62,6 +65,7 @@ public:
         return mixed_scope<Other, Scope>(static_cast<const Scope&>(*this));
     }
 
+    /// A variable of floats, returned in the type of computation. `like` gives the mode; `dims` is its shape.
     template <handle H>
     constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
                               const variable_options& options = {}) const {
@@ -78,14 +82,17 @@ public:
         }
     }
 
+    /// A layer's operand, sealed and converted to the type of computation.
     template <tensor_like X>
     constexpr auto operand(const X& x, std::source_location where) const {
         return detail::computed_as<Compute>(Scope::operand(x, where), where);
     }
+    /// Ends a layer: its result, converted to the type of computation.
     template <class Mark, handle H>
     constexpr auto leave(std::string_view type, const Mark& mark, const H& result) const {
         return detail::computed_as<Compute>(H(Scope::leave(type, mark, result)), std::source_location::current());
     }
+    /// Adds a scalar to the loss, in float.
     template <tensor_like E>
     constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
         Scope::add_loss(detail::computed_as<float>(eval(value, where), where), where);
@@ -94,6 +101,7 @@ public:
     /// Used by layers that always compute in float, such as normalizations: a float scope for them,
     /// and the conversion of their result.
     constexpr auto float_scope() const requires storage_type<Compute> { return in<float>(); }
+    /// The result of a layer, converted to the type of computation.
     template <handle H>
     constexpr auto rounded(const H& result, std::source_location where) const {
         return detail::computed_as<Compute>(result, where);
@@ -149,6 +157,7 @@ constexpr auto mixed_input(const Scope& scope, const X& x) {
 /// The result of mixed, which is itself a model.
 template <class Compute, class Model>
 struct mixed_model : Model {
+    /// Calls the model with a scope of the policy; outputs are returned in float.
     template <class Scope, tensor_like... X>
     constexpr auto operator()(const Scope& scope, const X&... x) const requires
         requires(const Model& m, const mixed_scope<Compute, Scope>& s) {

@@ -48,6 +48,7 @@ struct sequential : detail::layers_in_sequence<(std::is_empty_v<Layers> && ...),
     constexpr explicit sequential(const Layers&... layers) requires(sizeof...(Layers) > 0)
         : detail::layers_in_sequence<(std::is_empty_v<Layers> && ...), Layers...>(layers...) {}
 
+    /// Passes x through the layers in their order.
     template <class Scope, tensor_like X>
     constexpr auto operator()(const Scope& scope, const X& x) const {
         return from<0>(scope, x);

@@ -24,6 +24,7 @@ struct dense_step {
             coefficients[3][i] = number_of<S>(0);
         }
     }
+    /// The state at a share of the step, from 0 at its beginning to 1 at its end.
     S at(const S& begin, time_of<S> share) const {
         S y = begin;
         const time_of<S> rest = 1 - share;

@@ -60,6 +60,7 @@ struct dormand_prince_stages {
     dormand_prince_stages(const F& function, const S& like)
         : f(function), k{like, like, like, like, like, like, like}, next(like) {}
     void begin(T t, const S& y) { rate(f, t, y, k[0]); }
+    /// Computes the stages of a step of length h from the state y at time t.
     void run(T t, T h, const S& y) {
         stage<1>(t, h, y);
         stage<2>(t, h, y);
@@ -81,6 +82,7 @@ struct dormand_prince_stages {
         }
         return n == 0 ? T(0) : std::sqrt(sum / static_cast<T>(n));
     }
+    /// The polynomial through the step, for states between its ends.
     dense_step<S> dense(T h, const S& y) const {
         dense_step<S> d(y, next, k[0], k[6], h);
         for (std::size_t i = 0; i < scalars::length(y); ++i)

@@ -27,6 +27,7 @@ struct runge_kutta4_stages {
 
     runge_kutta4_stages(const F& function, const S& like) : f(function), k{like, like, like, like}, next(like) {}
     void begin(T t, const S& y) { rate(f, t, y, k[0]); }
+    /// Computes the stages of a step of length h from the state y at time t.
     void run(T t, T h, const S& y) {
         const std::size_t n = scalars::length(y);
         for (std::size_t i = 0; i < n; ++i) next[i] = y[i] + h / 2 * k[0][i];

@@ -12,6 +12,7 @@
 
 namespace tapegraph::ode {
 
+/// A method of integration that the library has.
 template <class M>
 concept solver = std::same_as<M, dormand_prince> || std::same_as<M, runge_kutta4>;
 
@@ -51,14 +52,18 @@ public:
     }
     /// The beginning, and the end of each step.
     const std::vector<T>& times() const { return times_; }
+    /// The states at the ends of all steps.
     const std::vector<S>& states() const { return states_; }
+    /// Steps and evaluations of the derivative.
     const statistics& counts() const { return counts_; }
 
+    /// Adds a step and the state at its end.
     void add(T end, const S& state, dense_step<S> step) {
         times_.push_back(end);
         states_.push_back(state);
         steps_.push_back(std::move(step));
     }
+    /// Sets what `counts` returns.
     void set_counts(const statistics& counts) { counts_ = counts; }
 
 private:

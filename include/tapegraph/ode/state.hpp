@@ -30,6 +30,7 @@ struct plain_of<real<T>> : plain_of<T> {};
 template <class T, int N>
 struct plain_of<jet<T, N>> : plain_of<T> {};
 
+/// The number without what it records.
 template <class N>
 auto plain_value(const N& number) {
     if constexpr (recording<N>)
@@ -51,6 +52,7 @@ using state_of = typename scalars::sequence_of<Y>::template with<number_of<Y>>;
 template <class Y>
 using time_of = typename plain_of<number_of<Y>>::type;
 
+/// A copy of a state, with the type that states have while they are integrated.
 template <class Y>
 state_of<Y> copied(const Y& y) {
     return scalars::mapped_sequence(y, [](const auto& each) { return each; });
@@ -75,6 +77,7 @@ template <class F, class P>
 struct with_parameters {
     const F& f;
     const P& parameters;
+    /// dy = f(t, y, parameters), for functions that write their result and for those that return it.
     template <class T, class S>
     void operator()(T t, const S& y, S& dy) const {
         if constexpr (std::is_invocable_v<const F&, T, const S&, const P&, S&>) {
@@ -85,6 +88,7 @@ struct with_parameters {
     }
 };
 
+/// Whether no element is infinite or NaN.
 template <class S>
 bool all_finite(const S& y) {
     bool finite = true;
@@ -105,6 +109,7 @@ std::string shown(T number) {
 template <class N>
 struct recorded_attempt {
     void begin() {}
+    /// Drops what a rejected step has recorded.
     void forget() {}
 };
 template <class T>
@@ -126,11 +131,13 @@ struct statistics {
     std::int64_t evaluations = 0; ///< of the derivative
 };
 
+/// Throws argument_error unless both times are finite.
 template <class T>
 void require_times(T begin, T end) {
     if (!std::isfinite(begin) || !std::isfinite(end))
         throw argument_error("ode: from t = " + shown(begin) + " to t = " + shown(end));
 }
+/// Throws numeric_error: the derivative is not finite at that time.
 [[noreturn]] inline void refuse_rate(const std::string& time) {
     throw numeric_error("ode: the derivative of the state is not finite at t = " + time);
 }

@@ -29,6 +29,7 @@ struct call_key {
     friend bool operator==(const call_key&, const call_key&) = default;
 };
 
+/// What makes two calls of a step the same row of a table.
 inline call_key key_of(const runtime::observed_call& c) {
     call_key key{c.source, c.label.operation.data(), static_cast<int>(c.part), c.number, 14695981039346656037u};
     if (c.part == runtime::call_part::program) return key;
@@ -54,6 +55,7 @@ inline std::string shapes_of(const kernel_call& c) {
     return s;
 }
 
+/// Whether a call computes in doubles, at half of the rate of floats.
 inline bool half_rate(const kernel_call& c) { return c.outputs > 0 && c.out[0].type == dtype::f64; }
 
 /// Facts about a whole program: the phases of its calls, and the memory use of its arena.
@@ -106,6 +108,7 @@ private:
     }
 };
 
+/// Name, layer and costs of a call of a compiled program.
 inline void describe_program_call(const ir::program& p, int number, const program_facts& facts, call& to,
                                   bool& is_half_rate) {
     const ir::program_view& view = p.view();
@@ -135,6 +138,7 @@ inline void describe_program_call(const ir::program& p, int number, const progra
     is_half_rate = half_rate(c);
 }
 
+/// Name and costs of a call in eager mode.
 inline void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_half_rate) {
     using runtime::call_part;
     const kernel_call& k = *c.call;
@@ -166,12 +170,16 @@ inline void describe_eager_call(const runtime::observed_call& c, call& to, bool&
 /// record.
 class eager_place {
 public:
+    /// A step begins; layers are counted anew.
     void begin_step() {
         ++turn_;
         walked_ = false;
     }
+    /// The number of the step, from 1.
     int turn() const { return turn_; }
+    /// Notes whether the backward pass has begun.
     void begin_call() { walked_ = walked_ || tapegraph::detail::tape_storage::instance().visited() >= 0; }
+    /// Finds layer and phase of a call.
     void place(const runtime::observed_call& c, call& to) {
         begin_call();
         if (c.part == runtime::call_part::exchange) {

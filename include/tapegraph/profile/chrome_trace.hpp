@@ -25,14 +25,17 @@ public:
             "\",\"ts\":" + io::json_number(start * 1e6) + ",\"dur\":" + io::json_number(seconds * 1e6) +
             ",\"tid\":1,\"args\":{" + arguments + "}");
     }
+    /// Adds a value of a counter at a time in seconds.
     void count(const char* name, double at, double value) {
         add(std::string("\"ph\":\"C\",\"name\":\"") + name + "\",\"ts\":" + io::json_number(at * 1e6) +
             ",\"args\":{\"bytes\":" + io::json_number(value) + "}");
     }
+    /// Gives the process or a thread its name.
     void name(const char* what, const std::string& text) {
         add(std::string("\"ph\":\"M\",\"name\":\"") + what +
             "\",\"tid\":1,\"args\":{\"name\":" + io::json_string(text) + "}");
     }
+    /// The file's text.
     std::string json() const { return "{\"traceEvents\":[\n" + events_ + "\n],\"displayTimeUnit\":\"ns\"}\n"; }
 
 private:
@@ -42,6 +45,7 @@ private:
     std::string events_;
 };
 
+/// What Chrome shows when a call is selected.
 inline std::string arguments_of(const call& c) {
     std::string s = "\"phase\":\"" + std::string(name_of(c.phase)) + "\"";
     const auto text = [&](const char* name, const std::string& value) {

@@ -26,6 +26,7 @@ namespace tapegraph::profiling {
 enum class counter { cycles, instructions, cache_misses, task_clock, page_faults };
 inline constexpr int counter_count = 5;
 
+/// The counter's name in tables and files.
 constexpr const char* name_of(counter c) {
     constexpr const char* names[]{"cycles", "instructions", "cache_misses", "task_clock_ns", "page_faults"};
     return names[static_cast<int>(c)];
@@ -35,6 +36,7 @@ constexpr const char* name_of(counter c) {
 struct counter_values {
     double at[counter_count]{};
 
+    /// The value of a counter.
     double operator[](counter c) const { return at[static_cast<int>(c)]; }
     counter_values& operator+=(const counter_values& other) {
         for (int i = 0; i < counter_count; ++i) at[i] += other.at[i];
@@ -71,6 +73,7 @@ public:
 #endif
     }
 
+    /// Whether the system lets this process read the counter.
     bool available(counter c) const { return error_[static_cast<int>(c)] == 0; }
     /// "", or why a counter is missing: "not available: ...".
     std::string missing(counter c) const {
@@ -83,6 +86,7 @@ public:
         return std::string("not available: ") + std::strerror(error);
     }
 
+    /// The counters of all threads so far; 0 for those that cannot be read.
     counter_values read() const {
         counter_values sum;
 #if TG_HAS_PERF_EVENTS

@@ -143,6 +143,7 @@ struct peaks {
             if (bytes <= r.bytes) return r.per_second;
         return bandwidth.empty() ? 0 : bandwidth.back().per_second;
     }
+    /// Bytes a second from memory, of the largest size that was measured.
     double memory_bandwidth() const { return bandwidth.empty() ? 0 : bandwidth.back().per_second; }
 
     /// The minimum seconds of a call; 0 if nothing is known. `half_rate`: for doubles.

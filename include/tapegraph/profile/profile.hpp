@@ -32,6 +32,7 @@ struct profile_options {
 
 namespace profiling {
 
+/// The device's peaks: those of the options, or measured.
 inline peaks peaks_for(const profile_options& options, const std::string& device) {
     peaks p;
     const bool known = options.peak_flops > 0 && options.bandwidth > 0;
@@ -41,6 +42,7 @@ inline peaks peaks_for(const profile_options& options, const std::string& device
     return p;
 }
 
+/// Adds a call to the sums of its layer.
 inline void add_to_layer(std::vector<layer>& layers, const call& c) {
     auto at = std::find_if(layers.begin(), layers.end(), [&](const layer& l) { return l.path == c.layer; });
     if (at == layers.end()) at = layers.insert(at, layer{c.layer});
@@ -55,6 +57,7 @@ inline void add_to_layer(std::vector<layer>& layers, const call& c) {
     at->bound += c.bound;
 }
 
+/// The tables' numbers from what was recorded.
 inline profile_result result_of(const recorder& r, const profile_options& options) {
     profile_result result;
     result.steps = r.steps();
@@ -144,6 +147,7 @@ private:
     kept_state state_;
 };
 
+/// Runs the steps and records them. The model is afterwards what it was, if `restore` says so.
 template <class Model, class... Columns>
 profile_result profile_steps(const profile_options& options, Model& model, const Columns&... columns) {
     const restored<Model> afterwards(model, options.restore);

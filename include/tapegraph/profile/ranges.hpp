@@ -20,6 +20,7 @@ struct range_hooks {
     void (*push)(const char* name) = nullptr;
     void (*pop)() = nullptr;
 };
+/// What opens and closes ranges: NVTX where its header is there, or a program's own.
 inline range_hooks& ranges() {
 #if TG_HAS_NVTX
     static range_hooks hooks{[](const char* name) { (void)nvtxRangePushA(name); }, [] { (void)nvtxRangePop(); }};
@@ -28,9 +29,11 @@ inline range_hooks& ranges() {
 #endif
     return hooks;
 }
+/// Opens a range of that name.
 inline void push_range(const char* name) {
     if (ranges().push != nullptr) ranges().push(name);
 }
+/// Closes the range opened last.
 inline void pop_range() {
     if (ranges().pop != nullptr) ranges().pop();
 }

@@ -22,6 +22,7 @@ public:
     }
     virtual ~recorder() = default;
 
+    /// A step begins; one that is not kept warms up.
     void begin_step(bool kept) {
         kept_ = kept;
         next_ = 0;
@@ -29,6 +30,7 @@ public:
         push_range("step");
         if (kept_) steps_.push_back({static_cast<int>(steps_.size()), now_(), 0});
     }
+    /// The step ends.
     void end_step() {
         if (kept_) steps_.back().seconds = now_() - steps_.back().start;
         pop_range();
@@ -59,16 +61,22 @@ public:
         return result;
     }
 
+    /// A call of a step, and what is known of it.
     struct row {
         call_key key;
         call facts;
         bool half_rate = false;
         int seen = -1; // the last step, including those that are not kept
     };
+    /// All calls in the order in which they first came.
     const std::vector<row>& rows() const { return rows_; }
+    /// Start and length of each step that was kept.
     const std::vector<sample>& steps() const { return steps_; }
+    /// The processor's counters, or nullptr if they were not asked for.
     const counters* counted() const { return counters_.get(); }
+    /// Bytes of the program's arena; 0 in eager mode.
     std::size_t arena_bytes() const { return arena_bytes_; }
+    /// The device's name.
     const std::string& device() const { return device_; }
 
 private:

@@ -15,6 +15,7 @@ namespace tapegraph {
 
 namespace profiling {
 
+/// The parts of a training step.
 enum class phase { ingestion, forward, backward, update };
 constexpr const char* name_of(phase p) {
     constexpr const char* names[]{"ingestion", "forward", "backward", "update"};
@@ -27,6 +28,7 @@ struct sample {
     double start = 0, seconds = 0;
 };
 
+/// The median; 0 of nothing.
 inline double median_of(std::vector<double> values) {
     if (values.empty()) return 0;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -38,6 +40,7 @@ inline double median_of(std::vector<double> values) {
 struct times {
     double median = 0, least = 0;
 };
+/// Median and minimum; 0 of nothing.
 inline times times_of(const std::vector<double>& seconds) {
     return {median_of(seconds), seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end())};
 }
@@ -102,6 +105,7 @@ struct profile_result {
             if (c.phase == p) sum += c.seconds.median;
         return sum;
     }
+    /// Floating-point operations of a step.
     double flops() const {
         double sum = 0;
         for (const profiling::call& c : calls) sum += c.flops;

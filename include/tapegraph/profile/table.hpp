@@ -18,9 +18,12 @@ namespace profiling {
 using tapegraph::detail::formatted, tapegraph::detail::shortened, tapegraph::detail::text_table,
     tapegraph::detail::with_prefix;
 
+/// Seconds as milliseconds with three digits.
 inline std::string milliseconds(double seconds) { return formatted("%.3f", seconds * 1e3); }
+/// A share as percent with one digit.
 inline std::string percent(double share) { return formatted("%.1f%%", 100 * share); }
 
+/// The line above the tables: steps, device, threads and times.
 inline std::string head_of(const profile_result& r) {
     std::string s = formatted("%d steps on %s, %d threads: median ", static_cast<int>(r.steps.size()), r.device.c_str(),
                               r.threads) +
@@ -38,6 +41,7 @@ inline std::string head_of(const profile_result& r) {
     return s + "\n";
 }
 
+/// The table of calls, the longest first.
 inline std::string calls_of(const profile_result& r, const table_options& options) {
     std::vector<const call*> shown;
     double sum = 0;
@@ -66,6 +70,7 @@ inline std::string calls_of(const profile_result& r, const table_options& option
     return s;
 }
 
+/// The table of layers.
 inline std::string layers_of(const profile_result& r) {
     text_table table({"ms", "forward", "backward", "update", "calls", "GFLOP", "MB", "reached", "layer"}, 1);
     for (const layer& l : r.layers)
@@ -76,6 +81,7 @@ inline std::string layers_of(const profile_result& r) {
     return table.text();
 }
 
+/// Which calls are far from the peaks, and what that costs.
 inline std::string off_the_bound_of(const profile_result& r) {
     const auto off = r.off_the_bound();
     double all = 0, seconds = 0;
@@ -92,6 +98,7 @@ inline std::string off_the_bound_of(const profile_result& r) {
     return s;
 }
 
+/// The line of the processor's counters.
 inline std::string counters_of(const profile_result& r) {
     counter_values sum;
     for (const call& c : r.calls) sum += c.counted;

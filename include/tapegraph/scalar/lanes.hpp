@@ -25,10 +25,12 @@ public:
         if (y.place.at >= adjoints_.size()) scalars::refuse_lanes();
         if (y.place.at != 0) adjoints_[y.place.at].value[lane] += amount;
     }
+    /// One backward sweep for all lanes.
     void sweep() {
         if (adjoints_.size() != tape_->statements() + 1) scalars::refuse_lanes();
         tape_->sweep(adjoints_.data(), {});
     }
+    /// The derivative by x in a lane. Throws argument_error if x is not on this tape.
     T operator()(const real<T>& x, int lane) const {
         tape_->require_own(x, "adjoint_lanes");
         if (x.place.at == 0) scalars::refuse_constant("adjoint_lanes");

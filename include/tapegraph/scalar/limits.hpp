@@ -19,6 +19,7 @@ template <class C, class Traits, class T, int N>
 std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, const jet<T, N>& x) {
     return out << x.value;
 }
+/// Reads a number; it is a constant to tapes.
 template <class C, class Traits, class T>
 std::basic_istream<C, Traits>& operator>>(std::basic_istream<C, Traits>& in, real<T>& x) {
     T value{};

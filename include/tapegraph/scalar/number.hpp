@@ -77,7 +77,9 @@ struct real {
     }
 
     // The interface that formulas use.
+    /// Whether a tape follows the number.
     constexpr bool on_a_tape() const { return place.at != 0; }
+    /// Hands the number's place on the tape to what records a statement.
     template <class Writer>
     TG_INLINE void write(Writer& writer, const T& seed) const {
         writer(place, seed);

@@ -87,6 +87,7 @@ TG_INLINE auto ldexp(const X& x, int exponent) {
     using plain = std::remove_cvref_t<decltype(scalars::innermost(x))>;
     return x * std::ldexp(plain(1), exponent);
 }
+/// x 2^exponent, as `ldexp`.
 template <differential_number X>
 TG_INLINE auto scalbn(const X& x, int exponent) {
     return ldexp(x, exponent);

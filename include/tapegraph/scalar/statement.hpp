@@ -110,6 +110,7 @@ struct statement : detail::arguments<std::index_sequence_for<X...>, X...> {
     TG_INLINE constexpr explicit statement(const T& value, const X&... x)
         : detail::arguments<std::index_sequence_for<X...>, X...>(x...), number(value) {}
 
+    /// The statement's value.
     TG_INLINE constexpr T value() const { return number; }
     template <arithmetic N>
     TG_INLINE constexpr explicit operator N() const {

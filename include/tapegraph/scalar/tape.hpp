@@ -75,6 +75,7 @@ public:
     }
     /// For several results: after clear_adjoints and add_adjoint of each, sweep carries them back.
     void clear_adjoints() { memory_.want_adjoints(state().statements + std::size_t{1}); }
+    /// Adds `amount` to the derivative that a backward sweep starts from at y.
     void add_adjoint(const real<T>& y, const T& amount) {
         require_own(y, "real_tape::backward");
         if (y.place.at >= memory_.adjoints.size()) clear_adjoints();
@@ -103,12 +104,15 @@ public:
 
     /// Between pause and resume results are constants and nothing is written.
     void pause() { state().room = 0, paused_ = true; }
+    /// Recording goes on after `pause`.
     void resume() { state().room = memory_.chunks[memory_.current].room, paused_ = false; }
+    /// Whether statements are not recorded at present.
     bool paused() const { return paused_; }
 
     /// The current end of the tape. rewind(position) discards what was recorded after it; numbers of later
     /// statements must not be used again, which is not checked.
     tape_position position() const { return {end_now(), state().tape}; }
+    /// Forgets what was recorded after the position. Throws argument_error for one of another tape or from later.
     void rewind(const tape_position& to) {
         scalars::recorder<T>& end = state();
         if (to.tape != end.tape || to.end.statements > end.statements) scalars::refuse_position();
@@ -165,7 +169,9 @@ public:
         return {value, scalars::record<T>(scalars::known_statement<T>{operands, slopes}, count)};
     }
 
+    /// Statements recorded so far.
     std::size_t statements() const { return state().statements; }
+    /// Operands of all statements recorded so far.
     std::size_t operands() const {
         std::size_t sum = state().used;
         for (std::size_t i = 0; i < memory_.current; ++i) sum += memory_.chunks[i].used;
@@ -173,6 +179,7 @@ public:
     }
     /// Bytes held for operands and adjoints, and the most there may be; beyond, recording throws out_of_memory.
     std::size_t bytes() const { return memory_.bytes(); }
+    /// Sets the most bytes there may be.
     void limit_bytes(std::size_t limit) { memory_.limit = limit; }
 
     /// Sweeps other adjoints than the tape's own (adjoint_lanes), back to a position.

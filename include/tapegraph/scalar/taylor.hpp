@@ -39,6 +39,7 @@ struct taylor {
         if constexpr (N > 0) t.coefficient[1] = T(1);
         return t;
     }
+    /// The coefficient of order 0.
     constexpr T value() const { return coefficient[0]; }
     /// The k-th derivative, k! coefficient[k].
     constexpr T derivative(int k) const {

@@ -90,7 +90,9 @@ const T& value_of_result(const Y& y) {
 
 } // namespace scalars
 
+/// The mode of functions of numbers that record.
 struct number_mode {
+    /// f's value and its derivative by each argument, by one recording and one sweep.
     template <class F, class... X>
     static auto value_and_gradient(const F& f, const X&... x) {
         using T = typename scalars::common_number<X...>::type;

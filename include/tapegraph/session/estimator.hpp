@@ -50,6 +50,7 @@ public:
         checkpoints_.begin(model_.step());
     }
 
+    /// The model that trains, evaluates and predicts.
     Model& model() { return model_; }
     /// Steps trained so far, including those of earlier programs.
     std::int64_t step() const { return model_.step(); }
@@ -112,6 +113,7 @@ public:
 
     /// Writes a checkpoint now.
     void save() { checkpoints_.write(model_.step(), writer()); }
+    /// Where and how often checkpoints are written.
     const checkpoint_options& options() const { return checkpoints_.options(); }
 
 private:

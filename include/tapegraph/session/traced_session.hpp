@@ -29,6 +29,7 @@ public:
     using any_outputs::any_outputs;
     using any_outputs::operator[];
     // An exact match: otherwise a text might be subscripted by the number to which results convert.
+    /// A fetched value by its name. Throws argument_error, which lists the names, for one that was not fetched.
     const any_tensor& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
     /// Throws argument_error if there are several, and shape_error for several elements.
     template <arithmetic T>

@@ -47,7 +47,9 @@ struct measured_result : step_result {
         return {found.values, shape(static_cast<int>(found.extents.size()), found.extents.data())};
     }
 
+    /// The array of that metric or state. Throws argument_error, which lists what exists, for another name.
     static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name);
+    /// The number of that name. Throws argument_error, which lists what exists, for another name.
     static double value_of(const std::vector<named_value>& known, std::string_view name);
 };
 

@@ -38,6 +38,7 @@ public:
         if (const double* const found = find(name)) return *found;
         refuse("log", name);
     }
+    /// Removes all values.
     void clear() { values_.clear(); }
     std::size_t size() const { return values_.size(); }
     auto begin() const { return values_.begin(); }

@@ -28,6 +28,7 @@ struct progress_value {
     double value;
 };
 
+/// How a progress line is shown.
 enum class progress_style {
     automatic, ///< in_place if the stream is a terminal
     in_place,  ///< one line, overwritten, at most ten times a second
@@ -51,6 +52,7 @@ inline std::string duration_text(double seconds) {
     return text;
 }
 
+/// One line on a terminal or in a log that says how far an epoch is, with named values and the time.
 class progress_line {
 public:
     using clock_function = double (*)(); ///< seconds since a fixed moment

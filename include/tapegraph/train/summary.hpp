@@ -13,6 +13,7 @@ namespace tapegraph {
 
 /// The layer table of a model: type, output shape and parameters of each layer, and totals.
 struct model_summary {
+    /// A layer: its path, what it is, the shape of its output and the elements of its variables.
     struct row {
         std::string path, type, output;
         std::int64_t parameters = 0;
@@ -21,6 +22,7 @@ struct model_summary {
     std::int64_t parameters = 0, trainable = 0;
     int variables = 0; ///< those of the model, without an optimizer's
 
+    /// The table as text, a line for each layer and the sums below.
     std::string text() const {
         std::size_t first = 18, second = 14;
         for (const row& r : rows) {

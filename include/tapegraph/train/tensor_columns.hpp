@@ -23,6 +23,7 @@ class tensor;
 template <class T>
 concept tensor_of_any_type = std::derived_from<T, any_tensor>;
 
+/// A tensor and the name of the column, input or output that it is.
 struct named_tensor {
     std::string name;
     any_tensor value;
@@ -55,6 +56,7 @@ public:
     any_outputs(std::vector<std::string> names, std::vector<any_tensor> values)
         : values_(std::move(values)), names_(std::move(names)) {}
     int size() const { return static_cast<int>(values_.size()); }
+    /// The outputs' names in their order; empty where the model has one without a name.
     const std::vector<std::string>& names() const { return names_; }
     auto begin() const { return values_.begin(); }
     auto end() const { return values_.end(); }

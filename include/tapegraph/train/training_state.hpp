@@ -65,6 +65,7 @@ public:
         for (const named_value& v : now) logs.set(v.name, v.value);
     }
 
+    /// Whether the optimizer has a learning rate that can be read and set.
     bool has_learning_rate() const { return rate_.get != nullptr; }
     /// The optimizer's `learning_rate`. Throws argument_error if it has none.
     double learning_rate() const {
@@ -91,7 +92,9 @@ public:
         if (!ends()) history.stopped_by = reason;
         history.interrupted = true;
     }
+    /// Whether a callback called `stop`.
     bool stopped() const { return stopped_; }
+    /// Whether training ends after this step, stopped or interrupted.
     bool ends() const { return stopped_ || history.interrupted; }
 
     /// Requests `on_checkpoint` of every callback, after all of them have seen this step or epoch:
@@ -107,10 +110,15 @@ public:
 
     /// The learning rate as files hold it.
     double stored_rate() const { return rate_.save(rate_.optimizer); }
+    /// Sets the learning rate, or the scale of its schedule, to what `stored_rate` returned.
     void restore_rate(double stored) { rate_.restore(rate_.optimizer, stored); }
+    /// Whether `request_checkpoint` was called and nothing was written yet.
     bool checkpoint_requested() const { return checkpoint_; }
+    /// Whether `resume` was called.
     bool resume_requested() const { return resume_; }
+    /// Whether `stop_on_interrupt` was called.
     bool interrupts_watched() const { return watch_; }
+    /// Says that the requested checkpoint is written.
     void checkpoint_done() { checkpoint_ = false; }
 
 private:

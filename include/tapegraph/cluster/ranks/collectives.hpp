@@ -20,7 +20,9 @@ public:
 
     /// `block` must stay valid until it is done.
     void start(std::span<const std::byte> block);
+    /// Whether all blocks have arrived.
     bool done() const { return state_ == state::idle; }
+    /// Waits for all blocks. Throws exchange_error when the deadline has passed.
     void wait() {
         if (!done()) ranks_->wait(*this, [this] { return done(); });
     }

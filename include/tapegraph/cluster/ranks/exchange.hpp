@@ -36,6 +36,7 @@ namespace distributed {
 /// A pair of messages in flight, until test or wait returns it.
 struct request {
     int slot = -1;
+    /// Whether it stands for a message that was started.
     bool valid() const { return slot >= 0; }
 };
 
@@ -67,12 +68,15 @@ public:
     exchange& operator=(const exchange&) = delete;
     virtual ~exchange() = default;
 
+    /// The number of this participant, from 0.
     int rank() const { return rank_; }
     int size() const { return size_; }
     /// The rank that writes files: checkpoints, logs, events. 0, unless a tg::server selects
     /// another.
     int chief() const { return chief_; }
+    /// Whether this rank writes files and logs.
     bool is_chief() const { return rank_ == chief_; }
+    /// Says which rank writes files and logs. Throws range_error if there is none.
     void set_chief(int rank) {
         if (rank < 0 || rank >= size_)
             throw range_error("exchange: no rank " + std::to_string(rank) + " among " + std::to_string(size_) +
@@ -130,6 +134,7 @@ public:
 
     /// Seconds until a silent peer is an error.
     double deadline() const { return deadline_; }
+    /// Seconds after which a wait fails. Throws argument_error unless they are positive.
     void set_deadline(double seconds) {
         if (!(seconds > 0))
             throw argument_error("exchange: a deadline of " + std::to_string(seconds) + " s; expected more than 0");
@@ -137,6 +142,7 @@ public:
     }
     /// The step named in errors.
     std::int64_t step() const { return step_; }
+    /// The step that messages name when a wait fails.
     void set_step(std::int64_t step) { step_ = step; }
     /// The number of bytes sent so far.
     std::int64_t bytes_sent() const { return bytes_sent_; }
@@ -145,7 +151,9 @@ public:
     virtual double now() const { return tapegraph::detail::steady_seconds(); }
     /// Allocates memory for received summands: the CPU's, unless a transport moves device memory.
     virtual void* take(std::size_t bytes) { return ::operator new(bytes); }
+    /// Returns memory that the exchange has allocated.
     virtual void give_back(void* at) noexcept { ::operator delete(at); }
+    /// sum = left + right for `count` elements, on the device that has them.
     virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
         kind.add(sum, left, right, count);
     }
@@ -216,6 +224,7 @@ public:
     scoped_request(const scoped_request&) = delete;
     scoped_request& operator=(const scoped_request&) = delete;
     ~scoped_request() { ranks_->cancel(of_); }
+    /// Waits until the message has arrived.
     void wait() { ranks_->wait(of_); }
 
 private:

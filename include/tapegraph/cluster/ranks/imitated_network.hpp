@@ -71,6 +71,7 @@ private:
 class imitated_network {
 public:
     imitated_network(int size, imitated_link link);
+    /// The exchange of a rank, from 0.
     imitated_exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
 
     /// Waits for a rank's first turn.

@@ -74,6 +74,7 @@ public:
         find(library, functions_.receive, "ncclRecv");
     }
 
+    /// The functions of NCCL that were found.
     const nccl_functions& functions() const { return functions_; }
     /// "2.32.3".
     const std::string& version() const { return version_; }

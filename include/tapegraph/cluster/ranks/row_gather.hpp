@@ -27,7 +27,9 @@ public:
         indices_.start(std::as_bytes(indices));
         rows_.start(std::as_bytes(rows));
     }
+    /// Whether all rows have arrived.
     bool done() const { return indices_.done() && rows_.done(); }
+    /// Waits for all rows.
     void wait() {
         indices_.wait();
         rows_.wait();

@@ -23,6 +23,7 @@ public:
     explicit thread_group(int size);
 
     int size() const { return size_; }
+    /// The exchange of a thread, from 0.
     exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
 
     /// Ends the job: all later and waiting operations of ranks throw exchange_error with this
@@ -33,6 +34,7 @@ public:
         reason_ = why;
         aborted_.store(true, std::memory_order_release);
     }
+    /// Whether a thread has given up, so that the others stop waiting for it.
     bool aborted() const { return aborted_.load(std::memory_order_acquire); }
 
 private:

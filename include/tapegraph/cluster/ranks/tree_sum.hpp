@@ -71,9 +71,13 @@ public:
         state_ = state::idle;
     }
 
+    /// Elements that are summed.
     std::size_t count() const { return count_; }
+    /// What messages call the sum.
     const std::string& label() const { return label_; }
+    /// The elements that this rank sums before they are shared.
     slice own() const { return slice_of(ranks_->rank()); }
+    /// The elements that a rank sums before they are shared.
     slice slice_of(int rank) const { return distributed::slice_of(count_, rank, ranks_->size()); }
 
     /// All ranks get the whole sum, in place of their contributions.
@@ -88,6 +92,7 @@ public:
     /// Each rank contributes its own slice, in place; all get all of them.
     void start_all_gather(void* data) { begin(data, state::gather, false); }
 
+    /// Whether no sum is under way.
     bool done() const { return state_ == state::idle; }
     /// Waits until it is done. Throws exchange_error at the deadline.
     void wait() {

@@ -87,6 +87,8 @@ public:
     eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
         : eager_scope(context), found_(found) {}
 
+    /// Asks for a step of optimizer `Optimizer` on the variables whose path or scope matches `variables`, to make the
+    /// scalar `loss` smaller.
     template <int Optimizer = 0, tensor_like E>
     void minimize(const E& loss, std::string_view variables = "*",
                   std::source_location where = std::source_location::current()) const {

@@ -16,6 +16,7 @@
 
 namespace tapegraph::data::images {
 
+/// What pixels get whose place lies outside of the image.
 struct affine_options {
     tapegraph::fill_mode fill_mode = fill_mode::reflect;
     double fill_value = 0; ///< for `constant`

@@ -45,6 +45,7 @@ inline box center_box(std::int64_t of_height, std::int64_t of_width, std::int64_
     detail::check_part("center_crop", height, width, of_height, of_width);
     return {(of_height - height) / 2, (of_width - width) / 2, height, width};
 }
+/// The middle height x width pixels; shape_error if the image is smaller.
 template <image_like I>
 auto center_crop(const I& x, std::int64_t height, std::int64_t width) {
     return crop(x, center_box(view_of(x).height, view_of(x).width, height, width));
@@ -59,6 +60,7 @@ inline box random_box(std::int64_t of_height, std::int64_t of_width, std::int64_
     const auto left = random.below(static_cast<std::uint64_t>(of_width - width) + 1);
     return {static_cast<std::int64_t>(top), static_cast<std::int64_t>(left), height, width};
 }
+/// height x width pixels from a place drawn uniformly; shape_error if the image is smaller.
 template <image_like I>
 auto random_crop(const I& x, std::int64_t height, std::int64_t width, counter_random& random) {
     return crop(x, random_box(view_of(x).height, view_of(x).width, height, width, random));

@@ -56,6 +56,7 @@ template <image_like I>
 image<pixel_of<I>> random_flip_left_right(const I& x, counter_random& random) {
     return random.uniform() < 0.5 ? flip_left_right(x) : copy(x);
 }
+/// The image upside down with probability 1/2, otherwise a copy.
 template <image_like I>
 image<pixel_of<I>> random_flip_up_down(const I& x, counter_random& random) {
     return random.uniform() < 0.5 ? flip_up_down(x) : copy(x);

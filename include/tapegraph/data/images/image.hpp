@@ -49,8 +49,11 @@ struct image_view {
         return {pixels, height, width, channels, row_stride};
     }
 
+    /// The first value of row y, from 0 at the top, unchecked.
     T* row(std::int64_t y) const { return pixels + y * row_stride; }
+    /// Channel c of the pixel in row y and column x, unchecked.
     T& at(std::int64_t y, std::int64_t x, std::int64_t c = 0) const { return row(y)[x * channels + c]; }
+    /// Values in a row: width times channels.
     std::int64_t row_size() const { return width * channels; }
     std::int64_t size() const { return height * width * channels; }
 };
@@ -82,8 +85,10 @@ struct image {
     image(rgb_image decoded) requires(std::is_same_v<T, std::uint8_t>)
         : height(decoded.height), width(decoded.width), channels(3), pixels(std::move(decoded.pixels)) {}
 
+    /// The image as a view that neither owns nor copies pixels.
     image_view<T> view() { return {pixels.data(), height, width, channels}; }
     image_view<const T> view() const { return {pixels.data(), height, width, channels}; }
+    /// Channel c of the pixel in row y and column x, unchecked.
     T& at(std::int64_t y, std::int64_t x, std::int64_t c = 0) {
         return pixels[static_cast<std::size_t>((y * width + x) * channels + c)];
     }
@@ -93,6 +98,7 @@ struct image {
     bool operator==(const image&) const = default;
 };
 
+/// A view of what has pixels, an image or a view itself.
 template <pixel T>
 image_view<const T> view_of(const image<T>& x) {
     return x.view();
@@ -186,6 +192,7 @@ TG_VECTORISES void to_float_into(const I& x, image_view<float> to) {
         for (std::int64_t i = 0; i < size; ++i) out[i] = static_cast<float>(row[i]) * unit;
     }
 }
+/// Bytes as floats, 255 becoming 1.
 template <image_like I>
     requires std::is_same_v<pixel_of<I>, std::uint8_t> image<float> to_float(const I& x) {
         const auto from = view_of(x);

@@ -15,6 +15,7 @@
 
 namespace tapegraph::data::images {
 
+/// Options of `resize`.
 struct resize_options {
     resize_method method = resize_method::bilinear;
     /// Average when an image shrinks, for bilinear and bicubic. The default is TensorFlow's; Pillow

@@ -14,6 +14,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `bucket_by_length`: which lengths are batched together.
 struct bucket_options {
     /// Bucket i takes lengths from boundaries[i - 1] up to but excluding boundaries[i].
     std::vector<std::int64_t> boundaries{};

@@ -184,6 +184,7 @@ struct in_file {
     files::path path;
     template <class E>
     using store = detail::file_store<E>;
+    /// The store of elements of type E that a cache fills and reads.
     template <class E>
     store<E> make() const {
         io::detail::remove_unfinished_once(path.parent_path());

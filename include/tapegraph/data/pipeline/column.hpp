@@ -34,6 +34,7 @@ namespace detail {
 template <class T, class Write>
 inline constexpr bool is_record<written_values<T, Write>> = false;
 }
+/// A column of those extents whose values `write` puts into the batch's memory, with no copy in between.
 template <class T, class Write>
 written_values<T, Write> written(std::vector<std::int64_t> extents, Write write) {
     return {std::move(extents), std::move(write)};

@@ -17,6 +17,7 @@ namespace tapegraph::data {
 /// One thread fewer than the machine has cores, which is left to the training step; at least one.
 inline constexpr int automatic_threads = -1;
 
+/// Options of `map`: threads, and whether the order is kept.
 struct map_options {
     int threads = 0;           ///< threads that call the function; 0: the requesting thread; automatic_threads
     bool deterministic = true; ///< false: elements in the order of completion, if threads > 1

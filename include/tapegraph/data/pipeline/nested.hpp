@@ -15,6 +15,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `interleave`: how sets take turns.
 struct interleave_options {
     std::int64_t cycle = 4; ///< sets that take turns
     std::int64_t block = 1; ///< elements that each yields per turn

@@ -18,6 +18,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `padded_batch`: what short elements are filled with, and up to which extents.
 struct padded_options {
     std::vector<double> padding{}; ///< per column; empty: 0
     std::vector<std::vector<std::int64_t>>

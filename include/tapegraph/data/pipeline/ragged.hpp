@@ -24,7 +24,9 @@ struct ragged {
     tensor<T> values;                ///< [total]
     tensor<std::int64_t> row_splits; ///< [rows + 1], from 0 to the total
 
+    /// The number of rows.
     std::int64_t rows() const { return row_splits.size() - 1; }
+    /// Row i, from 0, unchecked.
     std::span<const T> row(std::int64_t i) const {
         const std::int64_t* const at = row_splits.data() + i;
         return {values.data() + at[0], static_cast<std::size_t>(at[1] - at[0])};

@@ -35,11 +35,13 @@
 
 namespace tapegraph::data {
 
+/// Options of `shuffle`.
 struct shuffle_options {
     std::int64_t buffer = 0; ///< elements to choose from; 0: all, read before the first one is returned
     bool each_epoch = true;  ///< a different order in every epoch
 };
 
+/// Options of `batch`: the shapes of a batch's columns.
 struct batch_layout {
     bool drop_remainder = false;                            ///< omit an incomplete last batch
     std::vector<std::vector<std::int64_t>> record_shapes{}; ///< per column; empty: as in the first record
@@ -185,6 +187,7 @@ public:
     auto named(std::vector<std::string> names) const {
         return over(detail::named_stage<Stage>{{stage_}, std::move(names)});
     }
+    /// Names the columns of the elements, as model inputs and metrics call them.
     template <fixed_string... Names>
     auto as() const {
         return named({std::string(Names.view())...});
@@ -218,6 +221,7 @@ public:
     /// For fit, evaluate and predict. NOLINTNEXTLINE: implicit, for model.fit(set)
     operator dataset() const { return dataset(detail::batches_of(stage_, report_)); }
 
+    /// The last stage of the pipeline.
     const Stage& stage() const { return stage_; }
 
     set(const set& other) : set(other.stage_) {}

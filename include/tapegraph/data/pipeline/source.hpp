@@ -48,6 +48,7 @@ concept opened_source = std::copy_constructible<S> && requires(const S& s) {
     *s.open().next();
     { s.open().next().has_value() } -> std::same_as<bool>;
 };
+/// What a pipeline can start from: elements by index, or opened anew for every epoch.
 template <class S>
 concept pipeline_source = indexed_source<S> || opened_source<S>;
 

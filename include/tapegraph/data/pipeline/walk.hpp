@@ -23,6 +23,7 @@ struct pipeline_position {
     std::int64_t element = 0;
 
     bool operator==(const pipeline_position&) const = default;
+    /// The place for messages: "epoch 2 element 17".
     std::string text() const { return "epoch " + std::to_string(epoch) + " element " + std::to_string(element); }
     /// Parses the result of text(). Throws data_error for other text.
     static pipeline_position parse(std::string_view text);
@@ -114,9 +115,11 @@ public:
     /// argument_error for a one-shot walk that has started, and if elements have no fixed order.
     void restore(const pipeline_position& p) { go_to(p); }
 
+    /// The epoch that is walked, from 0.
     std::uint64_t epoch() const { return position_.epoch; }
     /// Time spent in next() since the epoch began.
     double wait_seconds() const { return waited_; }
+    /// The last stage of the pipeline.
     const Stage& stage() const { return *stage_; }
 
 private:

@@ -16,6 +16,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `window`: length of windows and the distance between them, in elements.
 struct window_options {
     std::int64_t size = 1;
     std::int64_t shift = 0;      ///< from one window's first element to that of the next one; 0: size

@@ -26,6 +26,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `arrow_table::dataset`: which columns, and what replaces nulls.
 struct arrow_options {
     std::vector<std::string> columns{}; ///< empty: all, which must all be numeric
     std::optional<double> null_value{}; ///< replaces nulls; without it a null is an error
@@ -41,6 +42,7 @@ public:
 
     /// The number of records.
     std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+    /// The names of the columns, in their order.
     std::vector<std::string> names() const {
         std::vector<std::string> all;
         for (std::int64_t c = 0; c < schema_->n_children; ++c)
@@ -75,6 +77,7 @@ private:
     std::vector<std::int64_t> ends_;
 };
 
+/// Records read from the table's own memory.
 class arrow_table::table_source final : public source {
 public:
     table_source(arrow_table table, std::vector<std::int64_t> chosen, std::optional<double> null_value)
@@ -82,6 +85,7 @@ public:
         for (const std::int64_t c : chosen_) columns_.push_back(detail::arrow_spec(*table_.schema_->children[c]));
     }
     std::int64_t size() const override { return table_.size(); }
+    /// The chosen columns, one number each.
     const std::vector<column_spec>& columns() const override { return columns_; }
     void fill(std::int64_t record, std::span<std::byte* const> places) const override {
         std::size_t low = 0, high = table_.ends_.size() - 1;

@@ -20,6 +20,7 @@
 
 namespace tapegraph::data {
 
+/// The five files for training, or the one for testing.
 enum class cifar10_part { train, test };
 
 /// Reads batch files one after the other, as floats in [0, 1], [count, 32, 32, 3]. Throws data_error naming file and

@@ -26,6 +26,7 @@
 
 namespace tapegraph::data {
 
+/// The type of a feature's values: tf.train.Feature has lists of bytes, floats and 64-bit integers.
 enum class feature_kind : std::uint8_t { none, bytes, floats, integers };
 
 /// A list of values of one kind. `none` is a feature that was set but never filled, or an empty
@@ -52,7 +53,9 @@ feature bytes_feature(const Text& value) {
 inline feature bytes_feature(std::vector<std::string> values) {
     return {feature_kind::bytes, std::move(values), {}, {}};
 }
+/// A feature of floats.
 inline feature float_feature(std::vector<float> values) { return {feature_kind::floats, {}, std::move(values), {}}; }
+/// A feature of 64-bit integers.
 inline feature int64_feature(std::vector<std::int64_t> values) {
     return {feature_kind::integers, {}, {}, std::move(values)};
 }
@@ -90,6 +93,7 @@ public:
             if (known == name) return &held;
         return nullptr;
     }
+    /// All features by name, in the order in which they were set.
     const std::vector<std::pair<std::string, feature>>& features() const { return features_; }
     // Nvcc accepts no default here.
     bool operator==(const example& other) const { return features_ == other.features_; }
@@ -105,6 +109,7 @@ struct sequence_example {
     bool operator==(const sequence_example&) const = default;
 };
 
+/// The kind's word in messages.
 inline const char* name_of(feature_kind kind) {
     switch (kind) {
     case feature_kind::bytes: return "bytes";
@@ -275,6 +280,7 @@ inline example parse_example(std::string_view bytes) {
     });
 }
 
+/// Reads a serialised tf.train.SequenceExample. Throws data_error for bytes that are none.
 inline sequence_example parse_sequence_example(std::string_view bytes) {
     return detail::as_message("tf.train.SequenceExample", [&] {
         sequence_example all;

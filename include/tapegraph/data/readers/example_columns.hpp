@@ -34,6 +34,7 @@ struct fixed_feature {
     std::optional<double> default_value{};
 };
 
+/// Reads features of serialised tf.train.Example messages into columns of fixed shapes.
 class example_parser {
 public:
     /// Throws shape_error for impossible shapes, argument_error for two features of one name,
@@ -52,7 +53,9 @@ public:
         }
     }
 
+    /// The columns of the data set, in the order of the features.
     const std::vector<column_spec>& columns() const { return columns_; }
+    /// The features as they were given.
     const std::vector<fixed_feature>& features() const { return features_; }
 
     /// Writes feature i's values to places[i]. Throws data_error that names the feature, its

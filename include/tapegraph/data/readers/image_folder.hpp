@@ -21,11 +21,13 @@
 
 namespace tapegraph::data {
 
+/// How files of a folder are ordered.
 enum class file_order {
     natural,      ///< compare numbers by value: cat.2.png before cat.10.png
     lexicographic ///< compare bytes: cat.10.png before cat.2.png
 };
 
+/// Options of `read_image_folder`.
 struct image_folder_options {
     std::int64_t height = 0, width = 0; ///< 0 and 0: as the first image; all must agree unless `resize`
     bool resize = false;                ///< resize every image to height x width instead of refusing other sizes

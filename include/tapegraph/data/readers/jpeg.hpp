@@ -23,10 +23,12 @@
 
 namespace tapegraph::data {
 
+/// An image's size in pixels.
 struct jpeg_size {
     std::int64_t height = 0, width = 0;
 };
 
+/// Options of `decode_jpeg`.
 struct jpeg_options {
     /// Decode at 1/2, 1/4 or 1/8 of the size if that still has at least this many rows and columns;
     /// 0: full size.
@@ -152,6 +154,7 @@ inline void decode_jpeg_into(std::span<const std::uint8_t> file, images::image<s
     if (header.four_inks) detail::inks_to_rgb(inks, to.pixels.data());
 }
 
+/// The image [height, width, 3], red, green and blue. Throws data_error for a damaged file.
 inline images::image<std::uint8_t> decode_jpeg(std::span<const std::uint8_t> file, const jpeg_options& options = {}) {
     images::image<std::uint8_t> decoded;
     decode_jpeg_into(file, decoded, options);

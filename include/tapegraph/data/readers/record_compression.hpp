@@ -13,6 +13,7 @@
 
 namespace tapegraph::data {
 
+/// How a file of records is compressed as a whole.
 enum class record_compression : std::uint8_t { automatic, none, gzip, zlib };
 
 namespace detail {

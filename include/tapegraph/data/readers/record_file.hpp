@@ -28,6 +28,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `record_file` and `record_files`.
 struct record_file_options {
     /// Detected from the content by default. Compressed files are decompressed into memory;
     /// record_stream.hpp reads them piece by piece.
@@ -69,6 +70,7 @@ public:
     }
 
     std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+    /// The path as it was given.
     const std::string& path() const { return file_->name(); }
     /// The position of record n, for errors.
     io::record_place place(std::int64_t record) const {
@@ -135,6 +137,7 @@ public:
         read(record, data);
         return data;
     }
+    /// File, number and byte of a record, for messages. Throws range_error if there is none.
     io::record_place place(std::int64_t record) const {
         const auto [file, number] = find(record);
         return files_[file].place(number);
@@ -142,7 +145,9 @@ public:
 
     /// As a pipeline source: data::from(records) is a set of the records' bytes.
     static constexpr const char* name = "records";
+    /// The bytes of a record: what a pipeline reads.
     std::string at(std::int64_t record) const { return read(record); }
+    /// File, number and byte of a record as text.
     std::string origin(std::int64_t record) const { return place(record).text(); }
 
 private:
@@ -184,6 +189,8 @@ public:
         if (buffer_.size() >= buffer_bytes) flush(false);
     }
     std::int64_t size() const { return written_; }
+    /// Writes what is left and gives the file its name; without it nothing appears. Throws argument_error when called
+    /// twice.
     void commit() {
         if (done_) throw argument_error("record_file_writer.commit: the file is committed");
         flush(true);

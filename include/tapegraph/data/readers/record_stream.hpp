@@ -28,6 +28,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `record_stream`.
 struct record_stream_options {
     record_compression compression = record_compression::automatic; ///< detected from the content by default
     bool check = true; ///< verify each record's data checksum; the checksums of lengths are always verified

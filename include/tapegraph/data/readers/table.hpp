@@ -32,6 +32,7 @@ enum class csv_kind : std::uint8_t {
 /// omission of the row.
 enum class csv_missing : std::uint8_t { error, fill, drop };
 
+/// What a column of a CSV file is read as.
 struct csv_column_kind {
     std::string column;
     csv_kind kind = csv_kind::automatic;
@@ -42,6 +43,7 @@ struct csv_category {
     std::vector<std::string> words{};
 };
 
+/// Options of `read_csv`.
 struct csv_options {
     std::vector<std::string> features{}; ///< names of columns; empty: all but the label
     std::string label{};                 ///< the last column of the data set; empty: none
@@ -56,6 +58,7 @@ struct csv_options {
     io::csv_reader_options csv{};
 };
 
+/// What `read_csv` returns: the records and the words behind their numbers.
 struct csv_data {
     dataset records;                        ///< columns named as in the file: features, followed by the label
     std::vector<std::string> features{};    ///< names of the numeric features, in the order of the joined column

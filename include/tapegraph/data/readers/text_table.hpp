@@ -16,6 +16,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `read_text_table`.
 struct text_table_options {
     std::string text = "text", label = "label"; ///< names of the columns
     std::vector<std::string> classes{}; ///< the label names, in order; empty: those in the file, sorted by bytes

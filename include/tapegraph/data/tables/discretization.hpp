@@ -76,7 +76,9 @@ public:
     discretization(const quantile_summary& seen, std::int64_t num_bins, output_mode mode = output_mode::index)
         : discretization(seen.boundaries(num_bins), mode) {}
 
+    /// The ends of the bins, in ascending order; n boundaries make n + 1 bins.
     const std::vector<double>& boundaries() const { return boundaries_; }
+    /// How bins are encoded.
     output_mode mode() const { return mode_; }
     /// The number of bins.
     std::int64_t depth() const { return static_cast<std::int64_t>(boundaries_.size()) + 1; }
@@ -90,6 +92,7 @@ public:
         return static_cast<std::int32_t>(value != value ? boundaries_.end() - boundaries_.begin()
                                                         : place - boundaries_.begin());
     }
+    /// The bin of each value, from 0.
     template <class T>
     std::vector<std::int32_t> indices_of(const std::vector<T>& values) const {
         std::vector<std::int32_t> result;
@@ -99,11 +102,13 @@ public:
 
     /// The number of output values for a record of `count`, and the record encoded by the mode.
     std::int64_t output_size(std::int64_t count) const { return encoded_size(mode_, count, depth()); }
+    /// Encodes a record into `out`, which has `output_size` elements.
     template <class T, class Out>
     void apply(std::span<const T> record, std::span<Out> out) const {
         const auto indices = indices_of(std::vector<T>(record.begin(), record.end()));
         encode_indices(std::span<const std::int32_t>(indices), mode_, depth(), out);
     }
+    /// The encoded record.
     template <class T>
     std::vector<float> operator()(const std::vector<T>& record) const {
         std::vector<float> out(static_cast<std::size_t>(output_size(static_cast<std::int64_t>(record.size()))));
@@ -111,12 +116,14 @@ public:
         return out;
     }
 
+    /// The state as JSON, which `from_json` reads.
     std::string to_json() const {
         detail::state_writer state("discretization");
         state.numbers("boundaries", boundaries_);
         state.word("mode", name_of(mode_));
         return state.text();
     }
+    /// The layer of a state. Throws data_error, which names `origin`, for text that is none.
     static discretization from_json(std::string_view text, const std::string& origin = "discretization");
 
 private:

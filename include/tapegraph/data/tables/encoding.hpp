@@ -68,6 +68,7 @@ void encode_indices(std::span<const Index> indices, output_mode mode, std::int64
     }
 }
 
+/// Options of `category_encoding`.
 struct category_encoding_options {
     std::int64_t num_tokens = 0;
     output_mode mode = output_mode::multi_hot; ///< one_hot, multi_hot or count
@@ -86,6 +87,7 @@ public:
     explicit category_encoding(...) = delete;
     explicit category_encoding(options chosen);
 
+    /// The options it was made with.
     const options& settings() const { return options_; }
     /// The number of values for a record of `count` indices.
     std::int64_t output_size(std::int64_t count) const {

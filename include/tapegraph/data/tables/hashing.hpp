@@ -22,6 +22,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `hashing`.
 struct hashing_options {
     std::int64_t num_bins = 0;               ///< including that of mask_value
     std::optional<std::string> mask_value{}; ///< gets bin 0, the others then those from 1 on
@@ -42,7 +43,9 @@ public:
     explicit hashing(...) = delete;
     explicit hashing(hashing_options options);
 
+    /// The options it was made with.
     const hashing_options& options() const { return options_; }
+    /// The number of bins.
     std::int64_t depth() const { return options_.num_bins; }
     std::int64_t index_of(std::string_view word) const;
     std::int64_t index_of(std::integral auto number) const {
@@ -54,6 +57,7 @@ public:
             throw range_error("hashing: " + std::to_string(number) + " is not a whole number");
         return index_of(static_cast<std::int64_t>(number));
     }
+    /// The bin of each value, from 0.
     template <class T>
     std::vector<std::int64_t> indices_of(const std::vector<T>& values) const {
         std::vector<std::int64_t> result;
@@ -61,13 +65,16 @@ public:
         return result;
     }
 
+    /// Numbers of an encoded record of `count` values.
     std::int64_t output_size(std::int64_t count) const { return encoded_size(options_.mode, count, depth()); }
+    /// Encodes a record into `out`, which has `output_size` elements.
     template <class T, class Out>
     void apply(std::span<const T> record, std::span<Out> out) const {
         std::vector<std::int64_t> indices;
         for (const T& value : record) indices.push_back(index_of(value));
         encode_indices(std::span<const std::int64_t>(indices), options_.mode, depth(), out);
     }
+    /// The encoded record.
     template <class T>
     std::vector<float> operator()(const std::vector<T>& record) const {
         std::vector<float> out(static_cast<std::size_t>(output_size(static_cast<std::int64_t>(record.size()))));
@@ -87,12 +94,14 @@ public:
     crossed_value(const char* word) : crossed_value(std::string_view(word)) {}
     crossed_value(std::integral auto number) : hash_(static_cast<std::uint64_t>(static_cast<std::int64_t>(number))) {}
 
+    /// The hash of all values of the cross.
     std::uint64_t hash() const { return hash_; }
 
 private:
     std::uint64_t hash_;
 };
 
+/// Options of `hashed_crossing`.
 struct hashed_crossing_options {
     std::int64_t num_bins = 0;
     output_mode mode = output_mode::index; ///< index or one_hot
@@ -110,7 +119,9 @@ public:
     explicit hashed_crossing(...) = delete;
     explicit hashed_crossing(hashed_crossing_options options);
 
+    /// The options it was made with.
     const hashed_crossing_options& options() const { return options_; }
+    /// The number of bins.
     std::int64_t depth() const { return options_.num_bins; }
     /// The order of the columns matters. Throws argument_error for fewer than two.
     std::int64_t index_of(std::span<const crossed_value> values) const;

@@ -22,6 +22,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `string_lookup` and `integer_lookup`.
 template <class Token>
 struct lookup_options {
     std::int64_t max_tokens = 0; ///< size of the vocabulary, including mask and unknown ones; 0: no limit
@@ -37,10 +38,12 @@ struct lookup_options {
 template <class Token>
 class lookup_counter {
 public:
+    /// How often a token occurs, and in how many records.
     struct counts {
         std::int64_t values = 0, records = 0;
         std::int64_t last = -1; ///< the last record that contained it
     };
+    /// Counts the tokens of a record.
     void add(std::span<const Token> record) {
         for (const Token& each : record) {
             counts& place = counts_[each];
@@ -50,7 +53,9 @@ public:
         ++records_;
     }
     void add(const std::vector<Token>& record) { add(std::span<const Token>(record)); }
+    /// Records added so far.
     std::int64_t records() const { return records_; }
+    /// The counts of all tokens, in the order of the tokens.
     const std::map<Token, counts>& words() const { return counts_; }
 
 private:
@@ -92,6 +97,7 @@ public:
     basic_lookup(options_type options, const lookup_counter<Token>& seen)
         : basic_lookup(learned(std::move(options), seen)) {}
 
+    /// The options it was made with.
     const options_type& options() const { return options_; }
     /// Excludes mask and unknown.
     const std::vector<Token>& vocabulary() const { return vocabulary_; }
@@ -119,6 +125,7 @@ public:
             throw range_error("lookup: " + text_of(Token(token)) + " is not in the vocabulary");
         return mask_places() + share_of(token);
     }
+    /// The index of each token, as `index_of` gives it.
     std::vector<std::int64_t> indices_of(const std::vector<Token>& tokens) const {
         std::vector<std::int64_t> result;
         for (const Token& each : tokens) result.push_back(index_of(each));
@@ -131,6 +138,7 @@ public:
         return index < mask_places() ? *options_.mask_token : options_.oov_token;
     }
 
+    /// Numbers of an encoded record of `count` tokens.
     std::int64_t output_size(std::int64_t count) const { return encoded_size(options_.mode, count, depth()); }
     /// Encodes a record by the mode.
     template <class T, class Out>
@@ -147,12 +155,14 @@ public:
         for (std::size_t i = 0; i < weights.size(); ++i)
             out[i] = static_cast<Out>(static_cast<double>(out[i]) * weights[i]);
     }
+    /// The encoded record.
     std::vector<float> operator()(const std::vector<Token>& record) const {
         std::vector<float> out(static_cast<std::size_t>(output_size(static_cast<std::int64_t>(record.size()))));
         apply(std::span<const Token>(record), std::span<float>(out));
         return out;
     }
 
+    /// Options and vocabulary as JSON, which `from_json` reads.
     std::string to_json() const {
         detail::state_writer state(kind());
         state.integer("max_tokens", options_.max_tokens);
@@ -165,6 +175,7 @@ public:
         if (!weights_.empty()) state.numbers("idf_weights", weights_);
         return state.text();
     }
+    /// The lookup of a state. Throws data_error, which names `origin`, for text that is none.
     static basic_lookup from_json(std::string_view text, const std::string& origin = "lookup") {
         options_type options;
         std::vector<Token> vocabulary, mask, oov;

@@ -20,10 +20,14 @@ namespace tapegraph::data {
 /// is lost for a large mean. Those of two parts can be merged (Chan et al., 1979).
 class column_statistics {
 public:
+    /// The number of columns; 0 before the first record.
     std::int64_t columns() const { return static_cast<std::int64_t>(mean_.size()); }
     std::int64_t count() const { return count_; } ///< records
+    /// The mean of each column.
     const std::vector<double>& mean() const { return mean_; }
+    /// The smallest value of each column.
     const std::vector<double>& minimum() const { return minimum_; }
+    /// The largest value of each column.
     const std::vector<double>& maximum() const { return maximum_; }
     /// The population variance (divided by the number of records), as in Keras.
     std::vector<double> variance() const {
@@ -84,7 +88,9 @@ private:
 /// record has as many values as there are columns; with one column, any number.
 class column_scaling {
 public:
+    /// The number of columns of a record.
     std::int64_t columns() const { return static_cast<std::int64_t>(offset_.size()); }
+    /// As many numbers as the record has.
     std::int64_t output_size(std::int64_t count) const { return count; }
 
     /// Throws shape_error if the record's number of values differs from the number of columns.
@@ -105,6 +111,7 @@ public:
             out[i] = static_cast<Out>((static_cast<double>(scaled[i]) - low_) / factor_[c] + offset_[c]);
         }
     }
+    /// The scaled record.
     template <class T>
     std::vector<float> operator()(const std::vector<T>& record) const {
         std::vector<float> out(record.size());
@@ -140,9 +147,12 @@ public:
     normalization(std::vector<double> mean, std::vector<double> variance)
         : column_scaling(mean, factors(mean, variance), 0), mean_(std::move(mean)), variance_(std::move(variance)) {}
 
+    /// What is subtracted from each column.
     const std::vector<double>& mean() const { return mean_; }
+    /// The square of what each column is divided by.
     const std::vector<double>& variance() const { return variance_; }
 
+    /// The state as JSON, which `from_json` reads.
     std::string to_json() const {
         detail::state_writer state("normalization");
         state.numbers("mean", mean_);
@@ -171,11 +181,16 @@ public:
           low_(low),
           high_(high) {}
 
+    /// The value of each column that becomes `low`.
     const std::vector<double>& minimum() const { return minimum_; }
+    /// The value of each column that becomes `high`.
     const std::vector<double>& maximum() const { return maximum_; }
+    /// The lower end of the scaled values.
     double low() const { return low_; }
+    /// The upper end of the scaled values.
     double high() const { return high_; }
 
+    /// The state as JSON, which `from_json` reads.
     std::string to_json() const {
         detail::state_writer state("min_max_scaling");
         state.numbers("minimum", minimum_);
@@ -183,6 +198,7 @@ public:
         state.numbers("range", {low_, high_});
         return state.text();
     }
+    /// The scaling of a state. Throws data_error, which names `origin`, for text that is none.
     static min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling");
 
 private:

@@ -85,6 +85,7 @@ public:
     /// (and 1000), and a merge whose parts or result are not tokens.
     explicit byte_pair_encoding(byte_pair_tables tables) : tables_(std::move(tables)) { build(); }
 
+    /// Vocabulary and merges.
     const byte_pair_tables& tables() const { return tables_; }
     /// The number of ids, which are in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
@@ -105,6 +106,7 @@ public:
     }
     /// Whether texts get a blank in front, which decode removes.
     bool begins_with_blank() const { return begins_with_blank_; }
+    /// Whether the id is a special token's, which no text encodes to by its letters.
     bool is_special(std::int64_t id) const {
         return id >= 0 && id < size() && kinds_[static_cast<std::size_t>(id)] == token_kind::special;
     }
@@ -125,6 +127,7 @@ public:
         added_.split(text, find_added, false, ids, encode_changed);
         return ids;
     }
+    /// The ids of the text, as `encode` gives them.
     std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
 
     /// The text of some tokens, byte for byte (repaired_utf8 restores UTF-8 if characters were

@@ -14,6 +14,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `learn_byte_pair_encoding`.
 struct byte_pair_training_options {
     std::int64_t vocab_size = 30000;            ///< including special tokens and the 256 bytes
     std::int64_t min_frequency = 0;             ///< rarer pairs are not merged

@@ -29,6 +29,7 @@ struct labelled_texts {
     labelled_texts subset(const std::vector<std::int64_t>& numbers) const;
 };
 
+/// What splitting labelled texts returns.
 struct split_texts {
     labelled_texts train, validation;
 };

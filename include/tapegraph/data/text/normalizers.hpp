@@ -15,6 +15,7 @@
 
 namespace tapegraph::data {
 
+/// A change of the text before it is split; those that are Unicode's have its names.
 enum class text_normalizer {
     nfd,
     nfc,

@@ -19,6 +19,7 @@ enum class sequence_end {
     post ///< after the last element
 };
 
+/// Options of `pad_sequences`.
 struct padding_options {
     std::int64_t maxlen = 0; ///< length of every row; 0: that of the longest sequence
     sequence_end padding = sequence_end::pre;

@@ -23,6 +23,7 @@ namespace tapegraph::data {
 /// is not positive.
 std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5);
 
+/// Options of `skipgrams`.
 struct skipgram_options {
     std::int64_t window_size = 4;         ///< words on either side
     double negative_samples = 1;          ///< pairs with a random word per pair of the text
@@ -30,6 +31,7 @@ struct skipgram_options {
     std::vector<double> sampling_table{}; ///< probability of keeping a word, by index; empty: 1
 };
 
+/// A pair of words, and whether it occurs in the text.
 struct skipgram {
     std::int32_t target = 0, context = 0;
     std::int32_t label = 0; ///< 1: the context is near the target; 0: it is a random word

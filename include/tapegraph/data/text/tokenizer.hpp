@@ -21,6 +21,7 @@
 
 namespace tapegraph::data {
 
+/// Options of `tokenizer`, with Keras's names.
 struct tokenizer_options {
     std::int64_t num_words = 0; ///< only lower indices are used; 0: all
     std::string filters{word_filters};
@@ -67,9 +68,11 @@ public:
         if (options_.split.empty()) throw argument_error("tokenizer: split is empty");
     }
 
+    /// The options it was made with.
     const tokenizer_options& options() const { return options_; }
     /// Words in the order in which they were first seen.
     const std::vector<word_statistics>& words() const { return words_; }
+    /// Texts it was fitted on.
     std::int64_t document_count() const { return document_count_; }
     /// The number of documents that contain an index, from fit_on_texts and fit_on_sequences.
     const std::map<std::int64_t, std::int64_t>& index_docs() const { return index_docs_; }
@@ -123,7 +126,9 @@ public:
     /// The indices of one text. Unknown words, and those from num_words on, become the oov_token or
     /// are omitted.
     sequence text_to_sequence(std::string_view text) const { return indices_of(tokens_of(text)); }
+    /// The indices of a text's words; unknown words are left out unless there is an `oov_token`.
     sequence operator()(std::string_view text) const { return text_to_sequence(text); }
+    /// The indices of each text's words.
     std::vector<sequence> texts_to_sequences(std::span<const std::string> texts) const {
         std::vector<sequence> result;
         for (const auto& text : texts) result.push_back(text_to_sequence(text));
@@ -149,6 +154,7 @@ public:
         }
         return text;
     }
+    /// The words of each sequence, joined by blanks.
     std::vector<std::string> sequences_to_texts(std::span<const sequence> sequences) const {
         std::vector<std::string> texts;
         for (const auto& each : sequences) texts.push_back(sequence_to_text(each));
@@ -167,6 +173,7 @@ public:
             fill_row<T>(sequences[i], mode, result.row(static_cast<std::int64_t>(i)), i);
         return result;
     }
+    /// A row for each text and a column for each word, filled as `mode` says.
     template <class T = float>
     matrix<T> texts_to_matrix(std::span<const std::string> texts, matrix_mode mode = matrix_mode::binary) const {
         return sequences_to_matrix<T>(texts_to_sequences(texts), mode);

@@ -13,11 +13,13 @@
 
 namespace tapegraph::data {
 
+/// What a text is cut into.
 enum class token_unit {
     word,     ///< text between ASCII blanks: space, \t, \n, \v, \f, \r
     character ///< an ASCII byte or a UTF-8 sequence; blanks are also characters
 };
 
+/// How texts are cleaned and cut into tokens.
 struct token_options {
     bool lower_case = true; ///< A to Z become a to z
     bool strip_punctuation =

@@ -16,6 +16,7 @@ namespace tapegraph::data {
 /// Replaces invalid UTF-8.
 inline constexpr std::uint32_t replacement_character = 0xFFFD;
 
+/// A character of a text and the bytes it takes.
 struct utf8_character {
     std::uint32_t code = 0; ///< replacement_character for invalid UTF-8
     std::size_t length = 0; ///< in bytes; for invalid UTF-8 the bytes that begin a character, at least 1

@@ -19,11 +19,13 @@
 
 namespace tapegraph::data {
 
+/// Where short texts are padded.
 enum class pad_side {
     back, ///< like Keras's TextVectorization: a recurrent layer then needs the mask of the words (embedding_mask)
     front ///< the last step is the last word
 };
 
+/// What a text without tokens is.
 enum class empty_text {
     refuse, ///< a text without tokens is a data_error that names it
     unknown ///< the text becomes one unknown word
@@ -68,7 +70,9 @@ public:
         words_ = std::move(words);
     }
 
+    /// The options it was made with.
     const vectorizer_options& options() const { return options_; }
+    /// The vocabulary.
     const vocabulary& words() const { return words_; }
 
     /// Replaces the vocabulary by the most frequent tokens of these texts.

@@ -62,8 +62,10 @@ public:
 
     /// The number of indices, which are all in [0, size()): an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(words_.size()) + first_word; }
+    /// All words in the order of their indices.
     const std::vector<std::string>& words() const { return words_; }
 
+    /// The index of the word, or `unknown`.
     std::int32_t index_of(std::string_view word) const {
         const auto found = indices_.find(word);
         return found == indices_.end() ? unknown : found->second;
@@ -94,6 +96,7 @@ private:
 /// Counts words, for the vocabulary of the most frequent ones.
 class word_counter {
 public:
+    /// Counts an occurrence of the word.
     void add(std::string_view word) {
         if (const auto found = counts_.find(word); found != counts_.end())
             ++found->second;

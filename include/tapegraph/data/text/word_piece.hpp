@@ -118,11 +118,15 @@ public:
         finder_ = detail::added_token_finder(added_, std::move(texts));
     }
 
+    /// The options it was made with.
     const word_piece_options& options() const { return options_; }
+    /// The vocabulary in the order of its ids.
     const std::vector<std::string>& tokens() const { return tokens_; }
+    /// Tokens that are found in the text before it is split.
     const std::vector<added_token>& added() const { return added_; }
     /// The number of ids: an embedding's input_dim.
     std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+    /// The id of a token, or nothing.
     std::optional<std::int32_t> id_of(std::string_view token) const {
         for (const added_token& each : added_)
             if (each.content == token) return each.id;
@@ -140,6 +144,7 @@ public:
         });
         return ids;
     }
+    /// The ids of the text, as `encode` gives them.
     std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
 
     /// Words with spaces between them, pieces joined to them, and no space before .?!, and English

@@ -16,6 +16,7 @@ namespace tapegraph::data {
 /// apostrophe, tabulator and line feed.
 inline constexpr std::string_view word_filters = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n";
 
+/// Options of `text_to_word_sequence`.
 struct word_sequence_options {
     std::string filters{word_filters}; ///< characters that separate words like `split`, in UTF-8
     bool lower = true;                 ///< for any alphabet: unicode::lower_case_of

@@ -53,8 +53,8 @@ struct model_checkpoint {
         a("count", count);
     }
 
-    // Decides whether to save, and where, before on_checkpoint, so that the file contains this
-    // callback's state.
+    /// Decides whether to save, and where, before on_checkpoint, so that the file contains this
+    /// callback's state.
     void choose(training_state& s);
 };
 

@@ -45,6 +45,7 @@ struct tensorboard {
     /// Writers of folder/train and folder/validation while fit runs, for additions by custom hooks:
     /// pictures, texts.
     io::event_writer& train() { return *train_writer; }
+    /// The writer of validation's values, opened by its first use.
     io::event_writer& validation() { return open(validation_writer, "/validation"); }
 
     void on_train_begin(training_state&) {
@@ -72,7 +73,9 @@ struct tensorboard {
     }
 
     void begin(training_state& s);
+    /// Writes the values of a training step.
     void write_step(training_state& s);
+    /// Writes the values of an epoch, validation's into the folder of their own.
     void write_epoch(training_state& s);
     void end(training_state& s);
 

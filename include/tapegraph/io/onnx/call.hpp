@@ -15,11 +15,15 @@ public:
     basic_call(G& g, int node, std::vector<std::string> operands)
         : g_(g), node_(node), operands_(std::move(operands)) {}
 
+    /// The number of operands.
     int count() const { return static_cast<int>(operands_.size()); }
+    /// The name of an operand's value in the file, operands counted from 0.
     const std::string& operand(int k) const { return operands_[static_cast<std::size_t>(k)]; }
+    /// The names of all operands' values in the file.
     const std::vector<std::string>& operands() const { return operands_; }
     /// The element type of an operand, and of the result.
     dtype type(int k) const { return g_.at(g_.t.argument(node_, k)).type; }
+    /// The element type of the result.
     dtype result_type() const { return g_.at(node_).type; }
     /// Extents of an operand as it was traced; negative ones are symbols. The operands of elementwise
     /// operations may have another order of axes in the file.
@@ -45,7 +49,9 @@ public:
         return "refused";
     }
 
+    /// The graph that is written.
     G& whole() { return g_; }
+    /// The node of the trace that the rule writes.
     int node() const { return node_; }
 
 private:

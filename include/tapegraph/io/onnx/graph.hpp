@@ -44,6 +44,7 @@ struct user_rule {
     void (*write)(graph&, int node);
 };
 
+/// An ONNX graph in the making: nodes of a trace become operations of the file, by rules.
 class graph {
 public:
     graph(ir::model_trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
@@ -56,19 +57,26 @@ public:
 
     // --- the trace ---
 
+    /// A node of the trace.
     const ir::entry& at(int node) const { return t.nodes[node]; }
+    /// The number of axes of a node's value.
     int rank(int node) const { return at(node).rank; }
+    /// An extent of a node's value; negative if it is a symbol.
     std::int64_t extent_of(int node, int axis) const { return t.pool[at(node).dims + axis]; }
+    /// All extents of a node's value.
     std::vector<std::int64_t> dims(int node) const {
         std::vector<std::int64_t> all;
         for (int i = 0; i < rank(node); ++i) all.push_back(extent_of(node, i));
         return all;
     }
+    /// Whether all extents of a node's value are numbers.
     bool known(int node) const {
         const auto all = dims(node);
         return std::none_of(all.begin(), all.end(), is_symbolic);
     }
+    /// Whether a node is an operation of that name.
     bool is(int node, std::string_view op) const { return at(node).op->name == op; }
+    /// The attributes of a node, which must be an Op.
     template <class Op>
     typename Op::attributes attributes_of(int node) const {
         return attributes_from_words<Op>(t.words_of(node));
@@ -87,21 +95,26 @@ public:
     const placed& get(int node);
     /// A node's value in a given order of its axes; flattened values keep theirs.
     std::string in_order(int node, const order& wanted);
+    /// A node's value with its axes in the order of the trace.
     std::string plain(int node) { return in_order(node, {}); }
+    /// Says which value of the file is that of a node, and the order of its axes.
     void define(int node, std::string name, order axes = {}) {
         values_[static_cast<std::size_t>(node)] = {std::move(name), normal(std::move(axes)), {}, {}};
     }
     void define(int node, placed value) { values_[static_cast<std::size_t>(node)] = std::move(value); }
     /// Whether the elements are those of a variable, in some order.
     bool backed(int node, strided_view& v) const;
+    /// Adds constants to the file with the elements of the view, and returns their name.
     std::string initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts = {});
     std::string initializer(const strided_view& v) { return initializer(v, v.dims); }
 
+    /// The order, empty if it changes nothing.
     static order normal(order axes) {
         for (std::size_t i = 0; i < axes.size(); ++i)
             if (axes[i] != static_cast<int>(i)) return axes;
         return {};
     }
+    /// The order with a place for each axis, also if it changes nothing.
     static order whole(const order& axes, int rank) {
         if (!axes.empty()) return axes;
         order all(static_cast<std::size_t>(rank));
@@ -126,38 +139,51 @@ public:
     /// Writes an operation; its first output has its name, followed by the others.
     std::string emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings = {},
                      int count = 1);
+    /// The name of output k of an operation whose first output is `first`.
     std::string output_of(const std::string& first, int k) const { return first + ":" + std::to_string(k); }
+    /// A scalar of the type.
     std::string constant(double value, dtype type);
+    /// A list of int64, or a scalar.
     std::string integers(const std::vector<std::int64_t>& values, bool scalar = false);
+    /// An array of constants of the type, from its bytes.
     std::string constants(std::string bytes, dtype type, std::vector<std::int64_t> dims);
     /// An extent as a tensor [1] of int64.
     std::string extent_tensor(std::int64_t extent);
     /// Extents as a tensor of int64.
     std::string shape_tensor(const std::vector<std::int64_t>& extents);
+    /// x converted to the type.
     std::string cast(const std::string& x, dtype to) {
         return emit("Cast", {x}, attributes().set("to", type_number(to)));
     }
+    /// x with the extents `to` instead of `from`.
     std::string reshape(const std::string& x, const std::vector<std::int64_t>& from,
                         const std::vector<std::int64_t>& to);
+    /// x without these axes, whose extents are 1.
     std::string squeeze(const std::string& x, std::vector<std::int64_t> axes) {
         return axes.empty() ? x : emit("Squeeze", {x, integers(axes)});
     }
+    /// x with new axes of extent 1 at these places.
     std::string unsqueeze(const std::string& x, std::vector<std::int64_t> axes) {
         return axes.empty() ? x : emit("Unsqueeze", {x, integers(axes)});
     }
+    /// x with its axes in the order of the permutation.
     std::string transpose(const std::string& x, const order& permutation) {
         return normal(permutation).empty() ? x : emit("Transpose", {x}, attributes().set("perm", permutation));
     }
     /// Records that this node cannot be written. Tracing continues, so that all of them are found.
     void refuse(int node, const std::string& why = {});
+    /// What could not be written, and why, a line each.
     const std::vector<std::string>& refused() const { return refused_; }
 
     // --- the whole ---
 
+    /// Writes a node by its rule.
     void write(int node); // in rules.hpp
     void finish();
+    /// Takes the name of an input, so that no value gets it.
     void add_input(const std::string& name) { names_.insert(name); }
     std::string name_of_output(const std::string& value, std::string_view wanted);
+    /// The name, with a number behind it if it is taken.
     std::string new_name(std::string name) { return unique(std::move(name)); }
     bool prefix_masks = false; ///< whether the user guarantees prefix masks
     std::int64_t opset = opset_version;

@@ -23,17 +23,20 @@ struct strided_view {
         for (const std::int64_t d : dims) product *= d;
         return product;
     }
+    /// All elements of a tensor in their order.
     static strided_view whole(const any_tensor& t) {
         strided_view v{&t, {t.shape().data(), t.shape().data() + t.rank()}, {}};
         v.strides = contiguous(v.dims);
         return v;
     }
+    /// The strides of elements row by row.
     static std::vector<std::int64_t> contiguous(const std::vector<std::int64_t>& dims) {
         std::vector<std::int64_t> strides(dims.size());
         std::int64_t stride = 1;
         for (std::size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
         return strides;
     }
+    /// Whether the elements lie row by row without gaps.
     bool is_contiguous() const { return strides == contiguous(dims); }
     /// The same elements with other extents; the view must be contiguous.
     strided_view reshaped(std::vector<std::int64_t> to) const {
@@ -72,6 +75,7 @@ struct weight {
     std::vector<int> parts;
     std::string constant;
 
+    /// Bytes of the elements in the file.
     std::uint64_t bytes() const {
         std::uint64_t product = size_of(type);
         for (const std::int64_t d : dims) product *= static_cast<std::uint64_t>(d);

@@ -29,6 +29,7 @@ inline constexpr std::int64_t ir_version_of(std::int64_t opset) {
 /// The attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
 class attributes {
 public:
+    /// Adds an attribute: a number, a text, or a list of numbers.
     attributes& set(std::string_view name, std::int64_t value) {
         return add(name, 2, [&](auto& m) { m.add_int64(3, value); });
     }
@@ -57,6 +58,7 @@ public:
         });
     }
 
+    /// The attributes as they stand in the file.
     const std::string& bytes() const { return bytes_; }
 
 private:
@@ -79,6 +81,7 @@ struct node_entry {
     attributes settings;
     std::string domain{}; ///< empty: ONNX's own
 
+    /// Writes the node into a graph's message.
     template <class Writer>
     void append_to(Writer& graph) const {
         std::string message;

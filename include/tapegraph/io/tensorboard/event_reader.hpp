@@ -24,6 +24,7 @@
 
 namespace tapegraph::io {
 
+/// A value of a scalar in an event file.
 struct scalar_point {
     std::int64_t step = 0;
     double wall_time = 0; ///< seconds since 1970

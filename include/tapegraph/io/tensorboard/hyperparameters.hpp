@@ -17,6 +17,7 @@ namespace tapegraph::io {
 /// A setting of a run: a number, a text or a boolean: {"learning_rate", 0.1}, {"optimizer",
 /// "adam"}.
 struct hyperparameter {
+    /// The type of a hyperparameter's value.
     enum class kind : std::int32_t { text = 1, boolean = 2, number = 3 }; // numbered as in the protocol
 
     template <class Value>

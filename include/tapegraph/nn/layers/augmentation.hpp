@@ -18,11 +18,14 @@
 
 namespace tapegraph {
 
+/// The directions in which an image may be mirrored; horizontal exchanges left and right.
 enum class flip_mode : std::uint8_t { horizontal_and_vertical, horizontal, vertical };
 
+/// Options of `random_flip`.
 struct random_flip_options {
     flip_mode mode = flip_mode::horizontal_and_vertical; ///< also Keras's default: each with probability 1/2
 };
+/// Options of `random_crop`.
 struct random_crop_options {
     std::int64_t height = 1, width = 1; ///< of the result
 };
@@ -33,6 +36,7 @@ struct factor_range {
     constexpr factor_range() = default;
     constexpr factor_range(double factor) : low(-factor), high(factor) {}
     constexpr factor_range(double lowest, double highest) : low(lowest), high(highest) {}
+    /// Whether the ends are finite and in order.
     constexpr bool sensible() const { return low <= high && low > -1e300 && high < 1e300; }
 };
 /// The range of the images' values. Keras's default is [0, 255]; this library's readers return
@@ -40,10 +44,12 @@ struct factor_range {
 struct value_range {
     double low = 0, high = 1;
 };
+/// Options of `random_brightness`: what is added, as a fraction of the range of values.
 struct random_brightness_options {
     factor_range factor{};
     tapegraph::value_range value_range{};
 };
+/// Options of `random_contrast`: the distance from the mean of an image's channel is multiplied by 1 + factor.
 struct random_contrast_options {
     factor_range factor{}; ///< above -1
     tapegraph::value_range value_range{};

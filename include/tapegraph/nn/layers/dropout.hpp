@@ -6,6 +6,7 @@
 
 namespace tapegraph {
 
+/// Options of `dropout`.
 struct dropout_options {
     double rate = 0.5; ///< the fraction of elements set to zero
 };

@@ -35,6 +35,7 @@ struct masked {
     constexpr auto map(const F& f) const {
         return with(f(value));
     }
+    /// The same with its formula evaluated.
     constexpr auto sealed() const { return with(eval(value)); }
     /// Other values of these steps, for example labels [batch, time, ...], with 0 at steps that do
     /// not count, so that NaN or an invalid class there has no effect.
@@ -87,6 +88,7 @@ template <fixed_string Name, class X, class M>
 constexpr auto output(const masked<X, M>& x) {
     return named_output<Name, decltype(x.sealed())>{x.sealed()};
 }
+/// An output of a model without its mask: what losses and predictions get.
 template <class X, class M>
 constexpr auto outputs_without_masks(const masked<X, M>& x) {
     return eval(x.value);

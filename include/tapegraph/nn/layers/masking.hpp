@@ -62,6 +62,7 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
                                     std::source_location::current());
 }
 
+/// Options of `masking`: a step all of whose features are `mask_value` is masked.
 struct masking_options {
     double mask_value = 0;
 };
@@ -165,6 +166,7 @@ struct masked_recurrent_values {
     Y output;
     H hidden;
 };
+/// What a masked LSTM returns with its state: outputs, and the last hidden and cell state of each record.
 template <class Y, class H>
 struct masked_lstm_values {
     Y output;

@@ -16,6 +16,7 @@ namespace tapegraph {
 struct noise_rate_options {
     double rate = 0.5;
 };
+/// Options of `gaussian_noise`.
 struct gaussian_noise_options {
     double stddev = 1; ///< not negative
 };

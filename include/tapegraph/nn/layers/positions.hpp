@@ -29,6 +29,7 @@ struct position_embedding_options {
     regularizer embeddings_regularizer{};
     constraint embeddings_constraint{};
 };
+/// Options of `token_and_position_embedding`.
 struct token_and_position_embedding_options {
     std::int64_t vocabulary_size = 1;
     std::int64_t sequence_length = 1; ///< the longest sequence

@@ -14,6 +14,7 @@
 
 namespace tapegraph {
 
+/// How elements between the old ones are found: a copy of the nearest, or weights linear in both directions.
 enum class interpolation : std::uint8_t { nearest, bilinear };
 
 /// The number of elements before and after an axis. One number sets both.
@@ -25,10 +26,12 @@ struct before_after {
         : before(elements_before), after(elements_after) {}
 };
 
+/// Options of `up_sampling2d`: each row and column becomes `size` of them.
 struct up_sampling2d_options {
     height_width size = 2;
     tapegraph::interpolation interpolation = interpolation::nearest;
 };
+/// Options of `up_sampling1d`: each step becomes `size` of them.
 struct up_sampling1d_options {
     std::int64_t size = 2;
 };
@@ -36,6 +39,7 @@ struct up_sampling1d_options {
 struct cropping2d_options {
     before_after height{}, width{};
 };
+/// Options of `zero_padding2d`: rows and columns of zeros before and after.
 struct zero_padding2d_options {
     before_after height = 1, width = 1;
 };

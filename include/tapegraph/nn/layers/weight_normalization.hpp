@@ -21,13 +21,16 @@ class weight_normalized_scope : public Scope {
 public:
     constexpr explicit weight_normalized_scope(const Scope& scope) : Scope(scope) {}
 
+    /// The scope of a name below this one, whose kernels are normalized, too.
     template <class Name>
     constexpr weight_normalized_scope operator/(const Name& name) const {
         return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
     }
 
+    /// The scope in which a variable that exists is returned.
     constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
 
+    /// The variable; a kernel as g v / |v|, of which v and g are the variables.
     template <handle H>
     constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
                               const variable_options& options = {}) const {
@@ -51,6 +54,7 @@ private:
     }
 };
 
+/// The scope in which layers have normalized kernels: `tg::dense(tg::weight_normalized(scope / "hidden"), x, ...)`.
 template <class Scope>
 constexpr auto weight_normalized(const Scope& scope) {
     return weight_normalized_scope<Scope>(scope);

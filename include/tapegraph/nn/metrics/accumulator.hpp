@@ -101,7 +101,9 @@ public:
     }
     /// The same with its shape: `tensor("confusion_matrix")` is [classes, classes].
     tapegraph::tensor<double> tensor(std::string_view name) const { return state_.tensor_of(name); }
+    /// Forgets what was added.
     void reset() { state_.reset(); }
+    /// The metric, whose numbers may be changed between updates.
     Metric& metric() { return metric_; }
 
 private:

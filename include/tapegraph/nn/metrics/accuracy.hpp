@@ -75,6 +75,7 @@ private:
     }
 };
 
+/// `sparse_top_k_categorical_accuracy` by Keras's name for one-hot labels; either takes both kinds.
 template <int K = 5>
 struct top_k_categorical_accuracy : sparse_top_k_categorical_accuracy<K> {
     static constexpr std::string_view name = "top_k_categorical_accuracy";

@@ -7,6 +7,7 @@
 
 namespace tapegraph {
 
+/// The curve below which the area is measured.
 enum class auc_curve {
     roc, ///< recall over the false positive rate
     pr   ///< precision over recall

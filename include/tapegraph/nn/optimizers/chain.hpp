@@ -152,6 +152,7 @@ class chain {
 public:
     constexpr chain(const E&... elements) : elements_(elements...) {}
 
+    /// The element of type T, to read or change its numbers: `model.optimizer().get<tg::adam>()`.
     template <class T>
     T& get() {
         return std::get<T>(elements_);

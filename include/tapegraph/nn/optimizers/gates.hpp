@@ -21,11 +21,13 @@ struct accumulate {
         if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
         return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
     }
+    /// The number, from 1, of the update that a step belongs to.
     std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
     static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
         detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
         return (slots.state(w, state_name) + g) * n[1];
     }
+    /// Adds a step's gradient to the sum; the step that updates clears it.
     static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
         const auto before = slots.state(w, state_name);
         slots.assign(before, where(n[0] > 0.5, 0, before + g));

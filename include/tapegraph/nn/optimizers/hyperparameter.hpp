@@ -71,6 +71,7 @@ public:
     operator double() const {
         return function_ != nullptr && latest_ == latest_ ? latest_ : at(0);
     } // NOLINT: read as a double is
+    /// Whether it is a function of the step and not a number.
     bool scheduled() const { return function_ != nullptr; }
     /// The factor by which a schedule has been multiplied.
     double factor() const { return factor_; }
@@ -92,6 +93,7 @@ public:
     double used_below_one(std::int64_t step, const char* optimizer, const char* member) const;
     /// The same for a positive number.
     double used_positive(std::int64_t step, const char* optimizer, const char* member) const;
+    /// Throws argument_error that names the optimizer, its member, the step and the rule that the value breaks.
     [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
                                     const char* rule);
 

@@ -163,6 +163,7 @@ struct linear_warmup {
         if (step >= steps) return target;
         return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
     }
+    /// The schedule that warms up and then follows `next`, whose steps begin at 0 there.
     template <schedule Next>
     detail::one_then_another<linear_warmup, Next> then(Next next) const {
         return {*this, next, steps};

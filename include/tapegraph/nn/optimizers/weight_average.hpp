@@ -16,6 +16,7 @@ struct weight_average {
     /// Marks a missing average. It is a number rather than NaN, which check_finite would report in
     /// steps that a gate suspends.
     static constexpr double unset = -0x1p127;
+    /// Whether an element of the state is an average, not `unset`.
     static constexpr bool is_set(double average) { return average > unset; }
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const {
@@ -44,6 +45,7 @@ public:
     averaged_weights& operator=(const averaged_weights&) = delete;
     ~averaged_weights() { restore(); }
 
+    /// Gives the variables the weights they had; once, or when this object ends.
     void restore() {
         if (variables_ != nullptr) exchange(*variables_);
         variables_ = nullptr;

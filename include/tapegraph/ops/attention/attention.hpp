@@ -7,6 +7,7 @@
 
 namespace tapegraph {
 
+/// Options of `attention`.
 struct attention_options {
     double scale = 0;    ///< of the scores; 0: 1 / sqrt(depth)
     bool causal = false; ///< query i sees the keys up to i + causal_offset

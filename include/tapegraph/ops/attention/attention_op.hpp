@@ -26,6 +26,7 @@ struct attention_attributes {
     static constexpr std::int64_t cannot_draw = 2; ///< drops: in a mode without random numbers
 };
 
+/// Which of a step's random draws it is.
 struct random_address_attributes {
     std::int64_t ordinal = 0;
 };

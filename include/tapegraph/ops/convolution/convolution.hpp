@@ -12,6 +12,8 @@ namespace tapegraph {
 
 struct convolution_geometry;
 
+/// How many zeros surround an image: none, as many as keep its size at stride 1, given numbers, or those of `same` all
+/// in front.
 enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
 
 /// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
@@ -41,10 +43,13 @@ struct window_attributes {
         const bool always = output(i, extent(1), size).value > 0; // then the output for an empty input is empty, too
         return always || at_least_or_required(out, 1, operation);
     }
+    /// Whether groups, strides and dilations are positive.
     constexpr bool sensible() const {
         return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
     }
+    /// Whether an amount of padding is negative.
     constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+    /// Whether the padding is of that kind.
     constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
     /// Zeros before spatial axis i. "same" puts the odd one after it, as TensorFlow does.
     constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
@@ -206,8 +211,11 @@ struct padding {
     padding_mode mode = padding_mode::valid;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;
 
+    /// No padding: the kernel stays within the image.
     static constexpr padding valid() { return {}; }
+    /// ceil(extent / stride) results along each axis, as in TensorFlow; an odd row or column goes behind.
     static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+    /// Rows and columns of zeros on each side.
     static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
         return {padding_mode::explicit_amounts, top, bottom, left, right};
     }
@@ -222,10 +230,12 @@ struct height_width {
 
     constexpr height_width(std::int64_t both) : extents{both, both} {}
     constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+    /// The height (0) or the width (1).
     constexpr std::int64_t& operator[](int i) { return extents[i]; }
     constexpr std::int64_t operator[](int i) const { return extents[i]; }
 };
 
+/// Options of `conv2d` on tensors; those of the layer are `conv2d_layer_options`.
 struct conv2d_options {
     height_width stride = 1;
     tapegraph::padding padding{};
@@ -233,6 +243,7 @@ struct conv2d_options {
     std::int64_t groups = 1;
     convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it does not apply
 };
+/// Options of `conv1d` on tensors.
 struct conv1d_options {
     std::int64_t stride = 1;
     tapegraph::padding padding{};

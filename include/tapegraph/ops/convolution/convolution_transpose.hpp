@@ -11,6 +11,7 @@ namespace tapegraph {
 /// Selects the longest possible output, as Keras does by default.
 inline constexpr std::int64_t default_output = -1;
 
+/// Options of `conv2d_transpose` on tensors.
 struct conv2d_transpose_options {
     height_width stride = 1;
     tapegraph::padding padding{};
@@ -19,6 +20,7 @@ struct conv2d_transpose_options {
     std::int64_t groups = 1;
     convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as for convolutions
 };
+/// Options of `conv1d_transpose` on tensors.
 struct conv1d_transpose_options {
     std::int64_t stride = 1;
     tapegraph::padding padding{};

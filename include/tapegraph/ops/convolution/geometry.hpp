@@ -23,12 +23,15 @@ struct convolution_geometry {
     std::int64_t groups = 1;
     convolution_algorithm algorithm = convolution_algorithm::automatic; ///< the requested one
 
+    /// Input channels of a group.
     std::int64_t group_in() const { return in_channels / groups; }
+    /// Output channels of a group.
     std::int64_t group_out() const { return out_channels / groups; }
-    // The extent from the first input a kernel covers to one past the last.
+    /// The extent from the first input a kernel covers to one past the last.
     std::int64_t span_height() const { return (kernel_height - 1) * dilation_height + 1; }
+    /// The same along a row.
     std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
-    // Whether (kernel column, channel) is contiguous in memory, so that a kernel row is one run.
+    /// Whether (kernel column, channel) is contiguous in memory, so that a kernel row is one run.
     bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
 };
 

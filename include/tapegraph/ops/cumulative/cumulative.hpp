@@ -45,6 +45,7 @@ struct cumulative_product_op : cumulative_sum_op {
     }
 };
 
+/// Options of `cumulative_sum` and the like: from the last element on; without the element itself.
 struct cumulative_options {
     bool reverse = false, exclusive = false;
 };

@@ -21,6 +21,7 @@ struct effect_op {
 /// Identifies the effect. Kernels are selected by it, because nvcc 13 finds no specialisation for a
 /// label.
 enum class effect_kind : std::uint8_t { print, check_finite, check };
+/// An effect whose operation has a text, such as the label that `print` shows.
 template <class Op>
 concept labelled_effect = requires {
     Op::effect;

@@ -150,42 +150,52 @@ struct erfc_op : series_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
 };
 
+/// max(x, 0). The derivative at 0 is 0.
 template <operand A>
 TG_INLINE constexpr auto relu(const A& x) {
     return apply<relu_op>(x);
 }
+/// 1 / (1 + exp(-x)); it neither overflows nor loses digits near 0.
 template <operand A>
 TG_INLINE constexpr auto sigmoid(const A& x) {
     return apply<sigmoid_op>(x);
 }
+/// The hyperbolic tangent.
 template <operand A>
 TG_INLINE constexpr auto tanh(const A& x) {
     return apply<tanh_op>(x);
 }
+/// log(1 + exp(x)), which does not overflow.
 template <operand A>
 TG_INLINE constexpr auto softplus(const A& x) {
     return apply<softplus_op>(x);
 }
+/// 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 template <operand A>
 TG_INLINE constexpr auto erf(const A& x) {
     return apply<erf_op>(x);
 }
+/// min(max(x, 0), 6).
 template <operand A>
 TG_INLINE constexpr auto relu6(const A& x) {
     return apply<relu6_op>(x);
 }
+/// x / (1 + |x|).
 template <operand A>
 TG_INLINE constexpr auto softsign(const A& x) {
     return apply<softsign_op>(x);
 }
+/// 1 - erf(x), without cancellation for large x.
 template <operand A>
 TG_INLINE constexpr auto erfc(const A& x) {
     return apply<erfc_op>(x);
 }
+/// x for positive x, otherwise alpha x.
 template <operand A, operand B = double>
 TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
     return apply<leaky_relu_op>(x, alpha);
 }
+/// x for positive x, otherwise alpha (exp(x) - 1).
 template <operand A, operand B = double>
 TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
     return apply<elu_op>(x, alpha);

@@ -227,28 +227,34 @@ TG_BINARY(divide, /)
 TG_BINARY(remainder, %)
 #undef TG_BINARY
 
+/// -x.
 template <class A>
     requires operands<A>
 TG_INLINE constexpr auto operator-(const A& x) {
     return apply<negate_op>(x);
 }
+/// x itself.
 template <class A>
     requires operands<A>
 TG_INLINE constexpr auto operator+(const A& x) {
     return x;
 }
+/// -x.
 template <operand A>
 TG_INLINE constexpr auto negate(const A& x) {
     return apply<negate_op>(x);
 }
+/// The largest whole number not above x / y, as Python's //.
 template <operand A, operand B>
 TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
     return apply<floor_divide_op>(x, y);
 }
+/// (x - y)^2, with broadcasting.
 template <operand A, operand B>
 TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
     return apply<squared_difference_op>(x, y);
 }
+/// x + t (y - x), with broadcasting.
 template <operand A, operand B, operand C>
 TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
     return apply<lerp_op>(x, y, t);

@@ -86,34 +86,41 @@ struct logical_not_op : predicate_op<1> {
     }
 };
 
+/// Whether both are true (not 0), element by element with broadcasting; a tensor of bool.
 template <operand A, operand B>
 TG_INLINE constexpr auto logical_and(const A& x, const B& y) {
     return detail::answer<logical_and_op>(x, y);
 }
+/// Whether one of both is true (not 0), element by element with broadcasting.
 template <operand A, operand B>
 TG_INLINE constexpr auto logical_or(const A& x, const B& y) {
     return detail::answer<logical_or_op>(x, y);
 }
+/// Whether exactly one of both is true (not 0), element by element with broadcasting.
 template <operand A, operand B>
 TG_INLINE constexpr auto logical_xor(const A& x, const B& y) {
     return detail::answer<logical_xor_op>(x, y);
 }
+/// Whether the element is false (0).
 template <operand A>
 TG_INLINE constexpr auto logical_not(const A& x) {
     return detail::answer<logical_not_op>(x);
 }
 
 // The signs are of elements, too: both sides are computed.
+/// `logical_and`; both sides are evaluated.
 template <class A, class B>
     requires operands<A, B> && (tensor_like<A> || tensor_like<B>)
 TG_INLINE constexpr auto operator&&(const A& x, const B& y) {
     return apply<logical_and_op>(x, y);
 }
+/// `logical_or`; both sides are evaluated.
 template <class A, class B>
     requires operands<A, B> && (tensor_like<A> || tensor_like<B>)
 TG_INLINE constexpr auto operator||(const A& x, const B& y) {
     return apply<logical_or_op>(x, y);
 }
+/// `logical_not`.
 template <tensor_like A>
 TG_INLINE constexpr auto operator!(const A& x) {
     return apply<logical_not_op>(x);
@@ -148,27 +155,33 @@ struct is_finite_op : predicate_op<1> {
     }
 };
 
+/// Whether each element is NaN.
 template <operand A>
 TG_INLINE constexpr auto is_nan(const A& x) {
     return detail::answer<is_nan_op>(x);
 }
+/// Whether each element is infinite.
 template <operand A>
 TG_INLINE constexpr auto is_inf(const A& x) {
     return detail::answer<is_inf_op>(x);
 }
+/// Whether each element is neither infinite nor NaN.
 template <operand A>
 TG_INLINE constexpr auto is_finite(const A& x) {
     return detail::answer<is_finite_op>(x);
 }
 // The names above are TensorFlow's; these are those of NumPy and PyTorch.
+/// `is_nan` by NumPy's and the standard library's name.
 template <operand A>
 TG_INLINE constexpr auto isnan(const A& x) {
     return is_nan(x);
 }
+/// `is_inf` by NumPy's and the standard library's name.
 template <operand A>
 TG_INLINE constexpr auto isinf(const A& x) {
     return is_inf(x);
 }
+/// `is_finite` by NumPy's and the standard library's name.
 template <operand A>
 TG_INLINE constexpr auto isfinite(const A& x) {
     return is_finite(x);

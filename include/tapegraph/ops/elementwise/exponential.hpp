@@ -75,30 +75,37 @@ struct log10_op : series_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (2.302585092994046 * x); }
 };
 
+/// e^x.
 template <operand A>
 TG_INLINE constexpr auto exp(const A& x) {
     return apply<exp_op>(x);
 }
+/// e^x - 1, without cancellation near 0.
 template <operand A>
 TG_INLINE constexpr auto expm1(const A& x) {
     return apply<expm1_op>(x);
 }
+/// The natural logarithm: -infinity at 0, NaN below.
 template <operand A>
 TG_INLINE constexpr auto log(const A& x) {
     return apply<log_op>(x);
 }
+/// log(1 + x), without cancellation near 0.
 template <operand A>
 TG_INLINE constexpr auto log1p(const A& x) {
     return apply<log1p_op>(x);
 }
+/// 2^x.
 template <operand A>
 TG_INLINE constexpr auto exp2(const A& x) {
     return apply<exp2_op>(x);
 }
+/// The logarithm to base 2.
 template <operand A>
 TG_INLINE constexpr auto log2(const A& x) {
     return apply<log2_op>(x);
 }
+/// The logarithm to base 10.
 template <operand A>
 TG_INLINE constexpr auto log10(const A& x) {
     return apply<log10_op>(x);

@@ -195,18 +195,22 @@ template <operand A>
 TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
     return apply<gelu_tanh_op>(x);
 }
+/// x sigmoid(x).
 template <operand A>
 TG_INLINE constexpr auto swish(const A& x) {
     return apply<swish_op>(x);
 }
+/// `swish` by PyTorch's name.
 template <operand A>
 TG_INLINE constexpr auto silu(const A& x) {
     return apply<swish_op>(x);
 }
+/// x tanh(softplus(x)).
 template <operand A>
 TG_INLINE constexpr auto mish(const A& x) {
     return apply<mish_op>(x);
 }
+/// x relu6(x + 3) / 6.
 template <operand A>
 TG_INLINE constexpr auto hard_swish(const A& x) {
     return apply<hard_swish_op>(x);

@@ -60,22 +60,27 @@ struct atanh_op : series_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<detail::one_minus_square_op>(x); }
 };
 
+/// The hyperbolic sine.
 template <operand A>
 TG_INLINE constexpr auto sinh(const A& x) {
     return apply<sinh_op>(x);
 }
+/// The hyperbolic cosine.
 template <operand A>
 TG_INLINE constexpr auto cosh(const A& x) {
     return apply<cosh_op>(x);
 }
+/// The inverse hyperbolic sine.
 template <operand A>
 TG_INLINE constexpr auto asinh(const A& x) {
     return apply<asinh_op>(x);
 }
+/// The inverse hyperbolic cosine; NaN below 1.
 template <operand A>
 TG_INLINE constexpr auto acosh(const A& x) {
     return apply<acosh_op>(x);
 }
+/// The inverse hyperbolic tangent; NaN beyond -1 and 1.
 template <operand A>
 TG_INLINE constexpr auto atanh(const A& x) {
     return apply<atanh_op>(x);

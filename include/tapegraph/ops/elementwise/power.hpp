@@ -103,14 +103,17 @@ struct integer_power_op : map_op<1> {
     }
 };
 
+/// x^2.
 template <operand A>
 TG_INLINE constexpr auto square(const A& x) {
     return apply<square_op>(x);
 }
+/// The square root; NaN for negative x.
 template <operand A>
 TG_INLINE constexpr auto sqrt(const A& x) {
     return apply<sqrt_op>(x);
 }
+/// 1 / sqrt(x).
 template <operand A>
 TG_INLINE constexpr auto rsqrt(const A& x) {
     return apply<rsqrt_op>(x);
@@ -120,10 +123,12 @@ TG_INLINE constexpr auto pow(const A& x, const B& exponent) {
     return apply<pow_op>(x, exponent);
 }
 
+/// 1 / x.
 template <operand A>
 TG_INLINE constexpr auto reciprocal(const A& x) {
     return apply<reciprocal_op>(x);
 }
+/// The cube root, negative for negative x.
 template <operand A>
 TG_INLINE constexpr auto cbrt(const A& x) {
     return apply<cbrt_op>(x);

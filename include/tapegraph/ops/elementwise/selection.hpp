@@ -147,6 +147,7 @@ struct sign_op : map_op<1> {
     }
 };
 
+/// -1, 0 or 1. Its derivative is 0.
 template <operand A>
 TG_INLINE constexpr auto sign(const A& x) {
     return apply<sign_op>(x);
@@ -176,22 +177,27 @@ struct stop_gradient_op : map_op<1> {
     }
 };
 
+/// The larger of both, element by element with broadcasting; NaN if one of them is.
 template <operand A, operand B>
 TG_INLINE constexpr auto maximum(const A& x, const B& y) {
     return apply<maximum_op>(x, y);
 }
+/// The smaller of both, element by element with broadcasting; NaN if one of them is.
 template <operand A, operand B>
 TG_INLINE constexpr auto minimum(const A& x, const B& y) {
     return apply<minimum_op>(x, y);
 }
+/// x where it lies between low and high, otherwise the nearer of them, with broadcasting.
 template <operand A, operand B, operand C>
 TG_INLINE constexpr auto clip(const A& x, const B& low, const C& high) {
     return apply<clip_op>(x, low, high);
 }
+/// |x|. The derivative at 0 is 0.
 template <operand A>
 TG_INLINE constexpr auto abs(const A& x) {
     return apply<abs_op>(x);
 }
+/// x as a constant: no derivative passes through it.
 template <operand A>
 TG_INLINE constexpr auto stop_gradient(const A& x) {
     return apply<stop_gradient_op>(x);

@@ -122,34 +122,42 @@ struct atan2_op : series_op<2> {
     }
 };
 
+/// The sine of radians.
 template <operand A>
 TG_INLINE constexpr auto sin(const A& x) {
     return apply<sin_op>(x);
 }
+/// The cosine of radians.
 template <operand A>
 TG_INLINE constexpr auto cos(const A& x) {
     return apply<cos_op>(x);
 }
+/// The tangent of radians.
 template <operand A>
 TG_INLINE constexpr auto tan(const A& x) {
     return apply<tan_op>(x);
 }
+/// The inverse sine in radians; NaN beyond -1 and 1.
 template <operand A>
 TG_INLINE constexpr auto asin(const A& x) {
     return apply<asin_op>(x);
 }
+/// The inverse cosine in radians; NaN beyond -1 and 1.
 template <operand A>
 TG_INLINE constexpr auto acos(const A& x) {
     return apply<acos_op>(x);
 }
+/// The inverse tangent in radians.
 template <operand A>
 TG_INLINE constexpr auto atan(const A& x) {
     return apply<atan_op>(x);
 }
+/// The angle of the point (x, y) in radians, from -pi to pi.
 template <operand A, operand B>
 TG_INLINE constexpr auto atan2(const A& y, const B& x) {
     return apply<atan2_op>(y, x);
 }
+/// sqrt(x^2 + y^2), which neither overflows nor underflows on the way.
 template <operand A, operand B>
 TG_INLINE constexpr auto hypot(const A& x, const B& y) {
     return apply<hypot_op>(x, y);

@@ -107,6 +107,7 @@ struct gather_nd_op {
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
+    /// The result's shape for a table and indices; false where they do not fit.
     static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
         const shape& picks = indices.dims;
         const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
@@ -168,6 +169,7 @@ struct take_along_op {
     struct attributes {
         std::int64_t axis = 0;
     };
+    /// Whether operand and indices fit; what is wrong otherwise goes to `io`.
     static constexpr bool valid(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
         if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
             !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
@@ -298,6 +300,7 @@ constexpr auto put_along(const A& values, const B& indices, shape target, int ax
     return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
 }
 
+/// Options of `one_hot`.
 struct one_hot_options {
     double on = 1, off = 0;
     int axis = -1; ///< axis of the result

@@ -28,10 +28,12 @@ template <tensor_like A>
 constexpr auto full_like(const A& x, double value) {
     return apply<full_like_op>(x, value);
 }
+/// Zeros of x's type and shape.
 template <tensor_like A>
 constexpr auto zeros_like(const A& x) {
     return apply<full_like_op>(x, 0.0);
 }
+/// Ones of x's type and shape.
 template <tensor_like A>
 constexpr auto ones_like(const A& x) {
     return apply<full_like_op>(x, 1.0);

@@ -30,6 +30,7 @@ struct basic_index_run {
 };
 using index_run = basic_index_run<std::int64_t>;
 
+/// The rest of a / n that has n's sign, as Python's %.
 template <class Integer>
 constexpr Integer floor_modulo(Integer a, Integer n) {
     const Integer rest = a % n;
@@ -101,8 +102,11 @@ struct index_positions {
     std::int64_t first, second; ///< the next position of each progression; none if not below `end`
     std::int64_t step, end;
 
+    /// Whether there is no further position.
     constexpr bool done() const { return position() >= end; }
+    /// The position, the lower of both sequences first.
     constexpr std::int64_t position() const { return first < second ? first : second; }
+    /// Goes to the next position.
     constexpr void next() { (first < second ? first : second) += step; }
 };
 

@@ -34,6 +34,7 @@ struct transpose_op {
         }
         io.require(seen == (std::int64_t{1} << a.rank) - 1, "transpose: an axis is named twice");
     }
+    /// The permutation that takes this one back.
     static constexpr attributes inverse(const attributes& a) {
         attributes back;
         back.rank = a.rank;
@@ -122,6 +123,7 @@ struct broadcast_op : map_op<1> {
     static constexpr auto vjp(auto dy, auto, auto) { return dy; }
 };
 
+/// x repeated along axes of extent 1 and new leading axes; shape_error if the shapes do not fit.
 template <tensor_like A>
 constexpr auto broadcast_to(const A& x, shape target, std::source_location where = std::source_location::current()) {
     target.attach(shape_of(x).table());

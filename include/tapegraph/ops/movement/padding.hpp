@@ -25,6 +25,7 @@ struct index_map_op {
     /// In map: an error found when the attributes were built.
     enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
 
+    /// Whether the map's numbers fit its kinds.
     static constexpr bool well_formed(const attributes& a, inference& io) {
         for (int i = 0; i < max_rank; ++i) {
             switch (a.map[i]) {
@@ -81,10 +82,12 @@ constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
 /// symmetric, edge, wrap.
 enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
 
+/// Elements that are added to an axis, before and after it.
 struct padding_amount {
     std::int64_t before = 0, after = 0;
 };
 
+/// Options of `pad`.
 struct pad_options {
     pad_mode mode = pad_mode::constant;
     double value = 0; ///< for constant padding, in the operand's element type

@@ -18,6 +18,7 @@ namespace tapegraph {
 /// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
 /// last.
 inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
+/// Whether the beginning of a range is meant from the end of a symbolic axis.
 constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
 
 struct slice_op {
@@ -67,6 +68,7 @@ struct slice_op {
         }
         return true;
     }
+    /// What is wrong with a range, as text.
     static constexpr const char* text_of(std::int64_t problem) {
         switch (problem) {
         case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
@@ -131,6 +133,7 @@ constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
 /// `all` keeps an axis; as a function, tg::all(mask) tests whether all elements of a bool tensor
 /// are true.
 struct whole_axis : range {
+    /// Whether all elements of x along the axes are true: `tg::all(x)` beside `tg::all`, the range.
     template <tensor_like A>
     constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
                               std::source_location where = std::source_location::current()) const {

@@ -35,6 +35,7 @@ struct argsort_op {
     }
 };
 
+/// Options of `sort` and `argsort`.
 struct sort_options {
     bool descending = false;
 };
@@ -94,6 +95,7 @@ struct values_and_indices {
     Indices indices;
 };
 
+/// Options of `top_k`.
 struct top_k_options {
     bool largest = true; ///< false: the k smallest
 };

@@ -64,8 +64,10 @@ constexpr auto begins_of_runs(const H& line, std::source_location where) {
 
 } // namespace detail
 
+/// Where a value that is there already would be inserted.
 enum class search_side { left, right };
 
+/// Options of `searchsorted`.
 struct searchsorted_options {
     search_side side = search_side::left; ///< before or after elements of `sorted` that equal a value
 };
@@ -121,6 +123,7 @@ struct unique_elements {
     Indices counts;  ///< int32 [size]: number of occurrences
     Count count;     ///< int32 []: number of distinct elements, including those for which there was no room
 };
+/// Options of `unique`, whose result has a fixed length.
 struct unique_options {
     std::int64_t size = 0; ///< length of the result; further elements are dropped
     double fill_value = 0;

@@ -161,6 +161,7 @@ struct pool2d_options {
     height_width dilation = 1;
     bool count_include_pad = false; ///< for averages: padding counts as zeros, as in PyTorch
 };
+/// Options of pooling along one axis.
 struct pool1d_options {
     std::int64_t pool_size = 2;
     std::int64_t stride = 0;
@@ -224,6 +225,7 @@ constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
     return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
 }
 no_such_option_in<pool1d_options> max_pooling1d(any_argument, ...) TG_MISTAKE;
+/// Means of windows of [batch, time, channels].
 template <tensor_like X>
 constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
                                  std::source_location where = std::source_location::current()) {
@@ -241,6 +243,7 @@ constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
     return mean(input, {1, 2}, options, where);
 }
 no_such_option_in<reduce_options> global_average_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The maximum of each channel: [batch, height, width, channels] to [batch, channels].
 template <tensor_like X>
 constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
                                     std::source_location where = std::source_location::current()) {

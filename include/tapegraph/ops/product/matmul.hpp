@@ -122,6 +122,7 @@ struct matmul_bias_op {
     static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
 };
 
+/// Options of `matmul`: the last two axes of an operand are exchanged before.
 struct matmul_options {
     bool transpose_a = false, transpose_b = false;
 };

@@ -14,6 +14,7 @@
 
 namespace tapegraph {
 
+/// Which of a step's draws it is, and from which law.
 struct random_attributes {
     std::int64_t ordinal = 0;
     std::int64_t law = 0; ///< a `distribution`
@@ -71,9 +72,11 @@ struct random_integer_op {
 
 namespace random {
 
+/// The ends of a uniform law: low is possible, high is not.
 struct uniform_range {
     double low = 0, high = 1;
 };
+/// Mean and standard deviation of a normal law.
 struct normal_law {
     double mean = 0, deviation = 1;
 };
@@ -131,6 +134,7 @@ constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
                     std::source_location where = std::source_location::current()) {
     return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
 }
+/// Uniform numbers of the shape and type of `like`.
 template <handle H>
 constexpr H uniform_like(const H& like, uniform_range range = {},
                          std::source_location where = std::source_location::current()) {
@@ -143,6 +147,7 @@ constexpr H normal(const H& like, const shape& dims, normal_law law = {},
                    std::source_location where = std::source_location::current()) {
     return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
 }
+/// Normal numbers of the shape and type of `like`.
 template <handle H>
 constexpr H normal_like(const H& like, normal_law law = {},
                         std::source_location where = std::source_location::current()) {
@@ -156,6 +161,7 @@ constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = 
                              std::source_location where = std::source_location::current()) {
     return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
 }
+/// Normal numbers within two standard deviations of the mean, of the shape and type of `like`.
 template <handle H>
 constexpr H truncated_normal_like(const H& like, normal_law law = {},
                                   std::source_location where = std::source_location::current()) {
@@ -168,6 +174,7 @@ constexpr H exponential(const H& like, const shape& dims, double rate = 1,
                         std::source_location where = std::source_location::current()) {
     return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
 }
+/// Exponential numbers of the shape and type of `like`; their mean is 1 / rate.
 template <handle H>
 constexpr H exponential_like(const H& like, double rate = 1,
                              std::source_location where = std::source_location::current()) {
@@ -180,6 +187,7 @@ constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5
                       std::source_location where = std::source_location::current()) {
     return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
 }
+/// 1 with the probability, otherwise 0, of the shape and type of `like`.
 template <handle H>
 constexpr H bernoulli_like(const H& like, double probability = 0.5,
                            std::source_location where = std::source_location::current()) {

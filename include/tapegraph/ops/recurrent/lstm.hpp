@@ -8,6 +8,7 @@
 
 namespace tapegraph {
 
+/// Options of `lstm` on tensors.
 struct lstm_options {
     cell_activation activation = cell_activation::tanh;
     gate_activation recurrent_activation = gate_activation::sigmoid;

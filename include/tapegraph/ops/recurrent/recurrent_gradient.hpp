@@ -27,6 +27,7 @@
 
 namespace tapegraph {
 
+/// Activations of a recurrence, and which of its states are the result.
 struct recurrent_attributes {
     enum : std::int64_t { last, sequence, previous };
     std::int64_t relu = 0, hard = 0;
@@ -36,6 +37,7 @@ struct recurrent_attributes {
     std::int64_t cell = 0;        ///< whether c of the last step is an additional row
     std::int64_t reset_after = 0; ///< of a gru
 
+    /// States in the result along the time.
     constexpr extent count(extent time) const { return (rows == last ? extent(1, time.table) : time) + cell; }
 };
 
@@ -192,6 +194,7 @@ struct recurrent_op {
         if (detail::recurrent_fits<Cell, Extras>(io, 0))
             detail::recurrent_result_shape<Cell>(a, io.in[0].dims, io.in[1].dims[0], io);
     }
+    /// States and gates that the backward pass computes again instead of keeping them.
     template <class States, class Gradient>
     struct recomputed {
         States states;

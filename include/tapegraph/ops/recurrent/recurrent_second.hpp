@@ -33,6 +33,7 @@ struct recurrent_tangent_op {
         if (detail::recurrent_fits<Cell, Extras>(io, 2))
             detail::recurrent_result_shape<Cell>(a, io.in[2].dims, io.in[3].dims[0], io);
     }
+    /// The first and the second derivative, which share their pass.
     template <class Gradient, class Second>
     struct both {
         Gradient gradient;

@@ -7,6 +7,7 @@
 
 namespace tapegraph {
 
+/// Options of `simple_rnn` on tensors.
 struct simple_rnn_options {
     cell_activation activation = cell_activation::tanh;
     bool return_sequences = false; ///< return the output of every step instead of the last one's

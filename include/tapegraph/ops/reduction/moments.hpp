@@ -6,6 +6,7 @@
 
 namespace tapegraph {
 
+/// Options of variances.
 struct variance_options {
     bool keepdims = false;
     /// Subtracted from the number of elements in the divisor: 0 gives the population variance

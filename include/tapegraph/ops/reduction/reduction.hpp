@@ -17,6 +17,7 @@
 
 namespace tapegraph {
 
+/// Options of reductions.
 struct reduce_options {
     bool keepdims = false;
 };

@@ -12,6 +12,7 @@
 
 namespace tapegraph {
 
+/// Options of `scan`.
 struct scan_options {
     int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
     bool go_backwards =

@@ -29,18 +29,24 @@ public:
     constexpr batched(const E& e, std::source_location where = std::source_location::current())
         : batched(eval(e, where)) {}
 
+    /// The values of a formula, as the constructor gives.
     template <expression E>
     static constexpr batched sealed(const E& e) {
         return batched(e);
     }
 
+    /// The value with its batch axis in front.
     constexpr const Handle& whole() const { return whole_; }
+    /// The extent of the batch.
     constexpr extent count() const { return shape_of(whole_)[0]; }
+    /// The shape of one element of the batch.
     constexpr tapegraph::shape shape() const {
         const tapegraph::shape s = shape_of(whole_);
         return {s.rank() - 1, s.data() + 1, s.table()};
     }
+    /// The number of axes of one element of the batch.
     constexpr int rank() const { return shape_of(whole_).rank() - 1; }
+    /// The type of the elements.
     constexpr dtype type() const { return whole_.type(); }
 
 private:
@@ -68,6 +74,7 @@ struct handle_traits<batched<Handle, Tag>> {
 /// them batched, returns a handle with the batch in front. Custom operations get a specialisation.
 template <class Op>
 struct batching_rule {
+    /// Runs the operation on operands some of which have a batch; this one says that there is no rule.
     template <class Context>
     static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
         static_assert(always_false<Op>,
@@ -234,6 +241,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
     using below = Mode;
     using tag = Tag;
 
+    /// The values of a formula, with the batch.
     template <tensor_like E>
     static constexpr auto seal(const E& e, std::source_location where) {
         if constexpr (handle<E>)
@@ -242,6 +250,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
             return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
     }
 
+    /// Runs an operation that is not elementwise by its batching rule.
     template <class Op, class... Args>
     static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
                                  std::source_location where, const Args&... args) {
@@ -260,6 +269,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
         return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
     }
 
+    /// Reduces axes of each element of the batch.
     template <class Op, tensor_like E>
     static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
         auto shifted = attributes;
@@ -268,11 +278,13 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
             Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
     }
 
+    /// An extent as a number that formulas take.
     template <class Handle>
     static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
         return Mode::extent_number(like.whole(), value);
     }
 
+    /// The shape of one element of the batch.
     template <class Handle>
     static constexpr shape shape_of(const batched<Handle, Tag>& x) {
         return x.shape();
@@ -319,6 +331,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
         return std::array{detail::raised<batched_mode>(x, like, where)...};
     }
 
+    /// A value whose first axis is the batch.
     template <class Handle>
     static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
         return batched<Handle, Tag>(whole);

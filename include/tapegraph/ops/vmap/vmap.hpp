@@ -21,6 +21,7 @@ template <class F, int... Axes>
 struct vmap_of {
     [[no_unique_address]] F f;
 
+    /// Calls the function for each element of the mapped axes, all at once; results have the batch in front.
     template <tensor_like... Args>
     constexpr auto operator()(const Args&... args) const {
         static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");

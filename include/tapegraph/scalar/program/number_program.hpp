@@ -55,10 +55,13 @@ public:
           nodes_(std::move(results)),
           code_(std::make_shared<scalars::compiled_program<T>>(scalars::program_compiler<T>(*graph_, nodes_).take())) {}
 
+    /// Numbers that a call takes.
     std::size_t inputs() const { return code_->inputs; }
+    /// Numbers that a call returns.
     std::size_t results() const { return nodes_.size(); }
     /// How much a run executes, and the numbers that it keeps at once.
     std::size_t instructions() const { return code_->instructions.size() - 1; } // without the end
+    /// Numbers that a call needs for itself.
     std::size_t slots() const { return code_->slots; }
     /// The comparisons that are checked.
     std::size_t comparisons() const { return graph_->guards().size(); }
@@ -122,8 +125,9 @@ public:
     /// Of inputs x and v: the product of the one result's second derivatives with v.
     number_program hvp() const { return gradient().jvp(); }
 
-    // For transforms of programs (scalar/sparse).
+    /// What was recorded, for transforms of programs (scalar/sparse).
     const std::shared_ptr<const scalars::symbol_graph<T>>& graph() const { return graph_; }
+    /// The results' nodes in the graph.
     const std::vector<std::uint32_t>& nodes() const { return nodes_; }
 
 private:

@@ -89,6 +89,7 @@ TG_INTEGER(llround, round, long long)
 TG_INTEGER(lrint, rint, long)
 TG_INTEGER(llrint, rint, long long)
 #undef TG_INTEGER
+/// std::ilogb of the value; the program checks that it is the same in every call.
 template <class T>
 int ilogb(const symbol<T>& x) {
     static_cast<void>(static_cast<bool>(logb(x) == std::logb(x.value())));
@@ -106,6 +107,7 @@ TG_QUESTION(isfinite, is_finite_op)
 TG_QUESTION(isnormal, is_normal_op)
 TG_QUESTION(signbit, signbit_op)
 #undef TG_QUESTION
+/// std::fpclassify of the value; the program checks that it is the same in every call.
 template <class T>
 int fpclassify(const symbol<T>& x) {
     // Asked one after the other, so that the program checks what the answer depends on.

@@ -23,7 +23,9 @@ struct bicolouring {
     colouring rows, columns;
     bool columns_first = false;
 
+    /// Colours of rows and columns together, which is the number of sweeps.
     std::int32_t count() const { return rows.count + columns.count; }
+    /// Whether the element is found by a sweep of its row's colour instead of its column's.
     bool by_row(std::size_t row, std::size_t column) const {
         return columns_first ? columns.colours[column] < 0 : rows.colours[row] >= 0;
     }

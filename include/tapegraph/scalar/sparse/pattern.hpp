@@ -19,6 +19,7 @@ struct sparsity_pattern {
     std::size_t row_count = 0, column_count = 0;
     std::vector<std::int32_t> starts{0}, columns;
 
+    /// Elements that may differ from 0.
     std::size_t nonzeros() const { return columns.size(); }
     bool operator==(const sparsity_pattern&) const = default;
 };
@@ -43,7 +44,9 @@ struct sparse_matrix {
     sparsity_pattern pattern;
     std::vector<T> values;
 
+    /// The number of rows.
     std::size_t rows() const { return pattern.row_count; }
+    /// The number of columns.
     std::size_t columns() const { return pattern.column_count; }
     /// The row of each value.
     std::vector<std::int32_t> row_indices() const {

@@ -30,12 +30,14 @@ public:
     sparse_derivative(sparsity_pattern pattern, number_program<T> values, std::int32_t directions)
         : pattern_(std::move(pattern)), program_(std::move(values)), directions_(directions) {}
 
+    /// Which elements may differ from 0, found when the program was made.
     const sparsity_pattern& pattern() const { return pattern_; }
     /// The program whose results are the nonzeros, in the pattern's order: run, run_batch, jvp and so on are its.
     const number_program<T>& program() const { return program_; }
     /// The number of colours: directions that are computed together.
     std::int32_t directions() const { return directions_; }
 
+    /// The derivative at x, its elements in the pattern's order.
     sparse_matrix<T> operator()(std::span<const T> x) const { return {pattern_, program_(x)}; }
     /// The nonzeros alone, into memory that is there.
     void run(std::span<const T> x, std::span<T> nonzeros) const { program_.run(x, nonzeros); }

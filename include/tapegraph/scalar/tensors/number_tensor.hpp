@@ -67,7 +67,9 @@ public:
         requires(arithmetic<T>&& std::constructible_from<Number, T>)
     explicit number_tensor(const tensor<T>& t) : dims_(t.shape()), numbers_(t.values().begin(), t.values().end()) {}
 
+    /// The extents of its axes.
     const tapegraph::shape& shape() const { return dims_; }
+    /// The number of axes; 0 for a scalar.
     int rank() const { return dims_.rank(); }
     std::size_t size() const { return numbers_.size(); }
     /// The values as a tensor, which are constants. Their derivatives by a tape are in adjoints().
@@ -103,6 +105,7 @@ public:
     auto end() const { return numbers_.end(); }
 
     // For transforms (scalar/structures.hpp).
+    /// Takes the other's shape; the elements are not set.
     template <class Other>
     void resize_like(const number_tensor<Other>& like) {
         dims_ = like.shape();

@@ -166,6 +166,7 @@ template <class F>
 struct with_numbers_of {
     F f;
 
+    /// Calls the function of numbers on the tensors' elements; tapes and transforms see its derivatives.
     template <tensor_like First, tensor_like... X>
     auto operator()(const First& first, const X&... x) const {
         static_assert(std::is_same_v<mode_of_t<First, X...>, eager>,

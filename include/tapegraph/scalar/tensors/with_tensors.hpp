@@ -274,6 +274,7 @@ template <class F>
 struct with_tensors_of {
     F f;
 
+    /// Calls the function of tensors on numbers that record; their tape sees its derivatives.
     template <class... X>
     auto operator()(const X&... x) const {
         static_assert(

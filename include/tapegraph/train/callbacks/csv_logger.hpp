@@ -35,6 +35,7 @@ struct csv_logger {
         a("bytes", bytes);
     }
 
+    /// Writes the line of the epoch that has ended.
     void add_line(const training_state& s);
 };
 

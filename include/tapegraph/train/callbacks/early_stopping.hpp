@@ -72,6 +72,7 @@ struct early_stopping {
         a("weights", weights);
     }
 
+    /// Copies the weights, which are the best so far.
     void keep(const training_state& s) {
         weights.clear();
         s.model().gather_variables();

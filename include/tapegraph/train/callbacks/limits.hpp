@@ -32,6 +32,7 @@ struct time_limit {
     void on_batch_end(training_state& s) { look(s); }
     void on_epoch_end(training_state& s) { look(s); }
 
+    /// Interrupts training if the seconds have passed.
     void look(training_state& s) const {
         if (detail::steady_seconds() - started >= seconds && !s.ends())
             s.interrupt("time_limit: " + std::to_string(seconds) + " s");
