@@ -51,6 +51,17 @@ if(Python3_Interpreter_FOUND)
     # The plan for a GPU, with programs that pass, fail and hang in the place of those that need one.
     add_test(NAME gpu_plan COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/gpu_plan_test.py")
     set_tests_properties(compare gpu_plan PROPERTIES LABELS tools TIMEOUT 300)
+    # The site: its checkers of links and comments, and where Zensical, Doxygen and Chromium are, all names, and the whole of it,
+    # built strictly and opened.
+    foreach(name links comments)
+        add_test(NAME site/${name} COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/site/${name}_test.py")
+        set_tests_properties(site/${name} PROPERTIES LABELS tools SKIP_RETURN_CODE 77)
+    endforeach()
+    if(TAPEGRAPH_LONG_TESTS)
+        add_test(NAME site/all_comments COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/site/comments.py" --check)
+        add_test(NAME site COMMAND "${PROJECT_SOURCE_DIR}/tools/site.sh" --check --here)
+        set_tests_properties(site/all_comments site PROPERTIES LABELS tools TIMEOUT 1200 SKIP_RETURN_CODE 77)
+    endif()
     # What README.md and docs/ show, compiled; and pages on which the tool must find what is wrong.
     set(check_snippets "${PROJECT_SOURCE_DIR}/tools/check_snippets.py" --compiler "${CMAKE_CXX_COMPILER}")
     set(clang_budgets "")

@@ -58,7 +58,7 @@ struct csv_options {
     io::csv_reader_options csv{};
 };
 
-/// What `read_csv` returns: the records and the words behind their numbers.
+/// What `read_csv` returns: the records, and the words that numbers stand for.
 struct csv_data {
     dataset records;                        ///< columns named as in the file: features, followed by the label
     std::vector<std::string> features{};    ///< names of the numeric features, in the order of the joined column

@@ -183,7 +183,7 @@ public:
     /// Takes the name of an input, so that no value gets it.
     void add_input(const std::string& name) { names_.insert(name); }
     std::string name_of_output(const std::string& value, std::string_view wanted);
-    /// The name, with a number behind it if it is taken.
+    /// The name, followed by a number if it is taken.
     std::string new_name(std::string name) { return unique(std::move(name)); }
     bool prefix_masks = false; ///< whether the user guarantees prefix masks
     std::int64_t opset = opset_version;

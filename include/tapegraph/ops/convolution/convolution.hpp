@@ -213,7 +213,7 @@ struct padding {
 
     /// No padding: the kernel stays within the image.
     static constexpr padding valid() { return {}; }
-    /// ceil(extent / stride) results along each axis, as in TensorFlow; an odd row or column goes behind.
+    /// ceil(extent / stride) results along each axis, as in TensorFlow; an odd row or column is added after.
     static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
     /// Rows and columns of zeros on each side.
     static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
