@@ -170,7 +170,7 @@ inline void describe_eager_call(const runtime::observed_call& c, call& to, bool&
 /// record.
 class eager_place {
 public:
-    /// A step begins; layers are counted anew.
+    /// A step begins, with its forward pass.
     void begin_step() {
         ++turn_;
         walked_ = false;

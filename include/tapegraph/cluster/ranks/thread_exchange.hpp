@@ -34,7 +34,7 @@ public:
         reason_ = why;
         aborted_.store(true, std::memory_order_release);
     }
-    /// Whether a thread has given up, so that the others stop waiting for it.
+    /// Whether `abort` has ended the job.
     bool aborted() const { return aborted_.load(std::memory_order_acquire); }
 
 private:
