@@ -9,9 +9,12 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as xml
 
-# Namespaces that programs do not use by name: no page does. What they have is explained in docs/design.md.
-INTERNAL = {"ir", "cpu", "cuda", "runtime", "machine", "math", "stb", "unicode", "onnx_import", "own_operators", "files", "std",
-            "folded", "wire", "blas", "dlpack", "driver", "rules", "kernels", "scalars", "minimizers"}
+# Namespaces of the implementation, whose names pages use at most to say how things work; docs/design.md explains what they
+# have. Of `cuda` the headers that programs include count.
+INTERNAL = {"ir", "cpu", "runtime", "machine", "stb", "onnx_import", "own_operators", "std", "folded", "wire", "blas", "driver",
+            "rules", "kernels", "scalars", "minimizers"}
+CUDA_HEADERS = {f"cuda/tapegraph/cuda/{name}.hpp" for name in ("device_elements", "memory", "plan_memory", "thrust")}
+
 
 # Members that all classes of a kind have, by folder of include/tapegraph; the comment at the top of the file that is named
 # has the rules. A member's own comment says more.
@@ -248,7 +251,7 @@ def names(folder):
     def add(kind, scope, name, element):
         where = element.find("location")
         file = where.get("declfile") or where.get("file")
-        if not file.startswith(("include/", "cuda/")):
+        if not file.startswith("include/") and file not in CUDA_HEADERS:
             return
         line = int(where.get("declline") or where.get("line"))
         entry = found.setdefault((scope, name), Name(kind, scope, name, file, line))

@@ -2,9 +2,9 @@
 """Which public names have no comment: tools/site/comments.py [--list] [--check] [FOLDER ...]
 
 Counts classes, concepts, enumerations, functions and methods of namespace tapegraph outside `detail` and the namespaces
-that tools/site/api.py calls internal; --check demands a comment of each. One comment is enough for overloads; a class's
-comment says how objects are made; members that a protocol demands (tools/site/api.py) and operators that mean what C++ says
-are explained once. Needs Doxygen (the program that the environment variable DOXYGEN names, if there is one).
+of the implementation (INTERNAL in tools/site/api.py); --check demands a comment of each. One comment is enough for
+overloads; a class's comment says how objects are made; members that a protocol demands (PROTOCOLS there) and operators that
+mean what C++ says are explained once. Needs Doxygen (the program that the environment variable DOXYGEN names, if any).
 """
 
 import argparse

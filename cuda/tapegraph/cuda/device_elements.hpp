@@ -26,6 +26,7 @@ public:
     device_elements() = default;
     device_elements(T* first, std::size_t count) : first_(first), count_(count) {}
 
+    /// The first element, in the device's memory.
     T* data() const { return first_; }
     std::size_t size() const { return count_; }
     bool empty() const { return count_ == 0; }
@@ -117,11 +118,13 @@ public:
     using value_type = char;
 
     explicit scratch_memory(int device) : device_(device) {}
+    /// Bytes from the device's pool, for Thrust's temporary arrays.
     char* allocate(std::ptrdiff_t bytes) {
         context& c = context::of(device_);
         const runtime::device_turn turn(&runtime::runtime_of(tapegraph::device::cuda(device_)));
         return static_cast<char*>(c.memory().allocate(static_cast<std::size_t>(bytes), "memory of another library"));
     }
+    /// Returns bytes to the device's pool.
     void deallocate(char* at, std::size_t) {
         const runtime::device_turn turn(&runtime::runtime_of(tapegraph::device::cuda(device_)));
         context::of(device_).memory().release(at);
@@ -133,6 +136,7 @@ public:
         driver::wait(context::of(device_).stream());
         return at;
     }
+    /// The number of the device.
     int device() const { return device_; }
 
     /// The scratch memory of a device; it lives until the process ends.

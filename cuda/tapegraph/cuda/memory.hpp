@@ -52,6 +52,7 @@ struct memory_options {
     std::optional<std::size_t> reuse{};
 };
 
+/// What a device's pool holds, in bytes.
 struct memory_statistics {
     std::size_t in_use = 0;   ///< bytes in live buffers
     std::size_t peak = 0;     ///< the most bytes in use since the last reset
@@ -162,6 +163,7 @@ public:
         return at;
     }
 
+    /// Returns a buffer, in the order of the stream. Throws device_error if it is not live.
     void release(void* at) {
         if (at == nullptr) return;
         const std::lock_guard lock(guard_);
@@ -188,6 +190,7 @@ public:
         const std::lock_guard lock(guard_);
         recording_ = on;
     }
+    /// Whether buffers come from the driver, because a graph is captured.
     bool is_recording() const {
         const std::lock_guard lock(guard_);
         return recording_;
@@ -201,11 +204,13 @@ public:
         return *stream_;
     }
 
+    /// What the pool holds now.
     memory_statistics statistics() const {
         const std::lock_guard lock(guard_);
         return {in_use_, peak_,        pool_ ? driver::reserved(*pool_) : in_use_,
                 limit_,  allocations_, static_cast<std::int64_t>(live_.size())};
     }
+    /// The peak counts from now on.
     void reset_peak() {
         const std::lock_guard lock(guard_);
         peak_ = in_use_;

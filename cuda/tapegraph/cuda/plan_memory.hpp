@@ -41,6 +41,7 @@ inline std::atomic<plan_policy>& plan_policy_setting() {
 }
 } // namespace detail
 
+/// The policy of the process.
 inline plan_policy current_plan_policy() { return detail::plan_policy_setting().load(std::memory_order_relaxed); }
 /// Sets the policy of the process for all work that has no plan yet. TAPEGRAPH_GPU_PLANS in the
 /// environment sets the initial one.
@@ -68,16 +69,19 @@ public:
         const std::lock_guard lock(guard_);
         return plans_.empty();
     }
+    /// The plan for the work on a device of that name, or nothing.
     std::optional<remembered_plan> find(const std::string& device, const std::string& work) const {
         const std::lock_guard lock(guard_);
         const auto found = plans_.find({device, work});
         if (found == plans_.end()) return std::nullopt;
         return found->second;
     }
+    /// Stores the plan for the work on a device of that name, in place of an earlier one.
     void keep(const std::string& device, const std::string& work, remembered_plan plan) {
         const std::lock_guard lock(guard_);
         plans_.insert_or_assign({device, work}, std::move(plan));
     }
+    /// Removes all plans.
     void forget() {
         const std::lock_guard lock(guard_);
         plans_.clear();
@@ -174,6 +178,7 @@ inline void load_plans(const std::string& path) {
 template <class Key, class Plan>
 class lasting_plans {
 public:
+    /// The plan given out for the key, or nothing.
     std::optional<Plan> find(const Key& k) const {
         const std::lock_guard lock(guard_);
         const auto found = plans_.find(k);

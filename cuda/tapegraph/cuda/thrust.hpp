@@ -43,6 +43,7 @@ template <class T>
 thrust::device_ptr<const T> cbegin(const tensor<T>& t, tapegraph::device where = current_device()) {
     return thrust::device_pointer_cast(elements_on(t, where).data());
 }
+/// After the last element, to read: `cbegin(t, where) + t.size()`.
 template <class T>
 thrust::device_ptr<const T> cend(const tensor<T>& t, tapegraph::device where = current_device()) {
     return cbegin(t, where) + t.size();
@@ -77,6 +78,7 @@ public:
     using const_reference = thrust::device_reference<const T>;
     using size_type = std::size_t;
     using difference_type = std::ptrdiff_t;
+    /// The allocator of another element type.
     template <class U>
     struct rebind {
         using other = pool_allocator<U>;
@@ -87,14 +89,17 @@ public:
     template <class U>
     pool_allocator(const pool_allocator<U>& other) : device_(other.device()) {}
 
+    /// Memory for `count` elements, which the vector's stream may use at once.
     pointer allocate(size_type count) {
         void* const at = scratch_memory::of(device_).allocate_ready(static_cast<std::ptrdiff_t>(count * sizeof(T)));
         return thrust::device_pointer_cast(static_cast<T*>(at));
     }
+    /// Returns memory that `allocate` gave.
     void deallocate(pointer at, size_type count) {
         if (at.get() == nullptr) return;
         scratch_memory::of(device_).deallocate(static_cast<char*>(static_cast<void*>(at.get())), count * sizeof(T));
     }
+    /// The number of the device.
     int device() const { return device_; }
     bool operator==(const pool_allocator& other) const { return device_ == other.device_; }
 

@@ -20,10 +20,12 @@ namespace tapegraph {
 
 namespace dlpack {
 
+/// DLDevice: where the elements are.
 struct device {
     std::int32_t type = 1; ///< kDLCPU; 2: CUDA, 3: the CPU's memory that CUDA pinned
     std::int32_t id = 0;
 };
+/// DLDataType: what the elements are.
 struct data_type {
     std::uint8_t code = 2; ///< 0: signed, 1: unsigned, 2: floating, 4: bfloat, 5: complex, 6: bool
     std::uint8_t bits = 32;

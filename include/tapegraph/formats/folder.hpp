@@ -23,7 +23,9 @@ class directory_entry {
 public:
     directory_entry(const path& folder, const char* name) : path_(folder / name) {}
 
+    /// The folder's path and the entry's name.
     const files::path& path() const { return path_; }
+    /// Whether it is a folder itself; false if that cannot be found out.
     bool is_directory() const {
         std::error_code ignored;
         return files::is_directory(path_, ignored);
@@ -47,6 +49,7 @@ public:
         if (++at_ == entries_->size()) *this = {};
         return *this;
     }
+    /// Goes to the next entry; `failure` is cleared, for entries were read before.
     directory_iterator& increment(std::error_code& failure) {
         failure.clear();
         return ++*this;

@@ -43,11 +43,16 @@ public:
         return Path(name_);
     }
 
+    /// The path as text.
     const std::string& string() const { return name_; }
+    /// The path as text.
     const std::string& native() const { return name_; }
+    /// The path for the system's functions.
     const char* c_str() const { return name_.c_str(); }
     bool empty() const { return name_.empty(); }
+    /// Makes it empty.
     void clear() { name_.clear(); }
+    /// Whether it begins at the root.
     bool is_absolute() const { return name_.starts_with('/'); }
 
     /// The part after the last '/'.
@@ -59,6 +64,7 @@ public:
         while (end > 0 && name_[end - 1] == '/') --end;
         return name_.substr(0, end == 0 ? 1 : end);
     }
+    /// Whether it names a folder before the last part.
     bool has_parent_path() const { return name_.find('/') != std::string::npos; }
     /// The filename from its last point on, unless that is its first character or it is "..".
     path extension() const {
@@ -66,6 +72,7 @@ public:
         const auto point = last.rfind('.');
         return point == std::string::npos || point == 0 || last == ".." ? std::string() : last.substr(point);
     }
+    /// The filename without its extension.
     path stem() const {
         const std::string last = filename().name_;
         return last.substr(0, last.size() - extension().name_.size());
@@ -104,6 +111,7 @@ inline bool exists(const path& p, std::error_code& failure) {
     if (errno != ENOENT && errno != ENOTDIR) failure.assign(errno, std::generic_category());
     return false;
 }
+/// Whether there is a folder of that path; `failure` says what kept the system from looking.
 inline bool is_directory(const path& p, std::error_code& failure) {
     struct stat found {};
     failure.clear();

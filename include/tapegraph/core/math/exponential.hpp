@@ -187,6 +187,7 @@ TG_HD constexpr T sinh(T x) {
     return copysign(detail::select(a < T(1), small, w - T(0.25) / w), x);
 }
 
+/// The hyperbolic cosine, as e^|x| / 2 + 1 / (2 e^|x|).
 template <class T>
 TG_HD constexpr T cosh(T x) {
     const T w = detail::exp_shifted<T, -1>(abs(x));

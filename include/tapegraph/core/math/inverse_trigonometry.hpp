@@ -99,6 +99,7 @@ TG_HD constexpr T acos(T x) {
     return detail::select(outer, outside, inner);
 }
 
+/// The inverse tangent in radians.
 template <class T>
 TG_HD constexpr T atan(T x) {
     using circle = detail::circle<T>;

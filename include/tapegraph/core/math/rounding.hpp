@@ -4,6 +4,7 @@
 
 namespace tapegraph::math {
 
+/// x without its sign, of NaN and zero, too.
 template <class T>
 TG_HD constexpr T abs(T x) {
     return detail::from_bits<T>(detail::to_bits(x) & ~detail::sign_bit<T>);
@@ -16,11 +17,13 @@ TG_HD constexpr T copysign(T x, T y) {
     return detail::from_bits<T>((detail::to_bits(x) & ~sign) | (detail::to_bits(y) & sign));
 }
 
+/// Whether x is NaN.
 template <class T>
 TG_HD constexpr bool is_nan(T x) {
     return x != x;
 }
 
+/// Whether x is neither infinite nor NaN.
 template <class T>
 TG_HD constexpr bool is_finite(T x) {
     return abs(x) < detail::traits<T>::infinity;

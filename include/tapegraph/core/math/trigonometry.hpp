@@ -98,11 +98,13 @@ TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
 
 } // namespace detail
 
+/// The sine of radians.
 template <class T>
 TG_HD constexpr T sin(T x) {
     return detail::select(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
 }
 
+/// The cosine of radians.
 template <class T>
 TG_HD constexpr T cos(T x) {
     return detail::sin_of_angle(detail::reduce_angle(x), 1);
