@@ -10,24 +10,34 @@ namespace tapegraph {
 
 template <bool Relu>
 std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
-    // A GPU chooses its algorithm as for the convolution alone.
-    return method_of<convolution_op>(c.out[0].memory == 0 ? runtime::pooled_geometry(c) : runtime::unpooled_geometry(c),
-                                     c.out[0]);
+    // The algorithm is chosen as for the convolution alone.
+    return method_of<convolution_op>(runtime::unpooled_geometry(c), c.out[0]);
 }
 
 } // namespace tapegraph
 
 namespace tapegraph::runtime {
 
+namespace detail {
+/// pooled_geometry with the algorithm of the whole convolution, so that the bits are those of the
+/// three operations one by one, also where pooling ignores a row or a column.
+template <class T>
+convolution_geometry pooled_geometry_as_whole(const kernel_call& c) {
+    convolution_geometry g = pooled_geometry(c);
+    g.algorithm = cpu::detail::resolved<T>(unpooled_geometry(c));
+    return g;
+}
+} // namespace detail
+
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
-        const convolution_geometry g = pooled_geometry(c);
+        const convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
         return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
                                                 cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
     }
     static void run(const kernel_call& c) {
-        convolution_geometry g = pooled_geometry(c);
+        convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
         const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
         const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
