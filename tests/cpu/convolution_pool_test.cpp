@@ -104,7 +104,8 @@ void check_all() {
                  {geometry(1, 2, 2, 1, 1, 1), geometry(3, 9, 8, 5, 3, 7), geometry(40, 9, 8, 5, 3, 37, 1, 1),
                   geometry(2, 31, 30, 3, 3, 17), geometry(20, 20, 11, 4, 3, 6, 2, 1),
                   geometry(30, 13, 14, 6, 3, 6, 1, 1, 2, 3), geometry(9, 21, 18, 19, 3, 19, 1, 1, 1, 19),
-                  geometry(2, 6, 300, 2, 3, 5, 1, 1), geometry(0, 6, 6, 2, 3, 5), geometry(2, 6, 6, 0, 3, 5)})
+                  geometry(2, 6, 300, 2, 3, 5, 1, 1), geometry(40, 5, 9, 3, 3, 257, 1, 1), geometry(0, 6, 6, 2, 3, 5),
+                  geometry(2, 6, 6, 0, 3, 5)})
                 check<T>(g, relu);
     }
     cpu::set_instruction_set(cpu::supported_instruction_set());

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -247,13 +248,63 @@ TEST_CASE("convolution: one line of few pixels, whose filters are read where the
     check_everywhere<float>({1, 1, 20, 12, 1, 3, 1, 18, 8, 1, 1, 0, 0, 1, 1, 4}); // groups
 }
 
+TEST_CASE("convolution: small images, which are unfolded while filters stay where they lie") {
+    // batch, in height, width, channels, kernel, out height, width, channels, stride, padding, dilation
+    check_everywhere<float>({1, 3, 3, 5, 3, 3, 1, 1, 256});               // one pixel
+    check_everywhere<float>({1, 4, 4, 130, 3, 3, 4, 4, 257, 1, 1, 1, 1}); // k in two parts, a last panel of one number
+    check_everywhere<float>({40, 4, 4, 5, 3, 3, 4, 4, 271, 1, 1, 1, 1});  // two blocks of images
+    check_everywhere<float>({3, 8, 9, 35, 3, 2, 4, 4, 256, 2, 2, 1, 0});  // strides, and 35 channels to fold
+    check_everywhere<float>({2, 9, 9, 3, 3, 3, 9, 9, 264, 1, 1, 2, 2, 2, 2}); // taps apart
+    check_everywhere<float>({1, 3, 35, 4, 3, 3, 1, 33, 256});                 // rows longer than what is turned at once
+    check_everywhere<float>({7, 9, 9, 40, 1, 1, 9, 9, 258});                  // x is its own unfolded form, two blocks
+    check_everywhere<float>({1, 5, 7, 40, 1, 1, 5, 6, 258});                  // but not where columns are left out
+    check_everywhere<float>({1, 10, 10, 4, 3, 3, 10, 10, 256, 1, 1, 1, 1});   // images that are too large,
+    check_everywhere<float>({1, 4, 4, 4, 3, 3, 4, 4, 255, 1, 1, 1, 1});       // and too few channels
+    check_everywhere<double>({2, 5, 4, 6, 3, 3, 5, 4, 261, 1, 1, 1, 1});
+    matrix<float>(3, 259, 1);
+}
+
+TEST_CASE("convolution: an unfolded image has the same bits alone and among others") {
+    constexpr std::int64_t out = 256, of_y = 4 * 5 * out, of_x = 4 * 5 * 30;
+    const geometry many{40, 4, 5, 30, 3, 3, 4, 5, out, 1, 1, 1, 1};
+    auto x = integers<float>(40 * of_x, 1), dy = integers<float>(40 * of_y, 2);
+    auto w = integers<float>(3 * 3 * 30 * out, 3);
+    for (auto* values : {&x, &dy, &w})
+        for (auto& value : *values) value *= 0.1f;
+    const auto run = [&](const geometry& g, const float* images, const float* gradients) {
+        const int threads = tapegraph::thread_count();
+        poisoned workspace(
+            std::max(cpu::convolution_workspace_bytes<float>(g, convolution_pass::forward, threads),
+                     cpu::convolution_workspace_bytes<float>(g, convolution_pass::input_gradient, threads)));
+        std::vector<float> y(static_cast<std::size_t>(g.batch * of_y)), dx(static_cast<std::size_t>(g.batch * of_x));
+        cpu::convolution_forward(g, images, w.data(), y.data(), workspace.get());
+        cpu::convolution_input_gradient(g, gradients, w.data(), dx.data(), workspace.get());
+        y.insert(y.end(), dx.begin(), dx.end());
+        return y;
+    };
+    const auto all = run(many, x.data(), dy.data());
+    geometry one = many;
+    one.batch = 1;
+    constexpr std::int64_t image = 39;
+    const auto alone = run(one, x.data() + image * of_x, dy.data() + image * of_y);
+    CHECK(std::equal(alone.begin(), alone.begin() + of_y, all.begin() + image * of_y));
+    CHECK(std::equal(alone.begin() + of_y, alone.end(), all.begin() + 40 * of_y + image * of_x));
+}
+
 TEST_CASE("convolution: the workspace grows with the batch") {
     for (const auto pass :
          {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient}) {
         std::size_t last = 0;
         for (std::int64_t batch = 0; batch < 70; ++batch) {
             const std::size_t bytes =
-                cpu::convolution_workspace_bytes<float>({batch, 9, 9, 3, 3, 3, 9, 9, 20, 1, 1, 1, 1}, pass, 2);
+                cpu::convolution_workspace_bytes<float>({batch, 10, 10, 3, 3, 3, 10, 10, 20, 1, 1, 1, 1}, pass, 2);
+            CHECK(bytes >= last);
+            last = bytes;
+        }
+        last = 0;
+        for (std::int64_t batch = 0; batch < 70; ++batch) { // unfolded
+            const std::size_t bytes =
+                cpu::convolution_workspace_bytes<float>({batch, 9, 9, 3, 3, 3, 9, 9, 256, 1, 1, 1, 1}, pass, 16);
             CHECK(bytes >= last);
             last = bytes;
         }

@@ -24,11 +24,20 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
     case convolution_pass::forward: {
         if (g.out_height <= 0 || g.out_width <= 0) return 0;
         detail::take_forward_scratch<T>(cut, g, threads);
+        if (detail::unfolds(g)) {
+            detail::workspace_cutter unfolded(nullptr);
+            detail::unfolded_scratch<T>(unfolded, g, true, threads);
+            return std::max(cut.used(), unfolded.used());
+        }
         cut.take<T>(detail::forward_filter_elements<T>(g, lanes));
         break;
     }
     case convolution_pass::input_gradient: {
         if (g.in_height <= 0 || g.in_width <= 0) return 0;
+        if (detail::unfolds(g)) {
+            detail::unfolded_scratch<T>(cut, g, false, threads);
+            break;
+        }
         const detail::input_gradient_plan plan(g);
         cut.take<T>(threads * plan.buffer_elements(g));
         cut.take<T>(plan.filter_elements(g, lanes));

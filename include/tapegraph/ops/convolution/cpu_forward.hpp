@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/convolution/cpu_depthwise.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
+#include <tapegraph/ops/convolution/cpu_unfolded.hpp>
 
 /// The forward pass as an implicit matrix product: rows are neighbouring output pixels of one image
 /// row, k runs over (kernel row, kernel column, channel), columns are output channels. Nothing is
@@ -217,6 +218,7 @@ template <class T>
 void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
                          const convolution_epilogue<T>& epilogue = {}) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+    if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue);
     detail::workspace_cutter cut(workspace);
     detail::take_forward_scratch<T>(cut, g, thread_count());
     T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));

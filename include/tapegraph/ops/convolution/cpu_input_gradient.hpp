@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/convolution/cpu_depthwise.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
+#include <tapegraph/ops/convolution/cpu_unfolded.hpp>
 
 #include <numeric>
 
@@ -190,6 +191,7 @@ void convolution_input_gradient_packed(const convolution_geometry& g, const T* d
 template <class T>
 void convolution_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
     if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
+    if (detail::unfolds(g)) return detail::unfolded_input_gradient(g, dy, w, dx, workspace);
     const detail::input_gradient_plan plan(g);
     detail::workspace_cutter cut(workspace);
     cut.take<T>(thread_count() * plan.buffer_elements(g));

@@ -49,6 +49,32 @@ struct pooled_scratch {
     }
 };
 
+/// The workspace where images are unfolded: y of a block of images, and the forward pass's.
+template <class T>
+struct pooled_unfolded_scratch {
+    convolution_geometry block;
+    T* outputs;
+    unfolded_scratch<T> forward;
+
+    pooled_unfolded_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads)
+        : block(g),
+          outputs(cut.take<T>(unfolded_plan(g).images * g.out_height * g.out_width * g.out_channels)),
+          forward(cut, g, true, threads) {
+        block.batch = unfolded_plan(g).images;
+    }
+};
+
+/// The maxima of every 2 by 2 pixels of y, which has the shape of the convolution `g`.
+template <class T>
+void pool_pairs(const convolution_geometry& g, const T* y, T* pooled) {
+    pool_geometry p{};
+    p.batch = g.batch, p.channels = g.out_channels;
+    p.in_height = g.out_height, p.in_width = g.out_width;
+    p.out_height = g.out_height / 2, p.out_width = g.out_width / 2;
+    p.window_height = p.window_width = p.stride_height = p.stride_width = 2;
+    max_pool_forward<T>(p, y, pooled);
+}
+
 } // namespace detail
 
 /// Workspace when thread_count() is at most `threads`, for any instruction set and any batch.
@@ -56,7 +82,10 @@ template <class T>
 std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int threads) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return 0;
     detail::workspace_cutter cut(nullptr);
-    detail::pooled_scratch<T>(cut, g, threads);
+    if (detail::unfolds(g))
+        detail::pooled_unfolded_scratch<T>(cut, g, threads);
+    else
+        detail::pooled_scratch<T>(cut, g, threads);
     return cut.used();
 }
 
@@ -66,7 +95,18 @@ template <class T>
 void convolution_pool_forward(const convolution_geometry& g, const T* x, const T* w, T* pooled, void* workspace,
                               const convolution_epilogue<T>& epilogue) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+    const std::int64_t image = g.in_height * g.in_width * g.in_channels, line = g.out_width / 2 * g.out_channels;
     detail::workspace_cutter parts(workspace);
+    if (detail::unfolds(g)) {
+        detail::pooled_unfolded_scratch<T> scratch(parts, g, thread_count());
+        convolution_geometry& block = scratch.block;
+        for (std::int64_t first = 0; first < g.batch; first += block.batch) {
+            block.batch = std::min(block.batch, g.batch - first);
+            convolution_forward(block, x + first * image, w, scratch.outputs, scratch.forward.memory, epilogue);
+            detail::pool_pairs<T>(block, scratch.outputs, pooled + first * g.out_height / 2 * line);
+        }
+        return;
+    }
     const detail::pooled_scratch<T> scratch(parts, g, thread_count());
     pack_filters(g, w, scratch.filters);
     // With few bands, images are processed one by one, and the convolution divides its own work
@@ -74,19 +114,13 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
     std::int64_t rows = detail::pooled_band_rows(g), bands = detail::divide_up(g.out_height, rows);
     const bool parallel = g.batch * bands >= 4 * thread_count() && detail::worth_threads(detail::multiply_adds(g));
     if (!parallel) rows = g.out_height, bands = 1;
-    const std::int64_t image = g.in_height * g.in_width * g.in_channels, line = g.out_width / 2 * g.out_channels;
     detail::for_tasks(g.batch * bands, parallel, [&](std::int64_t task, int thread) {
         const std::int64_t of = task / bands, first = task % bands * rows;
         const convolution_geometry band = detail::band_of(g, first, rows);
         T* const y = scratch.outputs + thread * scratch.band;
         convolution_forward_packed(band, x + of * image, scratch.filters, y, scratch.windows + thread * scratch.window,
                                    epilogue);
-        pool_geometry p{};
-        p.batch = 1, p.channels = g.out_channels;
-        p.in_height = band.out_height, p.in_width = g.out_width;
-        p.out_height = band.out_height / 2, p.out_width = g.out_width / 2;
-        p.window_height = p.window_width = p.stride_height = p.stride_width = 2;
-        max_pool_forward<T>(p, y, pooled + (of * g.out_height + first) / 2 * line);
+        detail::pool_pairs<T>(band, y, pooled + (of * g.out_height + first) / 2 * line);
     });
 }
 
