@@ -4,10 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace gemm_test {
@@ -297,6 +299,58 @@ TEST_CASE("gemm: the same bits on any number of threads, and however the operand
         }
         tapegraph::set_thread_count(0);
     }
+}
+
+TEST_CASE_TEMPLATE("gemm: few rows, whose second factor is read in parts, have the bits of many", T, float, double) {
+    constexpr std::int64_t many = 100;
+    // Panels that are whole and that are not; k of a part, of several, and of several blocks; more than one block of columns.
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{77, 40}, {32, 1030}, {600, 2500}, {4130, 70}}) {
+        auto a = integers<T>(static_cast<std::size_t>(many * k), 5),
+             b = integers<T>(static_cast<std::size_t>(k * n), 6);
+        for (auto* values : {&a, &b})
+            for (T& value : *values) value *= T(0.1);
+        const auto bias = integers<T>(static_cast<std::size_t>(n), 7),
+                   before = integers<T>(static_cast<std::size_t>(many * n), 8);
+        for (const bool added : {false, true}) {
+            const auto product = [&](std::int64_t m, int threads) {
+                tapegraph::set_thread_count(threads);
+                std::vector<T> c = before;
+                cpu::gemm_arguments<T> g{m, n, k, a.data(), k, false, b.data(), n, false, c.data(), n};
+                if (added) g.accumulate = true, g.bias = bias.data(), g.relu = true;
+                poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
+                cpu::gemm(g, workspace.get());
+                c.resize(static_cast<std::size_t>(m * n));
+                return c;
+            };
+            const std::vector<T> all = product(many, 1);
+            for (const std::int64_t m : {2, 7, 12, 13, 24, 25})
+                for (const int threads : {1, 2, 5}) {
+                    const std::vector<T> few = product(m, threads);
+                    CAPTURE(m);
+                    CAPTURE(n);
+                    CAPTURE(k);
+                    CAPTURE(added);
+                    CHECK(std::equal(few.begin(), few.end(), all.begin()));
+                }
+        }
+    }
+    tapegraph::set_thread_count(0);
+}
+
+TEST_CASE("gemm: the workspace for many rows is enough for fewer") {
+    for (const bool turn_b : {false, true})
+        for (const std::int64_t n : {8, 64, 700})
+            for (const int threads : {1, 4, 16}) {
+                std::size_t last = 0;
+                for (const std::int64_t m : {1, 2, 12, 24, 25, 96, 97, 256, 257, 2000}) {
+                    cpu::gemm_arguments<float> g{};
+                    g.m = m, g.n = n, g.k = 300;
+                    g.lda = 300, g.ldb = turn_b ? 300 : n, g.ldc = n, g.transpose_b = turn_b;
+                    const std::size_t bytes = cpu::gemm_workspace_bytes(g, threads);
+                    CHECK(bytes >= last);
+                    last = bytes;
+                }
+            }
 }
 
 } // namespace gemm_test

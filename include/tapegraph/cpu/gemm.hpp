@@ -1,8 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
-#include <tapegraph/cpu/caches.hpp>
-#include <tapegraph/cpu/gemm_kernel.hpp>
+#include <tapegraph/cpu/gemm_plan.hpp>
 #include <tapegraph/cpu/gemm_vector.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/tasks.hpp>
@@ -17,98 +16,7 @@
 
 namespace tapegraph::cpu {
 
-/// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of
-/// stored rows. A transposed operand is stored [k, m] or [n, k]. If requested, c = relu(c + bias)
-/// follows once all of k is added.
-template <class T>
-struct gemm_arguments {
-    std::int64_t m, n, k;
-    const T* a;
-    std::int64_t lda;
-    bool transpose_a;
-    const T* b;
-    std::int64_t ldb;
-    bool transpose_b;
-    T* c;
-    std::int64_t ldc;
-    bool accumulate = false;
-    const T* packed_b = nullptr; // op(b) as packed by gemm_pack_b, instead of b
-    const T* bias = nullptr;     // [n], for every row
-    bool relu = false;
-};
-
-/// Bias and relu, where the kernel that adds the sums does not apply them.
-template <class T>
-TG_VECTORISES void finish_rows(const gemm_arguments<T>& g) {
-    for (std::int64_t i = 0; i < g.m && (g.bias != nullptr || g.relu); ++i) {
-        T* const c = g.c + i * g.ldc;
-        if (g.bias != nullptr) {
-            TG_SIMD
-            for (std::int64_t j = 0; j < g.n; ++j) c[j] += g.bias[j];
-        }
-        if (g.relu) {
-            TG_SIMD
-            for (std::int64_t j = 0; j < g.n; ++j) c[j] = c[j] <= T(0) ? T(0) : c[j]; // keeps NaN
-        }
-    }
-}
-
 namespace detail {
-
-template <class T>
-double multiply_adds(const gemm_arguments<T>& g) {
-    return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-}
-
-/// Block sizes. They and the order of summation depend only on the shape, not on the threads.
-struct gemm_plan {
-    std::int64_t block_m, block_n, block_k;
-    bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
-    bool b_stays;  // whole panels of b are read in place
-    bool pack_a;
-    bool part_of_lines; // a is packed where tiles have few rows
-    bool packed_b;      // by the caller
-    bool rows_first;    // a tile visits all panels, which stay in L2, before the next tile does
-
-    /// The block of k that is summed in registers: 1,024, or 256 of a long sum for few columns (the
-    /// gradient by a layer's weights over many rows), so that a block of both factors is read from
-    /// memory only once and stays in L2 until all of the result has used it. It depends neither on
-    /// the storage of operands nor on m: one mode may pass an operand transposed or alone that the
-    /// other copies and joins.
-    static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
-
-    template <class T>
-    explicit gemm_plan(const gemm_arguments<T>& g) {
-        constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-        // Equal parts of k and m, so that the last is not tiny.
-        block_k = equal_part(g.k, most_k(g.n, g.k));
-        block_m = equal_part(g.m, 1536);
-        block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
-        packed_b = g.packed_b != nullptr;
-        // A few rows do not pay for a copy. Rows of b far apart would share a few cache sets, which a
-        // single tile of rows does not mind: it reads each number once.
-        b_stays = !packed_b && !g.transpose_b &&
-                  (g.m <= active_tile_kernels<T>().rows || (g.m <= 256 && g.ldb * bytes <= 2048));
-        shared_b = g.m > 96 && !b_stays;
-        // Rows of a are read in place unless a stride of pages would make them share a few cache
-        // sets, or unless they are scattered and read often. A narrow product reads each number
-        // once, so copying would cost as much. Many rows of 512 bytes share L1's sets as well:
-        // tiles that read less than half of a line at a time lose a tenth to that, others nothing.
-        const bool scattered = g.n > 96 && g.lda * bytes > 1024;
-        part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-        pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
-                               : g.lda * bytes % 4096 == 0 && g.n > 32;
-        rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
-    }
-    /// For any instruction set.
-    std::int64_t a_elements() const {
-        return pack_a || part_of_lines ? (block_m + tile_kernels<float>::most_rows) * block_k : 0;
-    }
-    std::int64_t b_elements(int threads) const {
-        if (packed_b) return 0;
-        return shared_b ? block_n * block_k : threads * 32 * block_k;
-    }
-};
 
 template <class T>
 struct gemm_block {
@@ -138,34 +46,69 @@ struct gemm_block {
         const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
         pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
     }
-    /// A null `b` is read in place.
-    void multiply(std::int64_t tile, std::int64_t panel, const T* b) const {
-        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
+    /// Rows [at, at + count) of k in this block, the last of which finishes the sums. A null `b` is
+    /// read in place.
+    void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count) const {
+        const std::int64_t first = tile_row(tile), height = tile_row(tile + 1) - first;
         tile_job<T> job{};
-        job.walk.inner = k;
+        job.walk.inner = count;
         if (plan.pack_a) {
-            job.a = packed_a + first * k;
+            job.a = packed_a + first * k + at * height;
             job.a_row = 1;
-            job.walk.a_inner = count;
+            job.walk.a_inner = height;
         } else {
-            job.a = g.transpose_a ? g.a + first_k * g.lda + row + first : g.a + (row + first) * g.lda + first_k;
+            const std::int64_t i = row + first, from = first_k + at;
+            job.a = g.transpose_a ? g.a + from * g.lda + i : g.a + i * g.lda + from;
             job.a_row = g.transpose_a ? 1 : g.lda;
             job.walk.a_inner = g.transpose_a ? g.lda : 1;
         }
-        job.b = b;
-        if (b == nullptr) {
-            job.b = g.b + first_k * g.ldb + column + panel * 2 * kernels.lanes;
+        const std::int64_t width = layout().width(panel), left = panel * 2 * kernels.lanes;
+        if (b != nullptr) {
+            job.b = b + at * width;
+        } else {
+            job.b = g.b + (first_k + at) * g.ldb + column + left;
             job.walk.b_inner = g.ldb;
+            if (at + count < k && tile == 0) job.b_ahead = count * g.ldb;
         }
-        job.c = g.c + (row + first) * g.ldc + column + panel * 2 * kernels.lanes;
-        job.c_row = g.ldc;
-        job.columns = layout().columns(panel);
-        job.accumulate = g.accumulate || first_k > 0;
-        if (first_k + k == g.k) {
-            if (g.bias != nullptr) job.bias = g.bias + column + panel * 2 * kernels.lanes;
-            job.relu = g.relu;
+        T* const sums = waiting() + first * plan.block_n + left;
+        if (at > 0) job.start = sums, job.start_row = plan.block_n;
+        if (at + count < k) {
+            job.c = sums;
+            job.c_row = plan.block_n;
+            job.columns = width;
+        } else {
+            job.c = g.c + (row + first) * g.ldc + column + left;
+            job.c_row = g.ldc;
+            job.columns = layout().columns(panel);
+            job.accumulate = g.accumulate || first_k > 0;
+            if (first_k + k == g.k) {
+                if (g.bias != nullptr) job.bias = g.bias + column + left;
+                job.relu = g.relu;
+            }
         }
-        kernels.run[layout().vectors(panel) - 1][count - 1](job);
+        kernels.run[layout().vectors(panel) - 1][height - 1](job);
+    }
+    void multiply(std::int64_t tile, std::int64_t panel, const T* b) const { multiply(tile, panel, b, 0, k); }
+
+    /// Where sums of few rows wait, [row, block_n], behind the panels of all threads.
+    T* waiting() const { return packed_b + thread_count() * 32 * plan.block_k; }
+    bool stays(std::int64_t panel) const { return plan.b_stays && layout().columns(panel) == layout().width(panel); }
+
+    /// Few rows wait for b to arrive from memory. All panels use some rows of it before the next are
+    /// read: a panel by itself would touch a page for every row, more than a core remembers. The
+    /// sums wait meanwhile, so that their order, and with it the bits, are those of many rows.
+    void run_few(bool parallel) const {
+        const std::int64_t panels = layout().count(), last = panels - 1;
+        const std::int64_t tasks = parallel ? std::min<std::int64_t>(panels, thread_count()) : 1;
+        for_tasks(tasks, parallel, [&](std::int64_t task, int thread) {
+            const std::int64_t begin = panels * task / tasks, end = panels * (task + 1) / tasks;
+            T* const own = packed_b + thread * 32 * plan.block_k;
+            if (end == panels && !stays(last)) pack_b(last, own);
+            for (std::int64_t at = 0; at < k; at += plan.part_k)
+                for (std::int64_t panel = begin; panel < end; ++panel)
+                    for (std::int64_t t = 0; t < tiles(); ++t)
+                        multiply(t, panel, stays(panel) ? nullptr : own, at, std::min(plan.part_k, k - at));
+        });
     }
 
     const T* panel_of(std::int64_t panel) const {
@@ -207,6 +150,7 @@ struct gemm_block {
             else
                 pack_b(task - packs, packed_b + layout().offset(task - packs, k));
         });
+        if (plan.few_rows) return run_few(parallel);
         if (!plan.shared_b && !plan.packed_b) {
             // Where there are fewer panels than threads, threads may share a panel that is not
             // copied.
@@ -214,9 +158,8 @@ struct gemm_block {
                 plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
             for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
                 const std::int64_t panel = task / shares, share = task % shares;
-                const bool stays = plan.b_stays && layout().columns(panel) == layout().width(panel);
-                T* const b = stays ? nullptr : packed_b + thread * 32 * plan.block_k;
-                if (!stays) pack_b(panel, b);
+                T* const b = stays(panel) ? nullptr : packed_b + thread * 32 * plan.block_k;
+                if (b != nullptr) pack_b(panel, b);
                 for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
                     if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
                     multiply(t, panel, b);

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/gemm_panels.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/vector.hpp>
 
@@ -44,6 +45,10 @@ struct tile_job {
     // from here.
     std::int64_t b_ahead = 0;
     const T* a_ahead = nullptr;
+    // The sums of an earlier part of k, in whole vectors, which this part continues as if there had
+    // been no pause; null: they start from zero.
+    const T* start = nullptr;
+    std::int64_t start_row = 0;
 };
 
 namespace detail {
@@ -70,6 +75,15 @@ struct tile {
     }
 
     template <int... R, int... N>
+    TG_INLINE static void load_rows(type (&c)[Rows][Vectors], const T* from, std::int64_t row,
+                                    std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+        (load_row(c[R], from + R * row, n), ...);
+    }
+    template <int... N>
+    TG_INLINE static void load_row(type (&c)[Vectors], const T* from, std::integer_sequence<int, N...>) {
+        (v::load(c[N], from + N * v::lanes), ...);
+    }
+    template <int... R, int... N>
     TG_INLINE static void store_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
                                      std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
         (store_row(c[R], to + R * row, n), ...);
@@ -93,7 +107,10 @@ struct tile {
     }
 
     TG_INLINE static void run(const tile_job<T>& job) {
+        constexpr auto rows = std::make_integer_sequence<int, Rows>{};
+        constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
         type c[Rows][Vectors] = {};
+        if (job.start != nullptr) load_rows(c, job.start, job.start_row, rows, vectors);
         const tile_walk walk = job.walk;
         const std::int64_t row = job.a_row;
         const T* b = job.b;
@@ -116,16 +133,13 @@ struct tile {
                     if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + b_ahead + v::lanes, 0, 2);
                     __builtin_prefetch(a_ahead, 0, 2);
                     a_ahead += a_ahead_step;
-                    step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
-                         std::make_integer_sequence<int, Vectors>{});
+                    step(c, a, row, b, rows, vectors);
                     a += walk.a_inner;
                     b += b_inner;
                 }
             }
             b += walk.b_skip;
         }
-        constexpr auto rows = std::make_integer_sequence<int, Rows>{};
-        constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
         if (job.columns == Vectors * v::lanes && !(job.accumulate && job.bias != nullptr) && !job.relu) {
             if (job.accumulate || job.bias != nullptr)
                 add_rows(c, job.c, job.c_row, job.accumulate ? job.c : job.bias, job.accumulate ? job.c_row : 0, rows,
@@ -289,107 +303,6 @@ const tile_kernels<T>& active_tile_kernels() {
     case instruction_set::baseline: return detail::tile_table<baseline, T>();
 #endif
     default: __builtin_unreachable(); // only compiled sets become active
-    }
-}
-
-/// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes columns where that
-/// suffices; each panel is contiguous [k, width] and padded with zeros.
-struct panel_layout {
-    std::int64_t n;
-    int lanes;
-
-    std::int64_t count() const { return (n + 2 * lanes - 1) / (2 * lanes); }
-    std::int64_t columns(std::int64_t panel) const {
-        const std::int64_t left = n - panel * 2 * lanes;
-        return left < 2 * lanes ? left : 2 * lanes;
-    }
-    int vectors(std::int64_t panel) const { return columns(panel) > lanes ? 2 : 1; }
-    std::int64_t width(std::int64_t panel) const { return vectors(panel) * lanes; }
-    std::int64_t offset(std::int64_t panel, std::int64_t k) const { return panel * 2 * lanes * k; }
-    std::int64_t size(std::int64_t k) const { return padded(n, lanes) * k; }
-
-    static std::int64_t padded(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
-};
-
-namespace detail {
-
-// to[n * to_row + k] = from[k * from_row + n] by blocks of one 16-byte vector squared.
-template <class T>
-void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
-               std::int64_t columns) {
-    using v = vector<T, 16>;
-    constexpr std::int64_t side = v::lanes;
-    const std::int64_t whole_rows = rows / side * side;
-    const std::int64_t whole_columns = columns / side * side;
-    // Copies a cache line of each row at a time: rows a power of two apart would evict each other's
-    // lines.
-    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-    for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
-        for (std::int64_t r = 0; r < whole_rows; r += side)
-            for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
-                const T* p = from + r * from_row + c;
-                T* q = to + c * to_row + r;
-                typename v::type x, y, z, w;
-                v::load(x, p);
-                v::load(y, p + from_row);
-                if constexpr (side == 4) {
-                    v::load(z, p + 2 * from_row);
-                    v::load(w, p + 3 * from_row);
-                    const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
-                    const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
-                    const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
-                    const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
-                    v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
-                    v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
-                    v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
-                    v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
-                } else {
-                    v::store(q, __builtin_shufflevector(x, y, 0, 2));
-                    v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
-                }
-            }
-    for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
-            to[c * to_row + r] = from[r * from_row + c];
-}
-
-} // namespace detail
-
-/// Rows [0, k) of one panel: to[k, n] = from[k * from_row + n], or from[n * from_row + k] when `transposed`.
-template <class T>
-void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
-                bool transposed, std::int64_t k) {
-    const std::int64_t width = layout.width(panel);
-    const std::int64_t columns = layout.columns(panel);
-    const std::int64_t first = panel * 2 * layout.lanes;
-    if (transposed) {
-        detail::transpose(to, width, from + first * from_row, from_row, columns, k);
-    } else {
-        from += first;
-        // A constant size keeps memcpy from being a call.
-        if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
-            for (std::int64_t i = 0; i < k; ++i) {
-                // The processor does not prefetch rows far apart by itself.
-                __builtin_prefetch(from + (i + 16) * from_row);
-                __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
-                std::memcpy(to + i * width, from + i * from_row, 128);
-            }
-        else
-            for (std::int64_t i = 0; i < k; ++i)
-                std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
-    }
-    if (columns < width)
-        for (std::int64_t i = 0; i < k; ++i)
-            for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
-}
-
-/// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as possible.
-template <class F>
-TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
-    const std::int64_t tiles = (n + most - 1) / most;
-    for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t first = n * t / tiles;
-        f(first, n * (t + 1) / tiles - first);
     }
 }
 

@@ -24,7 +24,7 @@ void transpose_widened(float* to, std::int64_t to_row, const T* from, std::int64
     }
 }
 
-/// pack_panel of cpu/gemm_kernel.hpp with a conversion to float.
+/// pack_panel of cpu/gemm_panels.hpp with a conversion to float.
 template <storage_type T>
 void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
                         bool transposed, std::int64_t k) {
