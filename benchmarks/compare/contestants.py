@@ -36,7 +36,7 @@ WAYS = (
     Way("tf.function", "tensorflow", ("function",)),
     Way("TensorFlow XLA", "tensorflow", ("xla",), EVERY),
     Way("Keras", "tensorflow", ("keras",), r"(cnn|rnn|conv1d)"),
-    Way("JAX", "jax"),
+    Way("JAX", "jax", (), r"(?!resnet18/)"),
 )
 OURS = "tapegraph"
 REFERENCE = WAYS[0].name
@@ -46,7 +46,7 @@ def ways_of(row, libraries):
     return [way for way in WAYS if way.library in libraries and re.match(way.works, row)]
 
 
-STUDIES = ("cnn", "rnn", "conv1d_small", "conv1d_medium", "conv1d_large")
+STUDIES = ("cnn", "rnn", "conv1d_small", "conv1d_medium", "conv1d_large", "resnet18")
 
 
 def program_of(row):
@@ -78,4 +78,5 @@ FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" 
         *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
         *(f"rnn/inference/{n}" for n in (1, 128)),
         *(f"{model}/inference/{n}/140" for model in ("conv1d_small", "conv1d_medium") for n in (1, 128)),
+        *(f"resnet18/inference/{n}" for n in (1, 32)),
         "conv1d_large/inference/1/1400", "conv1d_large/training/32/1400", "cnn/training/512")

@@ -41,10 +41,38 @@ def layers_of(study, check):
 def network(study, check, weights, x):
     named = layers_of(study, check)
     model = keras.Sequential([keras.Input(x.shape[1:], batch_size=x.shape[0], dtype=x.dtype.name)] + [each for _, each in named])
+    set_weights(named, weights)
+    return model
+
+
+def set_weights(named, weights):
     for name, each in named:
         for variable in each.weights if name else ():
-            value = weights[f"{name}/{variable.path.rpartition('/')[2]}"]
-            variable.assign(value)
+            variable.assign(weights[f"{name}/{variable.path.rpartition('/')[2]}"])
+
+
+def resnet18(weights, x):
+    """benchmarks/models/resnet18.hpp. Padding is the same on all sides, also with a stride."""
+    named = []
+
+    def convolved(at, h, filters, taps, stride):
+        if stride > 1 and taps > 1:
+            h = keras.layers.ZeroPadding2D(taps // 2)(h)
+        convolution = keras.layers.Conv2D(filters, taps, stride, "same" if stride == 1 else "valid", use_bias=False)
+        normalization = keras.layers.BatchNormalization()
+        named.extend([(f"{at}/conv", convolution), (f"{at}/norm", normalization)])
+        return normalization(convolution(h))
+
+    image = keras.Input(x.shape[1:], batch_size=x.shape[0], dtype=x.dtype.name)
+    h = keras.activations.relu(convolved("entry", image, 64, 3, 1))
+    for i in range(8):
+        filters, stride = 64 << i // 2, 2 if i % 2 == 0 and i else 1
+        inner = keras.activations.relu(convolved(f"block/{i}/0", h, filters, 3, stride))
+        outer = convolved(f"block/{i}/1", inner, filters, 3, 1)
+        h = keras.activations.relu(outer + (h if stride == 1 else convolved(f"block/{i}/shortcut", h, filters, 1, stride)))
+    score = keras.layers.Dense(10)
+    model = keras.Model(image, score(keras.layers.GlobalAveragePooling2D()(h)))
+    set_weights(named + [("score", score)], weights)
     return model
 
 
@@ -77,7 +105,7 @@ def model_row(work, kind, batch, length, check, file):
     study = studies.STUDIES[work]
     keras.backend.clear_session()
     x, y = study.data(batch, length)
-    model = network(study, check, load_file(file), x)
+    model = resnet18(load_file(file), x) if work == "resnet18" else network(study, check, load_file(file), x)
     x, y = tf.constant(x), tf.constant(y)
     if kind == "inference":
         if WAY == "keras":
@@ -88,7 +116,8 @@ def model_row(work, kind, batch, length, check, file):
         return protocol.Prepared(predict, lambda count: studies.digest(predict()))
     entropy = (keras.losses.SparseCategoricalCrossentropy(from_logits=True) if study.classes > 2
                else keras.losses.BinaryCrossentropy(from_logits=True))
-    optimizer = keras.optimizers.SGD(study.rate) if study.optimizer == "sgd" else keras.optimizers.Adam(study.rate)
+    optimizer = {"sgd": keras.optimizers.SGD(study.rate), "adam": keras.optimizers.Adam(study.rate),
+                 "momentum": keras.optimizers.SGD(study.rate, momentum=0.9)}[study.optimizer]
     step = (of_fit if WAY == "keras" else of_tape)(model, x, y, optimizer, entropy)
     return protocol.Prepared(step, lambda count: [step() for _ in range(count)])
 
